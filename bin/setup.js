@@ -1,0 +1,90 @@
+// Plain JavaScript that any Node from 18 on can read: it runs before anything is installed.
+import { spawn, spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { constants } from "node:os";
+import { delimiter, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const stamp = join(root, "node_modules", ".hearth-setup");
+const packagedNode = join(root, "node_modules", "node", "bin", "node");
+
+/** One sentence on standard error, exit code 1. */
+function fail(sentence) {
+  process.stderr.write(`hearth: ${sentence}\n`);
+  process.exit(1);
+}
+
+function lockHash() {
+  return createHash("sha256")
+    .update(readFileSync(join(root, "package-lock.json")))
+    .digest("hex");
+}
+
+function isSetUp() {
+  return existsSync(stamp) && readFileSync(stamp, "utf8") === lockHash();
+}
+
+/** Runs `npm ci` unless it succeeded before for this very lock file. */
+export function setUp() {
+  if (Number(process.versions.node.split(".")[0]) < 20)
+    fail(
+      `needs Node 20 or newer, this is ${process.version}: install a newer Node and run the command again.`,
+    );
+  if (isSetUp()) return;
+  process.stderr.write("hearth: first run, installing packages (npm ci) …\n");
+  const done = spawnSync(
+    "npm",
+    ["ci", "--no-audit", "--no-fund", "--loglevel=error"],
+    {
+      cwd: root,
+      stdio: ["ignore", 2, 2],
+      shell: process.platform === "win32",
+    },
+  );
+  if (done.error)
+    fail(
+      `could not start npm (${done.error.message}): install npm, then run the command again.`,
+    );
+  if (done.status !== 0)
+    fail(
+      "npm ci failed (its words are above): check the network or the disk, then run the command again.",
+    );
+  const version = spawnSync(packagedNode, ["--version"], { encoding: "utf8" });
+  if (version.status !== 0)
+    fail(
+      `the packaged Node 24 does not run on this machine (${process.platform} ${process.arch}): install Node 24 and start it with that.`,
+    );
+  writeFileSync(stamp, lockHash());
+}
+
+/**
+ * Sets up if needed, then runs a program of ours under the packaged Node 24 and ends as it ends.
+ * SIGINT and SIGTERM are passed on; who gets the same one twice within a second counts it once.
+ */
+export function runWithPackagedNode(args) {
+  setUp();
+  const child = spawn(packagedNode, args, {
+    stdio: "inherit",
+    env: {
+      ...process.env,
+      PATH: `${join(root, "node_modules", ".bin")}${delimiter}${process.env.PATH ?? ""}`,
+    },
+  });
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"])
+    process.on(signal, () => child.kill(signal));
+  child.on("error", (error) =>
+    fail(
+      `could not start Node 24 (${error.message}): delete node_modules and try again.`,
+    ),
+  );
+  child.on("exit", (code, signal) =>
+    process.exit(code ?? 128 + (constants.signals[signal] ?? 0)),
+  );
+}
+
+/** An absolute path inside the project. */
+export function inProject(...parts) {
+  return join(root, ...parts);
+}
