@@ -1,0 +1,336 @@
+import { parseDuration } from "./duration.ts";
+import type { ReadVariable } from "./references.ts";
+import {
+  FOREIGN_CACHES,
+  type CacheParams,
+  type GeneralSettings,
+  type ProxySettings,
+  type Retention,
+  type RouterSettings,
+} from "./schema.ts";
+import { secret } from "./secret.ts";
+import { problemAt, type Reading } from "./sections.ts";
+import { locate, plain } from "./tree.ts";
+import type {
+  CacheConfig,
+  CachedCallType,
+  Deployment,
+  GatewayConfig,
+  GeneralConfig,
+  RedisConfig,
+  RouterConfig,
+  ServerConfig,
+} from "./types.ts";
+
+/** The sections as read, and what does not come from them. */
+export interface Parts {
+  readonly files: readonly string[];
+  readonly models: readonly Deployment[];
+  readonly router: Partial<RouterSettings>;
+  readonly proxy: Partial<ProxySettings>;
+  readonly cache: Partial<CacheParams>;
+  readonly general: Partial<GeneralSettings>;
+  readonly retained: Partial<Retention>;
+  readonly pricesFile: string | null;
+  readonly port: number | string | undefined;
+}
+
+const GUESSABLE_BELOW = 20;
+const DAY_MS = 86_400_000;
+const MEGABYTE = 1024 * 1024;
+
+/** Fills defaults in, adds what the environment says; what must be there and is not becomes a problem. */
+export function assemble(
+  reading: Reading,
+  read: ReadVariable,
+  parts: Parts,
+): GatewayConfig {
+  const { general, proxy } = parts;
+  const redis = readRedis(reading, read, parts);
+  return {
+    files: parts.files,
+    models: parts.models,
+    router: readRouter(parts),
+    cache: readCache(reading, parts, redis),
+    redis,
+    database: {
+      url: secret(readDatabaseUrl(reading, read, general)),
+      poolSize:
+        general.database_connection_pool_limit ??
+        numberVariable(reading, read, "DATABASE_POOL_SIZE", 1, 1_000) ??
+        10,
+    },
+    journal: {
+      directory: readJournalDirectory(reading, read),
+      sync: general.journal_sync ?? "interval",
+      limitBytes: (general.journal_limit_mb ?? 1_024) * MEGABYTE,
+    },
+    general: readGeneral(reading, read, parts),
+    timeouts: {
+      connectMs: proxy.connect_timeout ?? 5_000,
+      firstByteMs: proxy.first_byte_timeout ?? 300_000,
+      idleMs: proxy.idle_timeout ?? 120_000,
+      requestMs: proxy.request_timeout ?? null,
+    },
+    server: readServer(reading, read, parts),
+  };
+}
+
+function readRouter({ router, proxy }: Parts): RouterConfig {
+  return {
+    strategy: router.routing_strategy ?? "usage-based-routing",
+    allowedFails: router.allowed_fails ?? proxy.allowed_fails ?? 3,
+    cooldownMs: router.cooldown_time ?? proxy.cooldown_time ?? 60_000,
+    numRetries: router.num_retries ?? proxy.num_retries ?? 2,
+    timeoutMs: router.timeout ?? null,
+    fallbacks: router.fallbacks ?? proxy.fallbacks ?? {},
+    defaultFallbacks: router.default_fallbacks ?? proxy.default_fallbacks ?? [],
+    contextWindowFallbacks:
+      router.context_window_fallbacks ?? proxy.context_window_fallbacks ?? {},
+    modelGroupAlias: router.model_group_alias ?? {},
+  };
+}
+
+function readRedis(
+  reading: Reading,
+  read: ReadVariable,
+  { cache, router }: Parts,
+): RedisConfig | null {
+  const host = cache.host ?? router.redis_host ?? read("REDIS_HOST");
+  if (host === null) {
+    if (cache.type === "redis")
+      reading.warnings.push(
+        problemAt(
+          reading,
+          ["proxy_settings", "cache_params", "type"],
+          "is redis, but no host is known; cache and limits work in memory until host or REDIS_HOST is set",
+        ),
+      );
+    return null;
+  }
+  const password =
+    cache.password ?? router.redis_password ?? read("REDIS_PASSWORD");
+  return {
+    host,
+    port:
+      cache.port ??
+      router.redis_port ??
+      numberVariable(reading, read, "REDIS_PORT", 1, 65_535) ??
+      6_379,
+    password: password === null ? null : secret(password),
+  };
+}
+
+const CALL_TYPES: Readonly<Record<string, CachedCallType>> = {
+  acompletion: "acompletion",
+  completion: "acompletion",
+  aembedding: "aembedding",
+  embedding: "aembedding",
+};
+
+function readCache(
+  reading: Reading,
+  { cache, proxy }: Parts,
+  redis: RedisConfig | null,
+): CacheConfig {
+  const path = ["proxy_settings", "cache_params", "type"];
+  const { node } = locate(reading.root, path);
+  const written = node === null ? null : plain(node);
+  if (FOREIGN_CACHES.some((type) => type === written))
+    reading.warnings.push(
+      problemAt(
+        reading,
+        path,
+        `is ${String(written)}, which Hearth does not have; the cache works in memory`,
+      ),
+    );
+  const wanted = cache.supported_call_types ?? ["acompletion", "aembedding"];
+  const callTypes = wanted.flatMap((type) => CALL_TYPES[type] ?? []);
+  return {
+    enabled: proxy.cache ?? false,
+    kind: cache.type !== "memory" && redis !== null ? "redis" : "memory",
+    ttlMs: cache.ttl ?? 600_000,
+    namespace: cache.namespace ?? "proxy.cache",
+    callTypes: [...new Set(callTypes)],
+    mode: cache.mode ?? "default_on",
+    scope: cache.scope ?? "tenant",
+  };
+}
+
+function readDatabaseUrl(
+  reading: Reading,
+  read: ReadVariable,
+  general: Partial<GeneralSettings>,
+): string {
+  const path = ["general_settings", "database_url"];
+  const url = general.database_url ?? read("DATABASE_URL");
+  if (url === null)
+    reading.problems.push({
+      file: null,
+      line: null,
+      path: "DATABASE_URL",
+      message:
+        "is not set; keys and spend live in Postgres: set DATABASE_URL (or DATABASE_URL_FILE) to postgresql://user:password@host:5432/database",
+    });
+  else if (!/^postgres(ql)?:\/\//.test(url))
+    reading.problems.push(
+      general.database_url === undefined
+        ? {
+            file: null,
+            line: null,
+            path: "DATABASE_URL",
+            message: DATABASE_URL_FORM,
+          }
+        : problemAt(reading, path, DATABASE_URL_FORM),
+    );
+  return url ?? "";
+}
+
+const DATABASE_URL_FORM =
+  "must be an address such as postgresql://user:password@host:5432/database";
+
+function readJournalDirectory(reading: Reading, read: ReadVariable): string {
+  const directory = read("HEARTH_JOURNAL_DIR");
+  if (directory === null)
+    reading.problems.push({
+      file: null,
+      line: null,
+      path: "HEARTH_JOURNAL_DIR",
+      message:
+        "is not set; spend is written there before it reaches Postgres: set it to a directory that survives restarts",
+    });
+  return directory ?? "";
+}
+
+function readMasterKey(
+  reading: Reading,
+  read: ReadVariable,
+  general: Partial<GeneralSettings>,
+): string {
+  const inFile = general.master_key !== undefined;
+  const key = general.master_key ?? read("PROXY_MASTER_KEY");
+  const path = ["general_settings", "master_key"];
+  const place = inFile
+    ? (message: string) => problemAt(reading, path, message)
+    : (message: string) => ({
+        file: null,
+        line: null,
+        path: "PROXY_MASTER_KEY",
+        message,
+      });
+  if (key === null)
+    reading.problems.push(
+      place(
+        "is not set; the gateway does not start without a master key: set PROXY_MASTER_KEY (or PROXY_MASTER_KEY_FILE) to a long random value",
+      ),
+    );
+  else if (key.length < GUESSABLE_BELOW)
+    reading.warnings.push(
+      place(
+        `the master key is shorter than ${GUESSABLE_BELOW} characters and can be guessed; use a long random value`,
+      ),
+    );
+  return key ?? "";
+}
+
+function readGeneral(
+  reading: Reading,
+  read: ReadVariable,
+  parts: Parts,
+): GeneralConfig {
+  const { general, proxy, retained } = parts;
+  for (const key of ["track_spend", "track_cost"] as const)
+    if (general[key] === false)
+      reading.problems.push(
+        problemAt(
+          reading,
+          ["general_settings", key],
+          "cannot be false: budgets rest on the ledger, which is not optional; set it to true or leave it out",
+        ),
+      );
+  const saltKey = read("HEARTH_SALT_KEY");
+  return {
+    masterKey: secret(readMasterKey(reading, read, general)),
+    saltKey: saltKey === null ? null : secret(saltKey),
+    maxBudget: proxy.max_budget ?? null,
+    budgetDuration: proxy.budget_duration ?? null,
+    budgetMode: general.budget_mode ?? "admit-while-remaining",
+    timezone: general.timezone ?? "UTC",
+    keyCacheMs: general.key_cache_seconds ?? 3_600_000,
+    failClosed: general.fail_closed ?? false,
+    storeModelInDb: general.store_model_in_db ?? true,
+    storePrompts: general.store_prompts_in_spend_logs ?? false,
+    dropParams: proxy.drop_params ?? false,
+    litellmHeaders: proxy.litellm_headers ?? false,
+    pricesFile: parts.pricesFile,
+    retention: {
+      spendLogDays: days(
+        retained.spend_logs ?? general.maximum_spend_logs_retention_period,
+      ),
+      auditLogDays: days(retained.audit_logs),
+    },
+  };
+}
+
+function days(ms: number | null | undefined): number | null {
+  return ms === null || ms === undefined
+    ? null
+    : Math.max(1, Math.ceil(ms / DAY_MS));
+}
+
+function readServer(
+  reading: Reading,
+  read: ReadVariable,
+  { general, port }: Parts,
+): ServerConfig {
+  const asked =
+    port === undefined
+      ? numberVariable(reading, read, "HEARTH_GATEWAY_PORT", 0, 65_535)
+      : readNumber(reading, "--port", String(port), 0, 65_535);
+  const notice = read("HEARTH_DRAIN_NOTICE");
+  const noticeMs = notice === null ? 5_000 : parseDuration(notice);
+  if (noticeMs === undefined)
+    reading.problems.push({
+      file: null,
+      line: null,
+      path: "HEARTH_DRAIN_NOTICE",
+      message: "must be a time such as 5s or 0s",
+    });
+  return {
+    host: read("HEARTH_GATEWAY_HOST") ?? "127.0.0.1",
+    port: asked ?? 4_000,
+    drainNoticeMs: noticeMs ?? 0,
+    drainTimeoutMs: general.drain_timeout ?? 120_000,
+    bodyLimitBytes: (general.max_request_size_mb ?? 50) * MEGABYTE,
+    trustedProxies: general.trusted_proxies ?? [],
+  };
+}
+
+function numberVariable(
+  reading: Reading,
+  read: ReadVariable,
+  name: string,
+  min: number,
+  max: number,
+): number | null {
+  const value = read(name);
+  return value === null ? null : readNumber(reading, name, value, min, max);
+}
+
+function readNumber(
+  reading: Reading,
+  name: string,
+  value: string,
+  min: number,
+  max: number,
+): number | null {
+  const number = value.trim() === "" ? NaN : Number(value);
+  if (Number.isInteger(number) && number >= min && number <= max) return number;
+  reading.problems.push({
+    file: null,
+    line: null,
+    path: name,
+    message: `must be a whole number from ${min} to ${max}`,
+  });
+  return null;
+}

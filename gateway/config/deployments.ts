@@ -1,0 +1,341 @@
+import { createHash } from "node:crypto";
+import { nearestName } from "./problems.ts";
+import {
+  FOREIGN_PROVIDERS,
+  guessProvider,
+  normalizeApiBase,
+  PROVIDERS,
+  type KnownProvider,
+} from "./providers.ts";
+import { firstUnset, type ReadVariable } from "./references.ts";
+import {
+  CALL_DEFAULT_NAMES,
+  modelEntry,
+  modelInfo,
+  providerParams,
+  type ModelInfo,
+  type ProviderParams,
+} from "./schema.ts";
+import { secret, type Secret } from "./secret.ts";
+import { problemAt, readSection, type Path, type Reading } from "./sections.ts";
+import { locate } from "./tree.ts";
+import type { Deployment, PriceOverrides } from "./types.ts";
+
+/** The deployments of `model_list`, in the order written; wrong entries become problems. */
+export function readDeployments(
+  reading: Reading,
+  read: ReadVariable,
+): readonly Deployment[] {
+  const list = reading.root.entries.get("model_list")?.node;
+  if (list === undefined || (list.kind === "scalar" && list.value === null))
+    return [];
+  if (list.kind !== "list") {
+    reading.problems.push(
+      problemAt(
+        reading,
+        ["model_list"],
+        "must be a list; begin each model with - model_name:",
+      ),
+    );
+    return [];
+  }
+  const deployments: Deployment[] = [];
+  const taken = new Map<string, number>();
+  for (const index of list.items.keys()) {
+    const deployment = readDeployment(reading, ["model_list", index], read);
+    if (deployment === null) continue;
+    deployments.push({
+      ...deployment,
+      id: ownId(reading, ["model_list", index], deployment.id, taken),
+    });
+  }
+  return deployments;
+}
+
+/** Two entries that differ only in their key would share a hash: the later one gets a number. */
+function ownId(
+  reading: Reading,
+  path: Path,
+  id: string,
+  taken: Map<string, number>,
+): string {
+  const before = taken.get(id) ?? 0;
+  taken.set(id, before + 1);
+  if (before === 0) return id;
+  const given = [...path, "model_info", "id"];
+  if (locate(reading.root, given).node !== null)
+    reading.problems.push(
+      problemAt(
+        reading,
+        given,
+        "is the id of another entry too; ids must differ",
+      ),
+    );
+  return `${id}-${before + 1}`;
+}
+
+/** One entry; null when it is wrong (problems say why) or cannot be served (a warning says why). */
+export function readDeployment(
+  reading: Reading,
+  path: Path,
+  read: ReadVariable,
+): Deployment | null {
+  const paramsPath = [...path, "provider_params"];
+  const entry = readSection(reading, path, modelEntry);
+  const params = readSection(reading, paramsPath, providerParams, {
+    quiet: ["*"],
+  });
+  const info = readSection(reading, [...path, "model_info"], modelInfo);
+  if (entry === null || params === null || info === null) return null;
+
+  const target = readTarget(reading, paramsPath, params);
+  if (target === null) return null;
+  const { providerName, known, model } = target;
+  const written = params.api_base ?? params.base_url ?? null;
+  const node = locate(reading.root, paramsPath).node;
+  const unset = node === null ? null : firstUnset(node);
+  const address = findAddress(
+    known,
+    written,
+    addressVariable(reading, paramsPath),
+    read,
+  );
+  if (address === null) {
+    reading.problems.push(
+      problemAt(
+        reading,
+        paramsPath,
+        `needs api_base: ${providerName} has no address of its own`,
+      ),
+    );
+    return null;
+  }
+  const key = findKey(known, params.api_key ?? null, address.isDefault, read);
+
+  return {
+    id:
+      info.id ??
+      stableId(reading, paramsPath, entry.model_name, providerName, model),
+    alias: entry.model_name,
+    provider: known.family,
+    providerName,
+    model,
+    apiBase: address.base,
+    apiKey: key.key,
+    apiVersion:
+      known.family === "azure"
+        ? (params.api_version ?? read("AZURE_API_VERSION") ?? "2024-10-21")
+        : null,
+    pending: unset ?? address.pending ?? key.pending,
+    rpm: params.rpm ?? null,
+    tpm: params.tpm ?? null,
+    weight: params.weight ?? 1,
+    timeoutMs: params.timeout ?? null,
+    streamTimeoutMs: params.stream_timeout ?? null,
+    maxRetries: params.max_retries ?? null,
+    tags: params.tags ?? [],
+    headers: readHeaders(params),
+    defaults: readDefaults(params),
+    dropParams: params.drop_params ?? null,
+    prices: readPrices(params, info),
+    mode: info.mode ?? (/embed/i.test(model) ? "embedding" : "chat"),
+    baseModel: info.base_model ?? null,
+    info: freeFields(info),
+  };
+}
+
+interface Target {
+  readonly providerName: string;
+  readonly known: KnownProvider;
+  readonly model: string;
+}
+
+function readTarget(
+  reading: Reading,
+  path: Path,
+  params: ProviderParams,
+): Target | null {
+  const slash = params.model.indexOf("/");
+  const prefix = slash > 0 ? params.model.slice(0, slash) : null;
+  const rest = slash > 0 ? params.model.slice(slash + 1) : params.model;
+  const given = params.custom_llm_provider ?? null;
+  const named = given ?? prefix ?? guessProvider(params.model);
+  const at = [...path, "model"];
+  const model = given !== null && given !== prefix ? params.model : rest;
+  if (named === null) {
+    reading.problems.push(
+      problemAt(
+        reading,
+        at,
+        "must be <provider>/<model_id>, such as openai/gpt-5-mini or ollama/llama3.2",
+      ),
+    );
+    return null;
+  }
+  const known = PROVIDERS[named];
+  if (known !== undefined && model !== "")
+    return {
+      providerName: named === "ollama_chat" ? "ollama" : named,
+      known,
+      model,
+    };
+  if (FOREIGN_PROVIDERS.has(named)) {
+    reading.warnings.push(
+      problemAt(
+        reading,
+        at,
+        `${named} is a provider that Hearth does not speak to; this model is left out`,
+      ),
+    );
+    return null;
+  }
+  // An unknown name with an address is an OpenAI-style server with a name of its own.
+  if (model !== "" && (params.api_base ?? params.base_url) !== undefined)
+    return {
+      providerName: named,
+      known: { family: "openai", apiBase: null, keyVariable: null },
+      model,
+    };
+  const near = nearestName(named, Object.keys(PROVIDERS));
+  reading.problems.push(
+    problemAt(
+      reading,
+      at,
+      model === ""
+        ? "must be <provider>/<model_id>; the model id is empty"
+        : near !== null
+          ? `names the unknown provider ${named}; did you mean ${near}?`
+          : `names the unknown provider ${named}; give a known one, or api_base for an OpenAI-style server`,
+    ),
+  );
+  return null;
+}
+
+interface Address {
+  readonly base: string;
+  /** The provider's own, so its own key may be sent there. */
+  readonly isDefault: boolean;
+  readonly pending: string | null;
+}
+
+/** The unset variable that the address is written with. */
+function addressVariable(reading: Reading, path: Path): string | null {
+  for (const key of ["api_base", "base_url"]) {
+    const { node } = locate(reading.root, [...path, key]);
+    if (node?.kind === "scalar" && node.unset !== null) return node.unset;
+  }
+  return null;
+}
+
+function findAddress(
+  known: KnownProvider,
+  written: string | null,
+  unset: string | null,
+  read: ReadVariable,
+): Address | null {
+  if (written !== null)
+    return {
+      base: normalizeApiBase(known.family, written),
+      isDefault: false,
+      pending: null,
+    };
+  if (unset !== null) return { base: "", isDefault: false, pending: unset };
+  if (known.family === "azure") {
+    const base = read("AZURE_API_BASE");
+    return base === null || !URL.canParse(base)
+      ? { base: "", isDefault: true, pending: "AZURE_API_BASE" }
+      : {
+          base: normalizeApiBase("azure", base),
+          isDefault: true,
+          pending: null,
+        };
+  }
+  return known.apiBase === null
+    ? null
+    : { base: known.apiBase, isDefault: true, pending: null };
+}
+
+/** A provider's own key variable is used only at the provider's own address: a key must not travel to another server. */
+function findKey(
+  known: KnownProvider,
+  written: string | null,
+  atOwnAddress: boolean,
+  read: ReadVariable,
+): { readonly key: Secret | null; readonly pending: string | null } {
+  if (written !== null) return { key: secret(written), pending: null };
+  if (known.keyVariable === null || !atOwnAddress)
+    return { key: null, pending: null };
+  const value = read(known.keyVariable);
+  return value === null
+    ? { key: null, pending: known.keyVariable }
+    : { key: secret(value), pending: null };
+}
+
+/** The address counts as written (`${LOCAL_RUNNER_A_URL}`), so that the id stays when a host gets another address. */
+function stableId(
+  reading: Reading,
+  paramsPath: Path,
+  alias: string,
+  provider: string,
+  model: string,
+): string {
+  const base = ["api_base", "base_url"]
+    .map((key) => locate(reading.root, [...paramsPath, key]).node)
+    .find((node) => node?.kind === "scalar");
+  const address = base?.kind === "scalar" ? String(base.written) : "";
+  return createHash("sha256")
+    .update(JSON.stringify([alias, provider, model, address]))
+    .digest("hex")
+    .slice(0, 16);
+}
+
+function readHeaders(params: ProviderParams): Readonly<Record<string, Secret>> {
+  const headers = { ...params.headers, ...params.extra_headers };
+  const organization =
+    params.organization === undefined
+      ? []
+      : [["openai-organization", secret(params.organization)] as const];
+  return Object.fromEntries([
+    ...organization,
+    ...Object.entries(headers).map(
+      ([name, value]) => [name.toLowerCase(), secret(String(value))] as const,
+    ),
+  ]);
+}
+
+function readDefaults(
+  params: ProviderParams,
+): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(
+    Object.entries(params).filter(
+      ([key, value]) => CALL_DEFAULT_NAMES.includes(key) && value !== undefined,
+    ),
+  );
+}
+
+function readPrices(params: ProviderParams, info: ModelInfo): PriceOverrides {
+  const price = (
+    key: keyof ProviderParams & keyof ModelInfo,
+  ): number | null => {
+    const value = params[key] ?? info[key];
+    return typeof value === "number" ? value : null;
+  };
+  return {
+    input: price("input_cost_per_token"),
+    output: price("output_cost_per_token"),
+    cacheRead: price("cache_read_input_token_cost"),
+    cacheWrite: price("cache_creation_input_token_cost"),
+    audioInput: price("input_cost_per_audio_token"),
+    audioOutput: price("output_cost_per_audio_token"),
+    perRequest: price("input_cost_per_request"),
+    perImage: price("output_cost_per_image"),
+  };
+}
+
+function freeFields(info: ModelInfo): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(
+    Object.entries(info).filter(
+      ([key, value]) => key !== "id" && value !== undefined,
+    ),
+  );
+}

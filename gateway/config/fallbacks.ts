@@ -1,0 +1,51 @@
+import { problemAt, type Path, type Reading } from "./sections.ts";
+import type { Fallbacks, GatewayConfig } from "./types.ts";
+
+/** Warns about fallbacks and group aliases that name no alias of this file; models in the database may still have that name. */
+export function checkFallbackTargets(
+  reading: Reading,
+  config: GatewayConfig,
+): void {
+  const { router } = config;
+  const names = new Set([
+    ...config.models.map((model) => model.alias),
+    ...Object.keys(router.modelGroupAlias),
+  ]);
+  const wildcards = [...names].filter((name) => name.endsWith("*"));
+  const served = (name: string): boolean =>
+    names.has(name) ||
+    wildcards.some((wildcard) => name.startsWith(wildcard.slice(0, -1)));
+  const check = (keys: readonly string[], targets: Iterable<string>): void => {
+    const unknown = [...new Set(targets)].filter((name) => !served(name));
+    if (unknown.length > 0)
+      reading.warnings.push(
+        problemAt(
+          reading,
+          sectionOf(reading, keys),
+          `names ${unknown.join(", ")}, which is no model_name of this configuration`,
+        ),
+      );
+  };
+  check(["fallbacks"], targetsOf(router.fallbacks));
+  check(["context_window_fallbacks"], targetsOf(router.contextWindowFallbacks));
+  check(["default_fallbacks"], router.defaultFallbacks);
+  check(
+    ["model_group_alias"],
+    Object.values(router.modelGroupAlias).map((target) => target.model),
+  );
+}
+
+function targetsOf(fallbacks: Fallbacks): readonly string[] {
+  return [
+    ...Object.keys(fallbacks).filter((alias) => alias !== "*"),
+    ...Object.values(fallbacks).flat(),
+  ];
+}
+
+/** The section that holds the key; LiteLLM allows both. */
+function sectionOf(reading: Reading, keys: readonly string[]): Path {
+  const router = reading.root.entries.get("router_settings")?.node;
+  const inRouter =
+    router?.kind === "map" && keys.every((key) => router.entries.has(key));
+  return [inRouter ? "router_settings" : "proxy_settings", ...keys];
+}

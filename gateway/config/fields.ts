@@ -1,0 +1,179 @@
+import { z } from "zod";
+import { parseDuration } from "./duration.ts";
+import type { Fallbacks } from "./types.ts";
+
+/** A field that says what is allowed; what it got is added where the place in the file is known. */
+function field<T>(allowed: string, read: (raw: unknown) => T | undefined) {
+  return z.unknown().transform((raw, context): T => {
+    const value = read(raw);
+    if (value !== undefined) return value;
+    context.addIssue({ code: "custom", message: `must be ${allowed}` });
+    return z.NEVER;
+  });
+}
+
+// Numbers and booleans arrive as text when they come from a variable.
+function numeric(raw: unknown): number {
+  if (typeof raw === "number") return raw;
+  return typeof raw === "string" && raw.trim() !== "" ? Number(raw) : NaN;
+}
+
+export const whole = (min: number, max?: number) =>
+  field(
+    max === undefined
+      ? `a whole number from ${min}`
+      : `a whole number from ${min} to ${max}`,
+    (raw) => {
+      const value = numeric(raw);
+      return Number.isSafeInteger(value) &&
+        value >= min &&
+        value <= (max ?? value)
+        ? value
+        : undefined;
+    },
+  ).optional();
+
+export const amount = (what: string) =>
+  field(`${what}, a number from 0`, (raw) => {
+    const value = numeric(raw);
+    return Number.isFinite(value) && value >= 0 ? value : undefined;
+  }).optional();
+
+export const weight = () =>
+  field("a number above 0", (raw) => {
+    const value = numeric(raw);
+    return Number.isFinite(value) && value > 0 ? value : undefined;
+  }).optional();
+
+// yes, no, on and off are booleans to the YAML 1.1 readers that LiteLLM's files are written for.
+const BOOLEANS: Readonly<Record<string, boolean>> = {
+  true: true,
+  yes: true,
+  on: true,
+  false: false,
+  no: false,
+  off: false,
+};
+
+export const flag = () =>
+  field("true or false", (raw) =>
+    typeof raw === "boolean" ? raw : BOOLEANS[String(raw).toLowerCase()],
+  ).optional();
+
+export const text = () =>
+  field("text", (raw) =>
+    typeof raw === "string"
+      ? raw
+      : typeof raw === "number" || typeof raw === "boolean"
+        ? String(raw)
+        : undefined,
+  ).optional();
+
+export const name = () =>
+  field("a name", (raw) =>
+    typeof raw === "string" && raw.trim() !== ""
+      ? raw.trim()
+      : typeof raw === "number"
+        ? String(raw)
+        : undefined,
+  );
+
+/** `spellings` maps other names for a choice to the choice. */
+export const choice = <T extends string>(
+  choices: readonly T[],
+  spellings: Readonly<Record<string, T>> = {},
+) =>
+  field(`one of ${choices.join(", ")}`, (raw) => {
+    const given = String(raw);
+    return choices.find((one) => one === given) ?? spellings[given];
+  }).optional();
+
+export const duration = () =>
+  field(
+    "a time such as 30 (seconds), 250ms, 5s, 2m, 1h or 7d",
+    parseDuration,
+  ).optional();
+
+/** A time that may also be `never` (null). */
+export const durationOrNever = () =>
+  field("a time such as 90d or 13mo, or never", (raw) =>
+    raw === "never" || raw === "-1" || raw === -1 ? null : parseDuration(raw),
+  ).optional();
+
+export const texts = () =>
+  field("a list of names", (raw) => {
+    const list = typeof raw === "string" ? raw.split(/\s*,\s*/) : raw;
+    return Array.isArray(list) && list.every((one) => typeof one === "string")
+      ? (list as readonly string[])
+      : undefined;
+  }).optional();
+
+export const webAddress = () =>
+  field("an address such as http://192.168.1.10:11434", (raw) => {
+    if (typeof raw !== "string" || !URL.canParse(raw)) return undefined;
+    return /^https?:$/.test(new URL(raw).protocol) ? raw : undefined;
+  }).optional();
+
+export const timezone = () =>
+  field("a time zone such as UTC or Europe/Berlin", (raw) => {
+    try {
+      return new Intl.DateTimeFormat("en", {
+        timeZone: String(raw),
+      }).resolvedOptions().timeZone;
+    } catch {
+      return undefined;
+    }
+  }).optional();
+
+/** `budget_duration`: a length that the budget windows know. */
+export const budgetDuration = () =>
+  field("a length such as 30s, 15m, 24h, 30d, 1w or 1mo", (raw) =>
+    typeof raw === "string" && /^[1-9]\d*(s|m|h|d|w|mo)$/.test(raw)
+      ? raw
+      : undefined,
+  ).optional();
+
+export const record = (what: string) =>
+  field(what, (raw) =>
+    isRecord(raw) ? (raw as Readonly<Record<string, unknown>>) : undefined,
+  ).optional();
+
+/** `[{alias: [aliases]}, …]` as LiteLLM writes it, or one mapping of the same. */
+export const fallbacks = () =>
+  field("a list such as - alias: [other, another]", (raw) => {
+    const maps = Array.isArray(raw) ? raw : [raw];
+    const result: Record<string, readonly string[]> = {};
+    for (const map of maps) {
+      if (!isRecord(map)) return undefined;
+      for (const [alias, targets] of Object.entries(map)) {
+        const list = typeof targets === "string" ? [targets] : targets;
+        if (
+          !Array.isArray(list) ||
+          !list.every((one) => typeof one === "string")
+        )
+          return undefined;
+        result[alias] = [...(result[alias] ?? []), ...list];
+      }
+    }
+    return result as Fallbacks;
+  }).optional();
+
+/** `{name: alias}` or `{name: {model: alias, hidden: true}}`. */
+export const groupAliases = () =>
+  field("a mapping such as name: alias", (raw) => {
+    if (!isRecord(raw)) return undefined;
+    const result: Record<string, { model: string; hidden: boolean }> = {};
+    for (const [alias, target] of Object.entries(raw)) {
+      const model = isRecord(target) ? target["model"] : target;
+      if (typeof model !== "string") return undefined;
+      result[alias] = {
+        model,
+        hidden: isRecord(target) && target["hidden"] === true,
+      };
+    }
+    return result;
+  }).optional();
+
+function isRecord(raw: unknown): raw is Record<string, unknown> {
+  return typeof raw === "object" && raw !== null && !Array.isArray(raw);
+}

@@ -1,0 +1,157 @@
+import { dirname, resolve } from "node:path";
+import { existsSync } from "node:fs";
+import { assemble } from "./assemble.ts";
+import { readDeployments } from "./deployments.ts";
+import { checkFallbackTargets } from "./fallbacks.ts";
+import { readLayers } from "./layers.ts";
+import type { ConfigProblem } from "./problems.ts";
+import {
+  resolveMapping,
+  variableReader,
+  type ReadVariable,
+} from "./references.ts";
+import {
+  cacheParams,
+  generalSettings,
+  proxySettings,
+  retention,
+  routerSettings,
+  SECTIONS,
+} from "./schema.ts";
+import {
+  problemAt,
+  readSection,
+  unknownKey,
+  type Reading,
+} from "./sections.ts";
+import { child, locate, plain, type Mapping } from "./tree.ts";
+import type { GatewayConfig } from "./types.ts";
+
+export { formatProblem, type ConfigProblem } from "./problems.ts";
+export type { GatewayConfig, Deployment } from "./types.ts";
+
+export interface LoadOptions {
+  /** `--config`: this file alone; else `HEARTH_GATEWAY_CONFIG`; else the shipped file with the operator's over it. */
+  readonly file?: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly projectRoot: string;
+  /** `--port` */
+  readonly port?: number | string;
+}
+
+export type LoadResult =
+  | {
+      readonly ok: true;
+      readonly config: GatewayConfig;
+      readonly warnings: readonly ConfigProblem[];
+    }
+  | { readonly ok: false; readonly problems: readonly ConfigProblem[] };
+
+/** Reads, merges and checks the configuration; either all of it is right, or every mistake is named at once. */
+export function loadConfig(options: LoadOptions): LoadResult {
+  const problems: ConfigProblem[] = [];
+  const warnings: ConfigProblem[] = [];
+  const readEnvironment = variableReader(options.env, problems);
+  const layers = readLayers({
+    file: options.file ?? readEnvironment("HEARTH_GATEWAY_CONFIG"),
+    extra: readEnvironment("HEARTH_EXTRA_CONFIG"),
+    projectRoot: options.projectRoot,
+  });
+  problems.push(...layers.problems);
+  warnings.push(...layers.warnings);
+
+  const read = withFileVariables(layers.tree, readEnvironment);
+  const reading: Reading = {
+    root: resolveMapping(layers.tree, read),
+    problems,
+    warnings,
+  };
+  warnAboutSections(reading);
+  const models = readDeployments(reading, read);
+  const router = readSection(reading, ["router_settings"], routerSettings, {
+    quiet: ["redis_host", "redis_port", "redis_password"],
+  });
+  const proxy = readSection(reading, ["proxy_settings"], proxySettings);
+  const cache = readSection(
+    reading,
+    ["proxy_settings", "cache_params"],
+    cacheParams,
+    {
+      quiet: ["host", "port", "password"],
+    },
+  );
+  const general = readSection(reading, ["general_settings"], generalSettings, {
+    quiet: ["master_key", "database_url"],
+  });
+  const retained = readSection(
+    reading,
+    ["general_settings", "retention"],
+    retention,
+  );
+
+  const config = assemble(reading, read, {
+    files: layers.files,
+    models,
+    router: router ?? {},
+    proxy: proxy ?? {},
+    cache: cache ?? {},
+    general: general ?? {},
+    retained: retained ?? {},
+    pricesFile: findPricesFile(
+      reading,
+      general?.prices_file,
+      options.projectRoot,
+    ),
+    port: options.port,
+  });
+  checkFallbackTargets(reading, config);
+  return problems.length === 0
+    ? { ok: true, config, warnings }
+    : { ok: false, problems: inFileOrder(problems, layers.files) };
+}
+
+/** LiteLLM's `environment_variables` section sets variables for the references of the same files. */
+function withFileVariables(tree: Mapping, read: ReadVariable): ReadVariable {
+  const section = child(tree, "environment_variables");
+  if (section === null) return read;
+  const values = plain(resolveMapping(section, read)) as Record<
+    string,
+    unknown
+  >;
+  return (name) => (name in values ? String(values[name]) : read(name));
+}
+
+function warnAboutSections(reading: Reading): void {
+  for (const key of reading.root.entries.keys())
+    if (!SECTIONS.some((section) => section === key))
+      reading.warnings.push(unknownKey(reading, [key], key, SECTIONS));
+}
+
+/** `prices_file` is relative to the file that names it. */
+function findPricesFile(
+  reading: Reading,
+  written: string | undefined,
+  projectRoot: string,
+): string | null {
+  if (written === undefined) return null;
+  const path = ["general_settings", "prices_file"];
+  const { at } = locate(reading.root, path);
+  const file = resolve(projectRoot, dirname(at.file), written);
+  if (!existsSync(file))
+    reading.problems.push(
+      problemAt(reading, path, `points to ${file}, which does not exist`),
+    );
+  return file;
+}
+
+/** By layer and line; what concerns the environment comes last. */
+function inFileOrder(
+  problems: readonly ConfigProblem[],
+  files: readonly string[],
+): readonly ConfigProblem[] {
+  const rank = (problem: ConfigProblem): number =>
+    problem.file === null ? files.length : files.indexOf(problem.file);
+  return problems.toSorted(
+    (a, b) => rank(a) - rank(b) || (a.line ?? 0) - (b.line ?? 0),
+  );
+}

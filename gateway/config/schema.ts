@@ -1,0 +1,197 @@
+import { z } from "zod";
+import {
+  amount,
+  budgetDuration,
+  choice,
+  duration,
+  durationOrNever,
+  fallbacks,
+  flag,
+  groupAliases,
+  name,
+  record,
+  text,
+  texts,
+  timezone,
+  webAddress,
+  weight,
+  whole,
+} from "./fields.ts";
+
+/** Sections and keys by the names we use; the other dialect's spellings are renamed before. */
+export const SECTIONS = [
+  "model_list",
+  "router_settings",
+  "proxy_settings",
+  "general_settings",
+  "environment_variables",
+] as const;
+
+const PRICES = {
+  input_cost_per_token: amount("dollars"),
+  output_cost_per_token: amount("dollars"),
+  cache_read_input_token_cost: amount("dollars"),
+  cache_creation_input_token_cost: amount("dollars"),
+  input_cost_per_audio_token: amount("dollars"),
+  output_cost_per_audio_token: amount("dollars"),
+  input_cost_per_request: amount("dollars"),
+  output_cost_per_image: amount("dollars"),
+};
+
+/** Call parameters that an entry may preset; passed on where the caller sets none. */
+const CALL_DEFAULTS = {
+  temperature: z.unknown().optional(),
+  top_p: z.unknown().optional(),
+  top_k: z.unknown().optional(),
+  max_tokens: z.unknown().optional(),
+  max_completion_tokens: z.unknown().optional(),
+  stop: z.unknown().optional(),
+  seed: z.unknown().optional(),
+  presence_penalty: z.unknown().optional(),
+  frequency_penalty: z.unknown().optional(),
+  reasoning_effort: z.unknown().optional(),
+  thinking: z.unknown().optional(),
+  response_format: z.unknown().optional(),
+  dimensions: z.unknown().optional(),
+  encoding_format: z.unknown().optional(),
+  service_tier: z.unknown().optional(),
+  keep_alive: z.unknown().optional(),
+};
+export const CALL_DEFAULT_NAMES = Object.keys(CALL_DEFAULTS);
+
+export const providerParams = z.object({
+  model: name(),
+  custom_llm_provider: text(),
+  api_base: webAddress(),
+  base_url: webAddress(),
+  api_key: text(),
+  api_version: text(),
+  organization: text(),
+  rpm: whole(0),
+  tpm: whole(0),
+  weight: weight(),
+  timeout: duration(),
+  stream_timeout: duration(),
+  max_retries: whole(0, 10),
+  tags: texts(),
+  extra_headers: record("a mapping of header names to values"),
+  headers: record("a mapping of header names to values"),
+  drop_params: flag(),
+  ...PRICES,
+  ...CALL_DEFAULTS,
+});
+
+export const modelInfo = z.looseObject({
+  id: text(),
+  mode: text(),
+  base_model: text(),
+  ...PRICES,
+});
+
+export const modelEntry = z.object({
+  model_name: name(),
+  provider_params: z.unknown().optional(),
+  model_info: z.unknown().optional(),
+});
+
+export const routerSettings = z.object({
+  routing_strategy: choice(
+    [
+      "usage-based-routing",
+      "simple-shuffle",
+      "least-busy",
+      "latency-based-routing",
+      "cost-based-routing",
+    ],
+    { "usage-based-routing-v2": "usage-based-routing" },
+  ),
+  allowed_fails: whole(0),
+  cooldown_time: duration(),
+  num_retries: whole(0, 10),
+  timeout: duration(),
+  fallbacks: fallbacks(),
+  default_fallbacks: texts(),
+  context_window_fallbacks: fallbacks(),
+  model_group_alias: groupAliases(),
+  redis_host: text(),
+  redis_port: whole(1, 65_535),
+  redis_password: text(),
+});
+
+export const proxySettings = z.object({
+  cache: flag(),
+  cache_params: z.unknown().optional(),
+  max_budget: amount("dollars"),
+  budget_duration: budgetDuration(),
+  request_timeout: duration(),
+  connect_timeout: duration(),
+  first_byte_timeout: duration(),
+  idle_timeout: duration(),
+  drop_params: flag(),
+  litellm_headers: flag(),
+  num_retries: whole(0, 10),
+  allowed_fails: whole(0),
+  cooldown_time: duration(),
+  fallbacks: fallbacks(),
+  default_fallbacks: texts(),
+  context_window_fallbacks: fallbacks(),
+});
+
+/** LiteLLM's further stores of a cache; memory takes their place, with a warning. */
+export const FOREIGN_CACHES = [
+  "disk",
+  "s3",
+  "gcs",
+  "redis-semantic",
+  "qdrant-semantic",
+];
+
+export const cacheParams = z.object({
+  type: choice(["redis", "memory"], {
+    local: "memory",
+    ...Object.fromEntries(FOREIGN_CACHES.map((type) => [type, "memory"])),
+  }),
+  host: text(),
+  port: whole(1, 65_535),
+  password: text(),
+  ttl: duration(),
+  namespace: text(),
+  supported_call_types: texts(),
+  mode: choice(["default_on", "default_off"]),
+  scope: choice(["tenant", "global"]),
+});
+
+export const generalSettings = z.object({
+  master_key: text(),
+  database_url: text(),
+  database_connection_pool_limit: whole(1, 1_000),
+  track_cost: flag(),
+  track_spend: flag(),
+  store_model_in_db: flag(),
+  key_cache_seconds: duration(),
+  budget_mode: choice(["admit-while-remaining", "strict"]),
+  timezone: timezone(),
+  fail_closed: flag(),
+  prices_file: text(),
+  store_prompts_in_spend_logs: flag(),
+  retention: z.unknown().optional(),
+  maximum_spend_logs_retention_period: durationOrNever(),
+  journal_sync: choice(["interval", "always"]),
+  journal_limit_mb: whole(1),
+  drain_timeout: duration(),
+  max_request_size_mb: whole(1, 1_000),
+  trusted_proxies: texts(),
+});
+
+export const retention = z.object({
+  spend_logs: durationOrNever(),
+  audit_logs: durationOrNever(),
+});
+
+export type ProviderParams = z.output<typeof providerParams>;
+export type ModelInfo = z.output<typeof modelInfo>;
+export type RouterSettings = z.output<typeof routerSettings>;
+export type ProxySettings = z.output<typeof proxySettings>;
+export type CacheParams = z.output<typeof cacheParams>;
+export type GeneralSettings = z.output<typeof generalSettings>;
+export type Retention = z.output<typeof retention>;

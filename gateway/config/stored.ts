@@ -1,0 +1,102 @@
+import { readDeployment } from "./deployments.ts";
+import type { ConfigProblem } from "./problems.ts";
+import { PROVIDERS } from "./providers.ts";
+import {
+  hasReference,
+  referencedVariable,
+  variableReader,
+} from "./references.ts";
+import { scalar, type Mapping, type Tree } from "./tree.ts";
+import type { Deployment } from "./types.ts";
+
+/** A model as `POST /model/new` takes it and the database keeps it; either dialect. */
+export interface StoredModel {
+  readonly model_name: unknown;
+  readonly provider_params?: unknown;
+  readonly litellm_params?: unknown;
+  readonly model_info?: unknown;
+}
+
+export type StoredResult =
+  | { readonly ok: true; readonly deployment: Deployment }
+  | { readonly ok: false; readonly problems: readonly ConfigProblem[] };
+
+/**
+ * A deployment from a row instead of a file, by the same rules. References to variables are refused, but for a
+ * provider's own key variable at the provider's own address: whoever may add a model must not be able to send the
+ * gateway's environment to an address of his choice.
+ */
+export function deploymentFromRow(
+  row: StoredModel,
+  env: Readonly<Record<string, string | undefined>>,
+): StoredResult {
+  const problems: ConfigProblem[] = [];
+  const warnings: ConfigProblem[] = [];
+  const root = treeOf({
+    model_name: row.model_name,
+    provider_params: withoutOwnKeyReference(
+      row.provider_params ?? row.litellm_params,
+    ),
+    model_info: row.model_info ?? {},
+  });
+  if (hasReference(root))
+    problems.push({
+      file: null,
+      line: null,
+      path: "provider_params",
+      message:
+        "refers to a variable; only the configuration file may do that: give the value itself",
+    });
+  const deployment = readDeployment(
+    { root, problems, warnings },
+    [],
+    variableReader(env, problems),
+  );
+  if (deployment !== null && problems.length === 0)
+    return { ok: true, deployment };
+  return { ok: false, problems: problems.length > 0 ? problems : warnings };
+}
+
+function withoutOwnKeyReference(params: unknown): unknown {
+  if (typeof params !== "object" || params === null) return params;
+  const { api_key: key, ...rest } = params as Record<string, unknown>;
+  const variable = referencedVariable(key);
+  const own =
+    variable !== null &&
+    rest["api_base"] === undefined &&
+    rest["base_url"] === undefined &&
+    Object.values(PROVIDERS).some((known) => known.keyVariable === variable);
+  return own ? rest : params;
+}
+
+const NOWHERE = { file: "", line: 0 };
+
+function treeOf(value: Readonly<Record<string, unknown>>): Mapping {
+  return {
+    kind: "map",
+    at: NOWHERE,
+    entries: new Map(
+      Object.entries(value)
+        .filter(([, inner]) => inner !== undefined)
+        .map(([key, inner]) => [
+          key,
+          { at: NOWHERE, spelling: key, node: grow(inner) },
+        ]),
+    ),
+  };
+}
+
+function grow(value: unknown): Tree {
+  if (Array.isArray(value))
+    return { kind: "list", at: NOWHERE, items: value.map(grow) };
+  if (typeof value === "object" && value !== null)
+    return treeOf(value as Record<string, unknown>);
+  return scalar(
+    typeof value === "string" ||
+      typeof value === "number" ||
+      typeof value === "boolean"
+      ? value
+      : null,
+    NOWHERE,
+  );
+}

@@ -1,0 +1,180 @@
+import type { Secret } from "./secret.ts";
+
+/** The gateway's configuration with every default filled in. Durations are milliseconds, money is dollars. */
+export interface GatewayConfig {
+  /** The files it was read from, lowest layer first. */
+  readonly files: readonly string[];
+  readonly models: readonly Deployment[];
+  readonly router: RouterConfig;
+  readonly cache: CacheConfig;
+  /** One Redis serves cache and limits; null: both work in memory. */
+  readonly redis: RedisConfig | null;
+  readonly database: { readonly url: Secret; readonly poolSize: number };
+  readonly journal: JournalConfig;
+  readonly general: GeneralConfig;
+  readonly timeouts: TimeoutConfig;
+  readonly server: ServerConfig;
+}
+
+/** The wire format that is spoken to a provider. */
+export type ProviderFamily =
+  "openai" | "ollama" | "azure" | "anthropic" | "gemini";
+
+/** One backend behind an alias. Several with one alias share its load. */
+export interface Deployment {
+  /** `model_info.id`, else a hash of alias, provider, model and the address as written: the same after a restart and on every instance. */
+  readonly id: string;
+  /** `model_name`; may be `*` or end in `/*`. */
+  readonly alias: string;
+  readonly provider: ProviderFamily;
+  /** As written before the slash (`mistral`, `groq`, …); equals `provider` for the five families. */
+  readonly providerName: string;
+  /** The provider's own name of the model; `*` (or `prefix*`) takes what the wildcard of the alias matched. */
+  readonly model: string;
+  /** Without a trailing slash. OpenAI-style: `/chat/completions` is appended; anthropic: `/v1/messages`. Empty while pending on its address. */
+  readonly apiBase: string;
+  readonly apiKey: Secret | null;
+  /** Azure only. */
+  readonly apiVersion: string | null;
+  /** The variable that must be set before this deployment can be called. */
+  readonly pending: string | null;
+  readonly rpm: number | null;
+  readonly tpm: number | null;
+  readonly weight: number;
+  readonly timeoutMs: number | null;
+  /** Until the first byte of a stream. */
+  readonly streamTimeoutMs: number | null;
+  readonly maxRetries: number | null;
+  readonly tags: readonly string[];
+  /** Sent to the provider with each call; lower-case names. */
+  readonly headers: Readonly<Record<string, Secret>>;
+  /** Call parameters used where the caller sets none (`temperature`, `max_tokens`, …). */
+  readonly defaults: Readonly<Record<string, unknown>>;
+  /** null: `proxy_settings.drop_params` decides. */
+  readonly dropParams: boolean | null;
+  readonly prices: PriceOverrides;
+  /** `chat`, `embedding`, `completion`, `image_generation`, `moderation`, `responses`, … */
+  readonly mode: string;
+  /** The model whose prices and tokenizer apply, where `model` does not say (Azure deployment names). */
+  readonly baseModel: string | null;
+  /** `model_info` as written, without `id`. */
+  readonly info: Readonly<Record<string, unknown>>;
+}
+
+/** Dollars per token (or per call, per image); null: not overridden. */
+export interface PriceOverrides {
+  readonly input: number | null;
+  readonly output: number | null;
+  readonly cacheRead: number | null;
+  readonly cacheWrite: number | null;
+  readonly audioInput: number | null;
+  readonly audioOutput: number | null;
+  readonly perRequest: number | null;
+  readonly perImage: number | null;
+}
+
+export type RoutingStrategy =
+  | "usage-based-routing"
+  | "simple-shuffle"
+  | "least-busy"
+  | "latency-based-routing"
+  | "cost-based-routing";
+
+/** Alias → aliases to try after it, in order. `*` stands for every alias. */
+export type Fallbacks = Readonly<Record<string, readonly string[]>>;
+
+export interface RouterConfig {
+  readonly strategy: RoutingStrategy;
+  /** Failures in a minute that a deployment may have before it cools down. */
+  readonly allowedFails: number;
+  readonly cooldownMs: number;
+  readonly numRetries: number;
+  /** Of a whole call, all attempts together; null: none. */
+  readonly timeoutMs: number | null;
+  readonly fallbacks: Fallbacks;
+  readonly defaultFallbacks: readonly string[];
+  readonly contextWindowFallbacks: Fallbacks;
+  /** Further names of aliases. Hidden ones are not listed by `/v1/models`. */
+  readonly modelGroupAlias: Readonly<
+    Record<string, { readonly model: string; readonly hidden: boolean }>
+  >;
+}
+
+export type CachedCallType = "acompletion" | "aembedding";
+
+export interface CacheConfig {
+  readonly enabled: boolean;
+  /** `memory` also where `type: redis` was asked for and no host is known. */
+  readonly kind: "redis" | "memory";
+  readonly ttlMs: number;
+  readonly namespace: string;
+  readonly callTypes: readonly CachedCallType[];
+  /** `default_off`: only calls that ask for the cache use it. */
+  readonly mode: "default_on" | "default_off";
+  readonly scope: "tenant" | "global";
+}
+
+export interface RedisConfig {
+  readonly host: string;
+  readonly port: number;
+  readonly password: Secret | null;
+}
+
+export interface JournalConfig {
+  readonly directory: string;
+  /** `always`: fsync for each line; `interval`: every 50 ms. */
+  readonly sync: "interval" | "always";
+  readonly limitBytes: number;
+}
+
+export interface GeneralConfig {
+  readonly masterKey: Secret;
+  /** Encrypts provider keys in the database; null: the master key serves. */
+  readonly saltKey: Secret | null;
+  /** Of the whole proxy; null: none. */
+  readonly maxBudget: number | null;
+  /** `30d`, `1mo`, …; null: never reset. */
+  readonly budgetDuration: string | null;
+  readonly budgetMode: "admit-while-remaining" | "strict";
+  /** IANA name; budget windows begin at its midnights. */
+  readonly timezone: string;
+  readonly keyCacheMs: number;
+  /** Answer 503 instead of limiting in process while Redis is away. */
+  readonly failClosed: boolean;
+  readonly storeModelInDb: boolean;
+  readonly storePrompts: boolean;
+  /** Drop call parameters that a provider lacks, instead of answering 400. */
+  readonly dropParams: boolean;
+  readonly litellmHeaders: boolean;
+  /** Absolute path of a file in LiteLLM's model_prices shape. */
+  readonly pricesFile: string | null;
+  readonly retention: RetentionConfig;
+}
+
+/** Days after which rows go (their sums stay); null: kept for ever. */
+export interface RetentionConfig {
+  readonly spendLogDays: number | null;
+  readonly auditLogDays: number | null;
+}
+
+export interface TimeoutConfig {
+  readonly connectMs: number;
+  readonly firstByteMs: number;
+  /** Between two pieces of an answer. */
+  readonly idleMs: number;
+  /** Of one attempt from its start to its last byte (`request_timeout`); null: none. */
+  readonly requestMs: number | null;
+}
+
+export interface ServerConfig {
+  readonly host: string;
+  /** 0: any free port. */
+  readonly port: number;
+  /** How long readiness says 503 before the listener closes. */
+  readonly drainNoticeMs: number;
+  /** How long running calls may take after that. */
+  readonly drainTimeoutMs: number;
+  readonly bodyLimitBytes: number;
+  /** Addresses or CIDR ranges whose `x-forwarded-*` headers are believed. */
+  readonly trustedProxies: readonly string[];
+}
