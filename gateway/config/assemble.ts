@@ -1,23 +1,20 @@
 import { parseDuration } from "./duration.ts";
 import type { ReadVariable } from "./references.ts";
-import {
-  FOREIGN_CACHES,
-  type CacheParams,
-  type GeneralSettings,
-  type ProxySettings,
-  type Retention,
-  type RouterSettings,
+import { readCache, readRedis } from "./cache.ts";
+import { numberVariable, readNumber } from "./numbers.ts";
+import type {
+  CacheParams,
+  GeneralSettings,
+  ProxySettings,
+  Retention,
+  RouterSettings,
 } from "./schema.ts";
 import { secret } from "./secret.ts";
 import { problemAt, type Reading } from "./sections.ts";
-import { locate, plain } from "./tree.ts";
 import type {
-  CacheConfig,
-  CachedCallType,
   Deployment,
   GatewayConfig,
   GeneralConfig,
-  RedisConfig,
   RouterConfig,
   ServerConfig,
 } from "./types.ts";
@@ -88,72 +85,6 @@ function readRouter({ router, proxy }: Parts): RouterConfig {
     contextWindowFallbacks:
       router.context_window_fallbacks ?? proxy.context_window_fallbacks ?? {},
     modelGroupAlias: router.model_group_alias ?? {},
-  };
-}
-
-function readRedis(
-  reading: Reading,
-  read: ReadVariable,
-  { cache, router }: Parts,
-): RedisConfig | null {
-  const host = cache.host ?? router.redis_host ?? read("REDIS_HOST");
-  if (host === null) {
-    if (cache.type === "redis")
-      reading.warnings.push(
-        problemAt(
-          reading,
-          ["proxy_settings", "cache_params", "type"],
-          "is redis, but no host is known; cache and limits work in memory until host or REDIS_HOST is set",
-        ),
-      );
-    return null;
-  }
-  const password =
-    cache.password ?? router.redis_password ?? read("REDIS_PASSWORD");
-  return {
-    host,
-    port:
-      cache.port ??
-      router.redis_port ??
-      numberVariable(reading, read, "REDIS_PORT", 1, 65_535) ??
-      6_379,
-    password: password === null ? null : secret(password),
-  };
-}
-
-const CALL_TYPES: Readonly<Record<string, CachedCallType>> = {
-  acompletion: "acompletion",
-  completion: "acompletion",
-  aembedding: "aembedding",
-  embedding: "aembedding",
-};
-
-function readCache(
-  reading: Reading,
-  { cache, proxy }: Parts,
-  redis: RedisConfig | null,
-): CacheConfig {
-  const path = ["proxy_settings", "cache_params", "type"];
-  const { node } = locate(reading.root, path);
-  const written = node === null ? null : plain(node);
-  if (FOREIGN_CACHES.some((type) => type === written))
-    reading.warnings.push(
-      problemAt(
-        reading,
-        path,
-        `is ${String(written)}, which Hearth does not have; the cache works in memory`,
-      ),
-    );
-  const wanted = cache.supported_call_types ?? ["acompletion", "aembedding"];
-  const callTypes = wanted.flatMap((type) => CALL_TYPES[type] ?? []);
-  return {
-    enabled: proxy.cache ?? false,
-    kind: cache.type !== "memory" && redis !== null ? "redis" : "memory",
-    ttlMs: cache.ttl ?? 600_000,
-    namespace: cache.namespace ?? "proxy.cache",
-    callTypes: [...new Set(callTypes)],
-    mode: cache.mode ?? "default_on",
-    scope: cache.scope ?? "tenant",
   };
 }
 
@@ -304,33 +235,4 @@ function readServer(
     bodyLimitBytes: (general.max_request_size_mb ?? 50) * MEGABYTE,
     trustedProxies: general.trusted_proxies ?? [],
   };
-}
-
-function numberVariable(
-  reading: Reading,
-  read: ReadVariable,
-  name: string,
-  min: number,
-  max: number,
-): number | null {
-  const value = read(name);
-  return value === null ? null : readNumber(reading, name, value, min, max);
-}
-
-function readNumber(
-  reading: Reading,
-  name: string,
-  value: string,
-  min: number,
-  max: number,
-): number | null {
-  const number = value.trim() === "" ? NaN : Number(value);
-  if (Number.isInteger(number) && number >= min && number <= max) return number;
-  reading.problems.push({
-    file: null,
-    line: null,
-    path: name,
-    message: `must be a whole number from ${min} to ${max}`,
-  });
-  return null;
 }

@@ -1,12 +1,4 @@
 import { createHash } from "node:crypto";
-import { nearestName } from "./problems.ts";
-import {
-  FOREIGN_PROVIDERS,
-  guessProvider,
-  normalizeApiBase,
-  PROVIDERS,
-  type KnownProvider,
-} from "./providers.ts";
 import { firstUnset, type ReadVariable } from "./references.ts";
 import {
   CALL_DEFAULT_NAMES,
@@ -18,6 +10,7 @@ import {
 } from "./schema.ts";
 import { secret, type Secret } from "./secret.ts";
 import { problemAt, readSection, type Path, type Reading } from "./sections.ts";
+import { addressVariable, findAddress, findKey, readTarget } from "./target.ts";
 import { locate } from "./tree.ts";
 import type { Deployment, PriceOverrides } from "./types.ts";
 
@@ -142,133 +135,6 @@ export function readDeployment(
     baseModel: info.base_model ?? null,
     info: freeFields(info),
   };
-}
-
-interface Target {
-  readonly providerName: string;
-  readonly known: KnownProvider;
-  readonly model: string;
-}
-
-function readTarget(
-  reading: Reading,
-  path: Path,
-  params: ProviderParams,
-): Target | null {
-  const slash = params.model.indexOf("/");
-  const prefix = slash > 0 ? params.model.slice(0, slash) : null;
-  const rest = slash > 0 ? params.model.slice(slash + 1) : params.model;
-  const given = params.custom_llm_provider ?? null;
-  const named = given ?? prefix ?? guessProvider(params.model);
-  const at = [...path, "model"];
-  const model = given !== null && given !== prefix ? params.model : rest;
-  if (named === null) {
-    reading.problems.push(
-      problemAt(
-        reading,
-        at,
-        "must be <provider>/<model_id>, such as openai/gpt-5-mini or ollama/llama3.2",
-      ),
-    );
-    return null;
-  }
-  const known = PROVIDERS[named];
-  if (known !== undefined && model !== "")
-    return {
-      providerName: named === "ollama_chat" ? "ollama" : named,
-      known,
-      model,
-    };
-  if (FOREIGN_PROVIDERS.has(named)) {
-    reading.warnings.push(
-      problemAt(
-        reading,
-        at,
-        `${named} is a provider that Hearth does not speak to; this model is left out`,
-      ),
-    );
-    return null;
-  }
-  // An unknown name with an address is an OpenAI-style server with a name of its own.
-  if (model !== "" && (params.api_base ?? params.base_url) !== undefined)
-    return {
-      providerName: named,
-      known: { family: "openai", apiBase: null, keyVariable: null },
-      model,
-    };
-  const near = nearestName(named, Object.keys(PROVIDERS));
-  reading.problems.push(
-    problemAt(
-      reading,
-      at,
-      model === ""
-        ? "must be <provider>/<model_id>; the model id is empty"
-        : near !== null
-          ? `names the unknown provider ${named}; did you mean ${near}?`
-          : `names the unknown provider ${named}; give a known one, or api_base for an OpenAI-style server`,
-    ),
-  );
-  return null;
-}
-
-interface Address {
-  readonly base: string;
-  /** The provider's own, so its own key may be sent there. */
-  readonly isDefault: boolean;
-  readonly pending: string | null;
-}
-
-/** The unset variable that the address is written with. */
-function addressVariable(reading: Reading, path: Path): string | null {
-  for (const key of ["api_base", "base_url"]) {
-    const { node } = locate(reading.root, [...path, key]);
-    if (node?.kind === "scalar" && node.unset !== null) return node.unset;
-  }
-  return null;
-}
-
-function findAddress(
-  known: KnownProvider,
-  written: string | null,
-  unset: string | null,
-  read: ReadVariable,
-): Address | null {
-  if (written !== null)
-    return {
-      base: normalizeApiBase(known.family, written),
-      isDefault: false,
-      pending: null,
-    };
-  if (unset !== null) return { base: "", isDefault: false, pending: unset };
-  if (known.family === "azure") {
-    const base = read("AZURE_API_BASE");
-    return base === null || !URL.canParse(base)
-      ? { base: "", isDefault: true, pending: "AZURE_API_BASE" }
-      : {
-          base: normalizeApiBase("azure", base),
-          isDefault: true,
-          pending: null,
-        };
-  }
-  return known.apiBase === null
-    ? null
-    : { base: known.apiBase, isDefault: true, pending: null };
-}
-
-/** A provider's own key variable is used only at the provider's own address: a key must not travel to another server. */
-function findKey(
-  known: KnownProvider,
-  written: string | null,
-  atOwnAddress: boolean,
-  read: ReadVariable,
-): { readonly key: Secret | null; readonly pending: string | null } {
-  if (written !== null) return { key: secret(written), pending: null };
-  if (known.keyVariable === null || !atOwnAddress)
-    return { key: null, pending: null };
-  const value = read(known.keyVariable);
-  return value === null
-    ? { key: null, pending: known.keyVariable }
-    : { key: secret(value), pending: null };
 }
 
 /** The address counts as written (`${LOCAL_RUNNER_A_URL}`), so that the id stays when a host gets another address. */

@@ -32,18 +32,29 @@ export function deploymentFromRow(
 ): StoredResult {
   const problems: ConfigProblem[] = [];
   const warnings: ConfigProblem[] = [];
-  const root = treeOf({
+  const spelling =
+    row.provider_params === undefined ? "litellm_params" : "provider_params";
+  const grown = treeOf({
     model_name: row.model_name,
-    provider_params: withoutOwnKeyReference(
-      row.provider_params ?? row.litellm_params,
-    ),
+    provider_params: withoutOwnKeyReference(row[spelling]),
     model_info: row.model_info ?? {},
   });
+  const params = grown.entries.get("provider_params");
+  const root: Mapping =
+    params === undefined
+      ? grown
+      : {
+          ...grown,
+          entries: new Map(grown.entries).set("provider_params", {
+            ...params,
+            spelling,
+          }),
+        };
   if (hasReference(root))
     problems.push({
       file: null,
       line: null,
-      path: "provider_params",
+      path: spelling,
       message:
         "refers to a variable; only the configuration file may do that: give the value itself",
     });

@@ -111,7 +111,10 @@ function plant(
         file: at.file,
         line: at.line,
         path: "",
-        message: `*${node.source} refers to something that contains it or does not exist; write the value out`,
+        message:
+          target === undefined
+            ? "an alias (*name) here has no anchor (&name) before it; a value that begins with * needs quotes"
+            : "an alias (*name) here stands inside its own anchor; write the value out",
       });
       return scalar(null, at);
     }
@@ -203,8 +206,6 @@ function syntaxSentence(code: string, text: string, offset: number): string {
     case "BLOCK_AS_IMPLICIT_KEY":
     case "MULTILINE_IMPLICIT_KEY":
       return "a value and a nested block stand on one line here; put the value in quotes or the block on its own lines";
-    case "BAD_ALIAS":
-      return "an alias (*name) here has no anchor (&name) before it; a value that begins with * needs quotes";
     case "MULTIPLE_DOCS":
       return "the file holds several YAML documents (---); keep one";
     default:

@@ -1,0 +1,76 @@
+import type { Parts } from "./assemble.ts";
+import { numberVariable } from "./numbers.ts";
+import type { ReadVariable } from "./references.ts";
+import { FOREIGN_CACHES } from "./schema.ts";
+import { secret } from "./secret.ts";
+import { problemAt, type Reading } from "./sections.ts";
+import { locate, plain } from "./tree.ts";
+import type { CacheConfig, CachedCallType, RedisConfig } from "./types.ts";
+
+/** The one Redis of cache and limits; null, with a warning where one was asked for, when no host is known. */
+export function readRedis(
+  reading: Reading,
+  read: ReadVariable,
+  { cache, router }: Pick<Parts, "cache" | "router">,
+): RedisConfig | null {
+  const host = cache.host ?? router.redis_host ?? read("REDIS_HOST");
+  if (host === null) {
+    if (cache.type === "redis")
+      reading.warnings.push(
+        problemAt(
+          reading,
+          ["proxy_settings", "cache_params", "type"],
+          "is redis, but no host is known; cache and limits work in memory until host or REDIS_HOST is set",
+        ),
+      );
+    return null;
+  }
+  const password =
+    cache.password ?? router.redis_password ?? read("REDIS_PASSWORD");
+  return {
+    host,
+    port:
+      cache.port ??
+      router.redis_port ??
+      numberVariable(reading, read, "REDIS_PORT", 1, 65_535) ??
+      6_379,
+    password: password === null ? null : secret(password),
+  };
+}
+
+const CALL_TYPES: Readonly<Record<string, CachedCallType>> = {
+  acompletion: "acompletion",
+  completion: "acompletion",
+  aembedding: "aembedding",
+  embedding: "aembedding",
+};
+
+/** The cache settings; `memory` wherever there is no Redis. */
+export function readCache(
+  reading: Reading,
+  { cache, proxy }: Pick<Parts, "cache" | "proxy">,
+  redis: RedisConfig | null,
+): CacheConfig {
+  const path = ["proxy_settings", "cache_params", "type"];
+  const { node } = locate(reading.root, path);
+  const written = node === null ? null : plain(node);
+  if (FOREIGN_CACHES.some((type) => type === written))
+    reading.warnings.push(
+      problemAt(
+        reading,
+        path,
+        `is ${String(written)}, which Hearth does not have; the cache works in memory`,
+      ),
+    );
+  const wanted = cache.supported_call_types ?? ["acompletion", "aembedding"];
+  const callTypes = wanted.flatMap((type) => CALL_TYPES[type] ?? []);
+  return {
+    enabled: proxy.cache ?? false,
+    kind: cache.type !== "memory" && redis !== null ? "redis" : "memory",
+    ttlMs: cache.ttl ?? 600_000,
+    namespace: cache.namespace ?? "proxy.cache",
+    callTypes: [...new Set(callTypes)],
+    mode: cache.mode ?? "default_on",
+    scope: cache.scope ?? "tenant",
+  };
+}

@@ -1,0 +1,408 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { formatProblem, loadConfig } from "./load.ts";
+import { deploymentFromRow } from "./stored.ts";
+import type { Deployment } from "./types.ts";
+
+let root: string;
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), "hearth-deployments-"));
+});
+afterEach(() => {
+  rmSync(root, { recursive: true, force: true });
+});
+
+function load(text: string, env: Record<string, string> = {}) {
+  const file = join(root, "c.yaml");
+  writeFileSync(file, text);
+  return loadConfig({
+    file,
+    env: {
+      PROXY_MASTER_KEY: "sk-0123456789abcdefghij",
+      DATABASE_URL: "postgres://h/d",
+      HEARTH_JOURNAL_DIR: "/j",
+      ...env,
+    },
+    projectRoot: root,
+  });
+}
+
+function models(
+  entries: readonly object[],
+  env: Record<string, string> = {},
+): readonly Deployment[] {
+  // JSON is YAML.
+  const result = load(JSON.stringify({ model_list: entries }), env);
+  if (!result.ok)
+    throw new Error(result.problems.map(formatProblem).join("\n"));
+  return result.config.models;
+}
+
+const one = (params: object, env: Record<string, string> = {}): Deployment => {
+  const [first] = models([{ model_name: "a", provider_params: params }], env);
+  if (first === undefined) throw new Error("left out");
+  return first;
+};
+
+test.each([
+  [
+    "openai/gpt-5-mini",
+    "openai",
+    "openai",
+    "https://api.openai.com/v1",
+    "OPENAI_API_KEY",
+  ],
+  [
+    "gpt-5-mini",
+    "openai",
+    "openai",
+    "https://api.openai.com/v1",
+    "OPENAI_API_KEY",
+  ],
+  [
+    "anthropic/claude-sonnet-4-5",
+    "anthropic",
+    "anthropic",
+    "https://api.anthropic.com",
+    "ANTHROPIC_API_KEY",
+  ],
+  [
+    "gemini/gemini-2.5-pro",
+    "gemini",
+    "gemini",
+    "https://generativelanguage.googleapis.com/v1beta/openai",
+    "GEMINI_API_KEY",
+  ],
+  [
+    "mistral/mistral-large",
+    "openai",
+    "mistral",
+    "https://api.mistral.ai/v1",
+    "MISTRAL_API_KEY",
+  ],
+  [
+    "groq/llama-3.3-70b",
+    "openai",
+    "groq",
+    "https://api.groq.com/openai/v1",
+    "GROQ_API_KEY",
+  ],
+  [
+    "deepseek/deepseek-chat",
+    "openai",
+    "deepseek",
+    "https://api.deepseek.com/v1",
+    "DEEPSEEK_API_KEY",
+  ],
+  [
+    "openrouter/anthropic/claude",
+    "openai",
+    "openrouter",
+    "https://openrouter.ai/api/v1",
+    "OPENROUTER_API_KEY",
+  ],
+  ["ollama/llama3.2", "ollama", "ollama", "http://127.0.0.1:11434/v1", null],
+  [
+    "ollama_chat/llama3.2",
+    "ollama",
+    "ollama",
+    "http://127.0.0.1:11434/v1",
+    null,
+  ],
+])(
+  "%s goes to its provider's own address",
+  (model, provider, providerName, apiBase, pending) => {
+    expect(one({ model })).toMatchObject({
+      provider,
+      providerName,
+      apiBase,
+      pending,
+    });
+    if (pending !== null)
+      expect(one({ model }, { [pending]: "sk-1" })).toMatchObject({
+        pending: null,
+      });
+  },
+);
+
+test("the model id keeps its own slashes", () => {
+  expect(one({ model: "openrouter/anthropic/claude-3.5" }).model).toBe(
+    "anthropic/claude-3.5",
+  );
+  expect(
+    one({ model: "anthropic/claude-3.5", custom_llm_provider: "openrouter" })
+      .model,
+  ).toBe("anthropic/claude-3.5");
+});
+
+test.each([
+  ["openai/x", "http://b:1234", "http://b:1234/v1"],
+  ["openai/x", "http://b:1234/v1/", "http://b:1234/v1"],
+  ["ollama/x", "http://a:11434/", "http://a:11434/v1"],
+  ["anthropic/x", "https://relay.example/v1/messages", "https://relay.example"],
+  ["myserver/x", "http://c/api", "http://c/api"],
+])("%s at %s is called under %s", (model, api_base, apiBase) => {
+  expect(one({ model, api_base })).toMatchObject({ apiBase, pending: null });
+});
+
+test("a provider's own key never travels to another address", () => {
+  expect(
+    one(
+      { model: "openai/x", api_base: "http://b:1" },
+      { OPENAI_API_KEY: "sk-real" },
+    ).apiKey,
+  ).toBeNull();
+  expect(
+    one(
+      { model: "openai/x", api_base: "os.environ/UNSET" },
+      { OPENAI_API_KEY: "sk-real" },
+    ),
+  ).toMatchObject({
+    apiKey: null,
+    apiBase: "",
+    pending: "UNSET",
+  });
+});
+
+test("anything unset among the provider's parameters makes the alias pending on that variable", () => {
+  expect(one({ model: "openai/x", api_key: "os.environ/MY_KEY" }).pending).toBe(
+    "MY_KEY",
+  );
+  expect(
+    one({ model: "openai/x", api_key: "k", extra_headers: { a: "${TRACE}" } })
+      .pending,
+  ).toBe("TRACE");
+});
+
+test("azure needs its address, which may come from its variable", () => {
+  expect(one({ model: "azure/mine", api_key: "k" }).pending).toBe(
+    "AZURE_API_BASE",
+  );
+  expect(
+    one({
+      model: "azure/mine",
+      api_key: "k",
+      api_base: "https://x.openai.azure.com/",
+      api_version: "2025-01-01",
+    }),
+  ).toMatchObject({
+    provider: "azure",
+    apiBase: "https://x.openai.azure.com",
+    apiVersion: "2025-01-01",
+    pending: null,
+  });
+});
+
+test("limits, times, prices, headers and call defaults are typed", () => {
+  const [first] = models([
+    {
+      model_name: "a",
+      litellm_params: {
+        model: "openai/x",
+        api_key: "k",
+        organization: "org-1",
+        rpm: "6",
+        tpm: 1000,
+        weight: 2,
+        timeout: 30,
+        stream_timeout: "500ms",
+        max_retries: 1,
+        tags: ["paid"],
+        extra_headers: { "X-Team": "kitchen" },
+        drop_params: true,
+        temperature: 0.2,
+        input_cost_per_token: "1e-6",
+      },
+      model_info: {
+        id: "mine",
+        mode: "responses",
+        base_model: "gpt-5",
+        output_cost_per_token: 2e-6,
+        note: "free",
+      },
+    },
+  ]);
+  expect(first).toMatchObject({
+    id: "mine",
+    rpm: 6,
+    tpm: 1000,
+    weight: 2,
+    timeoutMs: 30_000,
+    streamTimeoutMs: 500,
+    maxRetries: 1,
+    tags: ["paid"],
+    dropParams: true,
+    defaults: { temperature: 0.2 },
+    mode: "responses",
+    baseModel: "gpt-5",
+    prices: { input: 1e-6, output: 2e-6, cacheRead: null },
+    info: { note: "free" },
+  });
+  expect(first?.headers["x-team"]?.reveal()).toBe("kitchen");
+  expect(first?.headers["openai-organization"]?.reveal()).toBe("org-1");
+});
+
+test("ids stay when an address changes behind its variable, and differ between entries", () => {
+  const entry = {
+    model_name: "a",
+    provider_params: { model: "ollama/x", api_base: "os.environ/RUNNER" },
+  };
+  const [before] = models([entry], { RUNNER: "http://one:1" });
+  const [after, twin] = models([entry, entry], { RUNNER: "http://two:2" });
+  expect(after?.id).toBe(before?.id);
+  expect(twin?.id).toBe(`${before?.id}-2`);
+  const result = load(
+    JSON.stringify({
+      model_list: [1, 2].map(() => ({ ...entry, model_info: { id: "same" } })),
+    }),
+  );
+  expect(
+    result.ok ? [] : result.problems.map((problem) => problem.message),
+  ).toEqual(["is the id of another entry too; ids must differ"]);
+});
+
+test("wildcards keep their star", () => {
+  const [wild] = models([
+    {
+      model_name: "openai/*",
+      provider_params: { model: "openai/*", api_key: "k" },
+    },
+  ]);
+  expect(wild).toMatchObject({ alias: "openai/*", model: "*" });
+});
+
+test("a realistic LiteLLM file parses; what has no meaning here is a warning", () => {
+  const result = load(
+    `model_list:
+  - model_name: gpt-4o
+    litellm_params:
+      model: azure/gpt-4o-eu
+      api_base: os.environ/AZURE_API_BASE
+      api_key: "os.environ/AZURE_API_KEY"
+      api_version: "2024-07-01-preview"
+      rpm: 6
+  - model_name: gpt-4o
+    litellm_params: {model: openai/gpt-4o, api_key: os.environ/OPENAI_API_KEY, max_parallel_requests: 10}
+  - model_name: claude
+    litellm_params: {model: bedrock/anthropic.claude-v2, aws_region_name: us-east-1}
+  - model_name: "*"
+    litellm_params: {model: "openrouter/*", api_key: os.environ/OPENROUTER_API_KEY}
+litellm_settings:
+  drop_params: True
+  set_verbose: False
+  num_retries: 3
+  request_timeout: 10
+  success_callback: ["langfuse"]
+  fallbacks: [{"gpt-4o": ["claude"]}]
+  context_window_fallbacks: [{"gpt-4o": ["long"]}]
+  cache: yes
+  cache_params: {type: redis, supported_call_types: [acompletion, atext_completion, embedding]}
+router_settings:
+  routing_strategy: usage-based-routing-v2
+  redis_host: os.environ/REDIS_HOST
+  redis_port: os.environ/REDIS_PORT
+  model_group_alias: {"gpt-4": "gpt-4o", "old": {"model": "gpt-4o", "hidden": true}}
+general_settings:
+  master_key: sk-1234
+  database_url: "postgresql://llmproxy:dbpassword@db:5432/litellm"
+  alerting: ["slack"]
+environment_variables:
+  REDIS_HOST: redis.internal
+  REDIS_PORT: "6390"
+`,
+    { AZURE_API_BASE: "https://eu.openai.azure.com" },
+  );
+  if (!result.ok)
+    throw new Error(result.problems.map(formatProblem).join("\n"));
+  const { config } = result;
+  expect(
+    config.models.map((one) => [
+      one.alias,
+      one.provider,
+      one.model,
+      one.pending,
+    ]),
+  ).toEqual([
+    ["gpt-4o", "azure", "gpt-4o-eu", "AZURE_API_KEY"],
+    ["gpt-4o", "openai", "gpt-4o", "OPENAI_API_KEY"],
+    ["*", "openai", "*", "OPENROUTER_API_KEY"],
+  ]);
+  expect(config.router).toMatchObject({
+    strategy: "usage-based-routing",
+    numRetries: 3,
+    fallbacks: { "gpt-4o": ["claude"] },
+    contextWindowFallbacks: { "gpt-4o": ["long"] },
+    modelGroupAlias: {
+      "gpt-4": { model: "gpt-4o", hidden: false },
+      old: { model: "gpt-4o", hidden: true },
+    },
+  });
+  expect(config.redis).toEqual({
+    host: "redis.internal",
+    port: 6390,
+    password: null,
+  });
+  expect(config.cache).toMatchObject({
+    enabled: true,
+    kind: "redis",
+    callTypes: ["acompletion", "aembedding"],
+  });
+  expect(config.general.dropParams).toBe(true);
+  expect(result.warnings.map((warning) => warning.path).sort()).toEqual([
+    "general_settings.alerting",
+    "general_settings.master_key",
+    "litellm_settings.set_verbose",
+    "litellm_settings.success_callback",
+    "model_list[1].litellm_params.max_parallel_requests",
+    "model_list[2].litellm_params.aws_region_name",
+    "model_list[2].litellm_params.model",
+  ]);
+});
+
+test("fallbacks to names that nobody serves are warned about", () => {
+  const result =
+    load(`model_list: [{model_name: a, provider_params: {model: ollama/a}}]
+router_settings: {fallbacks: [{a: [b]}], default_fallbacks: [a]}
+`);
+  expect(result.ok && result.warnings.map(formatProblem)).toEqual([
+    "c.yaml:2: router_settings.fallbacks: names b, which is no model_name of this configuration",
+  ]);
+});
+
+test("a stored model follows the same rules and may not read the environment", () => {
+  const env = { OPENAI_API_KEY: "sk-real", PROXY_MASTER_KEY: "sk-master" };
+  const row = (params: object) =>
+    deploymentFromRow({ model_name: "a", litellm_params: params }, env);
+  const own = row({ model: "openai/x", api_key: "os.environ/OPENAI_API_KEY" });
+  expect(own.ok && own.deployment.apiKey?.reveal()).toBe("sk-real");
+  for (const stolen of [
+    {
+      model: "openai/x",
+      api_base: "http://evil",
+      api_key: "os.environ/OPENAI_API_KEY",
+    },
+    {
+      model: "openai/x",
+      api_key: "${PROXY_MASTER_KEY}",
+      api_base: "http://evil",
+    },
+    { model: "openai/x", api_base: "http://evil/${PROXY_MASTER_KEY}" },
+  ]) {
+    const refused = row(stolen);
+    expect(
+      refused.ok ? [] : refused.problems.map((problem) => problem.message),
+    ).toEqual([
+      "refers to a variable; only the configuration file may do that: give the value itself",
+    ]);
+  }
+  const wrong = row({ model: "openai/x", rpm: "x" });
+  expect(
+    wrong.ok
+      ? []
+      : wrong.problems.map((problem) => [problem.path, problem.message]),
+  ).toEqual([
+    ["litellm_params.rpm", 'must be a whole number from 0; it is "x"'],
+  ]);
+});

@@ -1,0 +1,406 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { inspect } from "node:util";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { formatProblem, loadConfig, type LoadOptions } from "./load.ts";
+import type { GatewayConfig } from "./types.ts";
+
+let root: string;
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), "hearth-config-"));
+});
+afterEach(() => {
+  rmSync(root, { recursive: true, force: true });
+});
+
+const REQUIRED = {
+  PROXY_MASTER_KEY: "sk-0123456789abcdefghij",
+  DATABASE_URL: "postgresql://hearth:pw@127.0.0.1:5432/hearth",
+  HEARTH_JOURNAL_DIR: "/var/lib/hearth/journal",
+};
+
+function write(name: string, text: string): string {
+  const path = join(root, name);
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, text);
+  return path;
+}
+
+function load(
+  text: string,
+  env: Record<string, string> = {},
+  options: Partial<LoadOptions> = {},
+) {
+  write("config/gateway.yaml", text);
+  return loadConfig({
+    env: { ...REQUIRED, ...env },
+    projectRoot: root,
+    ...options,
+  });
+}
+
+function loaded(...args: Parameters<typeof load>): GatewayConfig {
+  const result = load(...args);
+  if (!result.ok)
+    throw new Error(result.problems.map(formatProblem).join("\n"));
+  return result.config;
+}
+
+function problems(...args: Parameters<typeof load>): string[] {
+  const result = load(...args);
+  return result.ok ? [] : result.problems.map(formatProblem);
+}
+
+function warnings(...args: Parameters<typeof load>): string[] {
+  const result = load(...args);
+  if (!result.ok)
+    throw new Error(result.problems.map(formatProblem).join("\n"));
+  return result.warnings.map(formatProblem);
+}
+
+const model = (params: string, name = "a") =>
+  `model_list:\n  - model_name: ${name}\n    provider_params: {${params}}\n`;
+
+test("the shipped file holds eleven aliases, all pending in an empty environment, and the settings of the seed", () => {
+  const result = loadConfig({
+    env: REQUIRED,
+    projectRoot: join(import.meta.dirname, "../.."),
+    file: join(import.meta.dirname, "../../config/gateway.yaml"),
+  });
+  if (!result.ok)
+    throw new Error(result.problems.map(formatProblem).join("\n"));
+  const { models, router, cache, redis, server, timeouts, general } =
+    result.config;
+  expect(models.map((one) => one.pending)).toEqual([
+    ...Array<string>(5).fill("LOCAL_RUNNER_A_URL"),
+    ...Array<string>(2).fill("LOCAL_RUNNER_B_URL"),
+    "OPENAI_API_KEY",
+    "ANTHROPIC_API_KEY",
+    "GEMINI_API_KEY",
+    "GEMINI_API_KEY",
+  ]);
+  expect(new Set(models.map((one) => one.alias)).size).toBe(11);
+  expect(new Set(models.map((one) => one.id)).size).toBe(11);
+  expect(router).toMatchObject({
+    strategy: "usage-based-routing",
+    allowedFails: 3,
+    cooldownMs: 60_000,
+    numRetries: 2,
+  });
+  expect(cache).toEqual({
+    enabled: true,
+    kind: "memory",
+    ttlMs: 600_000,
+    namespace: "proxy.cache",
+    callTypes: ["acompletion", "aembedding"],
+    mode: "default_on",
+    scope: "tenant",
+  });
+  expect(redis).toBeNull();
+  expect(timeouts).toEqual({
+    connectMs: 5_000,
+    firstByteMs: 300_000,
+    idleMs: 120_000,
+    requestMs: null,
+  });
+  expect(server).toMatchObject({
+    host: "127.0.0.1",
+    port: 4000,
+    drainNoticeMs: 5_000,
+    drainTimeoutMs: 120_000,
+  });
+  expect(general).toMatchObject({
+    keyCacheMs: 3_600_000,
+    timezone: "UTC",
+    budgetMode: "admit-while-remaining",
+    failClosed: false,
+  });
+  expect(result.warnings.map((warning) => warning.message)).toEqual([
+    "is redis, but no host is known; cache and limits work in memory until host or REDIS_HOST is set",
+  ]);
+});
+
+test("every mistake is named at once, with its line and what is allowed", () => {
+  const text = `model_list:
+  - provider_params:
+      model: openai/gpt-5-mini
+  - model_name: b
+    provider_params:
+      model: opnai/gpt-5-mini
+      rpm: many
+  - model_name: c
+    provider_params:
+      model: ollama/x
+      api_base: 192.168.1.10:11434
+      api_key: [sk-verysecret]
+router_settings:
+  routing_strategy: fastest
+  allowed_fails: -1
+proxy_settings:
+  cache_params: {ttl: soon, port: 70000}
+  max_budget: "-3"
+general_settings:
+  track_spend: false
+  timezone: Mars/Olympus
+`;
+  expect(
+    problems(text, { HEARTH_GATEWAY_PORT: "http", HEARTH_JOURNAL_DIR: "" }),
+  ).toEqual([
+    "config/gateway.yaml:2: model_list[0].model_name: is missing; it must be a name",
+    "config/gateway.yaml:6: model_list[1].provider_params.model: names the unknown provider opnai; did you mean openai?",
+    'config/gateway.yaml:7: model_list[1].provider_params.rpm: must be a whole number from 0; it is "many"',
+    'config/gateway.yaml:11: model_list[2].provider_params.api_base: must be an address such as http://192.168.1.10:11434; it is "192.168.1.10:11434"',
+    "config/gateway.yaml:12: model_list[2].provider_params.api_key: must be text; it is a list",
+    'config/gateway.yaml:14: router_settings.routing_strategy: must be one of usage-based-routing, simple-shuffle, least-busy, latency-based-routing, cost-based-routing; it is "fastest"',
+    "config/gateway.yaml:15: router_settings.allowed_fails: must be a whole number from 0; it is -1",
+    "config/gateway.yaml:17: proxy_settings.cache_params.port: must be a whole number from 1 to 65535; it is 70000",
+    'config/gateway.yaml:17: proxy_settings.cache_params.ttl: must be a time such as 30 (seconds), 250ms, 5s, 2m, 1h or 7d; it is "soon"',
+    'config/gateway.yaml:18: proxy_settings.max_budget: must be dollars, a number from 0; it is "-3"',
+    "config/gateway.yaml:20: general_settings.track_spend: cannot be false: budgets rest on the ledger, which is not optional; set it to true or leave it out",
+    'config/gateway.yaml:21: general_settings.timezone: must be a time zone such as UTC or Europe/Berlin; it is "Mars/Olympus"',
+    "environment: HEARTH_JOURNAL_DIR: is not set; spend is written there before it reaches Postgres: set it to a directory that survives restarts",
+    "environment: HEARTH_GATEWAY_PORT: must be a whole number from 0 to 65535",
+  ]);
+});
+
+test("without a master key or a database there is no start, in one sentence each", () => {
+  expect(problems("", { PROXY_MASTER_KEY: "", DATABASE_URL: "" })).toEqual([
+    "environment: DATABASE_URL: is not set; keys and spend live in Postgres: set DATABASE_URL (or DATABASE_URL_FILE) to postgresql://user:password@host:5432/database",
+    "environment: PROXY_MASTER_KEY: is not set; the gateway does not start without a master key: set PROXY_MASTER_KEY (or PROXY_MASTER_KEY_FILE) to a long random value",
+  ]);
+});
+
+test("a guessable master key starts with a warning that does not show it", () => {
+  expect(warnings("general_settings: {master_key: sk-1234}")).toEqual([
+    "config/gateway.yaml:1: general_settings.master_key: the master key is shorter than 20 characters and can be guessed; use a long random value",
+  ]);
+});
+
+test("unknown keys give warnings with the nearest known one", () => {
+  const text = `${model("model: ollama/x, api_bse: http://h:1")}router_settings:
+  colldown_time: 5
+  zzzzzz: 1
+genral_settings: {}
+`;
+  expect(warnings(text)).toEqual([
+    "config/gateway.yaml:7: genral_settings: is not a setting of Hearth and has no effect; did you mean general_settings?",
+    "config/gateway.yaml:3: model_list[0].provider_params.api_bse: is not a setting of Hearth and has no effect; did you mean api_base?",
+    "config/gateway.yaml:5: router_settings.colldown_time: is not a setting of Hearth and has no effect; did you mean cooldown_time?",
+    "config/gateway.yaml:6: router_settings.zzzzzz: is not a setting of Hearth and has no effect",
+  ]);
+});
+
+test.each([
+  [
+    "a: 1\nb: 2\na: 3\n",
+    "config/gateway.yaml:3: the key a is given twice; keep one",
+  ],
+  [
+    "a:\n\tb: 1\n",
+    "config/gateway.yaml:2: a tab is used for indentation; YAML allows only spaces",
+  ],
+  [
+    'general_settings:\n  master_key: "sk-secret\n',
+    "config/gateway.yaml:3: a closing quote, bracket, brace or a colon is missing here",
+  ],
+  [
+    "a: *nothing\n",
+    "config/gateway.yaml:1: an alias (*name) here has no anchor (&name) before it; a value that begins with * needs quotes",
+  ],
+  [
+    "- model_name: a\n",
+    "config/gateway.yaml:1: the file must hold sections such as model_list: and general_settings: at its top level",
+  ],
+  [
+    "a: &a [*a]\n",
+    "config/gateway.yaml:1: an alias (*name) here stands inside its own anchor; write the value out",
+  ],
+  [
+    "litellm_settings: {}\nproxy_settings: {}\n",
+    "config/gateway.yaml:2: proxy_settings: is the same as litellm_settings, which is given above; keep one of the two",
+  ],
+  [
+    "model_list: {}\n",
+    "config/gateway.yaml:1: model_list: must be a list; begin each model with - model_name:",
+  ],
+])("YAML mistake %j has a line", (text, sentence) => {
+  expect(problems(text)).toEqual([sentence]);
+});
+
+test("no secret is in any message, whatever is wrong with it", () => {
+  const secret = "sk-ThisMustNeverBeShown1234567890";
+  const text = `model_list:
+  - model_name: a
+    provider_params: {model: openai/x, api_key: {value: ${secret}}, rpm: ${secret}, timeout: os.environ/LEAK}
+general_settings: {master_key: [${secret}], database_url: "mysql://u:${secret}@h/d"}
+`;
+  const all = problems(text, { LEAK: secret });
+  expect(all).toHaveLength(5);
+  expect(all.join("\n")).not.toContain(secret);
+  expect(
+    problems(`general_settings:\n  x: "${secret}\n  y: ${secret}`).join("\n"),
+  ).not.toContain(secret);
+
+  const config = loaded(
+    model(
+      `model: openai/x, api_key: ${secret}, extra_headers: {X-Auth: ${secret}}`,
+    ),
+    {
+      PROXY_MASTER_KEY: secret,
+      DATABASE_URL: `postgres://u:${secret}@h/d`,
+      REDIS_HOST: "r",
+      REDIS_PASSWORD: secret,
+      HEARTH_SALT_KEY: secret,
+    },
+  );
+  expect(
+    JSON.stringify(config) +
+      inspect(config, { depth: null }) +
+      String(config.models[0]?.apiKey),
+  ).not.toContain(secret);
+  expect(config.models[0]?.apiKey?.reveal()).toBe(secret);
+  expect(config.models[0]?.headers["x-auth"]?.reveal()).toBe(secret);
+  expect(config.general.masterKey.reveal()).toBe(secret);
+});
+
+test("values come from the environment, from files, and from defaults", () => {
+  const file = write("key", "  sk-from-a-file\n");
+  const text = `${model("model: openai/x, api_key: os.environ/MY_KEY, api_base: 'http://${HOST}:8000/v1'")}proxy_settings:
+  cache: os.environ/CACHE
+  cache_params: {host: "\${REDIS:-cache.local}", port: os.environ/PORT}
+`;
+  const config = loaded(text, {
+    MY_KEY_FILE: file,
+    HOST: "b.local",
+    CACHE: "True",
+    PORT: "6380",
+  });
+  expect(config.models[0]).toMatchObject({
+    apiBase: "http://b.local:8000/v1",
+    pending: null,
+  });
+  expect(config.models[0]?.apiKey?.reveal()).toBe("sk-from-a-file");
+  expect(config.cache).toMatchObject({ enabled: true, kind: "redis" });
+  expect(config.redis).toEqual({
+    host: "cache.local",
+    port: 6380,
+    password: null,
+  });
+});
+
+test("a secret file that cannot be read is named once", () => {
+  expect(
+    problems(model("model: openai/x"), { OPENAI_API_KEY_FILE: "/nowhere/key" }),
+  ).toEqual([
+    "environment: OPENAI_API_KEY_FILE: points to /nowhere/key, which cannot be read (ENOENT); mend the path or set OPENAI_API_KEY",
+  ]);
+});
+
+test("the master key and the database can come from files", () => {
+  const config = loaded("", {
+    PROXY_MASTER_KEY: "",
+    PROXY_MASTER_KEY_FILE: write("master", "sk-master-from-a-file-1\n"),
+    DATABASE_URL: "",
+    DATABASE_URL_FILE: write("url", "postgres://h/d\n"),
+  });
+  expect(config.general.masterKey.reveal()).toBe("sk-master-from-a-file-1");
+  expect(config.database.url.reveal()).toBe("postgres://h/d");
+});
+
+test("an unset variable of a setting leaves the default, with a warning", () => {
+  expect(
+    warnings("proxy_settings: {request_timeout: os.environ/SLOW}"),
+  ).toEqual([
+    "config/gateway.yaml:1: proxy_settings.request_timeout: SLOW is not set; the default is used",
+  ]);
+});
+
+test("the operator's file lies over the shipped one, what hearth up adds between them", () => {
+  write(
+    "config/gateway.local.yaml",
+    `model_list:
+  - {model_name: b, provider_params: {model: ollama/local-b}}
+  - {model_name: mine, provider_params: {model: ollama/mine}}
+litellm_settings: {cache_params: {ttl: 5}}
+router_settings: {num_retries: 0}
+`,
+  );
+  const extra = write(
+    "echo.yaml",
+    "model_list:\n  - {model_name: hearth-echo, provider_params: {model: openai/echo, api_base: 'http://127.0.0.1:9'}}\n",
+  );
+  const config = loaded(
+    `model_list:
+  - {model_name: a, provider_params: {model: ollama/a}}
+  - {model_name: b, provider_params: {model: ollama/b1}}
+  - {model_name: b, provider_params: {model: ollama/b2}}
+proxy_settings: {cache: true, cache_params: {ttl: 600, namespace: ours}}
+router_settings: {num_retries: 2, allowed_fails: 7}
+`,
+    { HEARTH_EXTRA_CONFIG: extra },
+  );
+  expect(config.models.map((one) => `${one.alias}=${one.model}`)).toEqual([
+    "a=a",
+    "hearth-echo=echo",
+    "b=local-b",
+    "mine=mine",
+  ]);
+  expect(config.cache).toMatchObject({
+    enabled: true,
+    ttlMs: 5_000,
+    namespace: "ours",
+  });
+  expect(config.router).toMatchObject({ numRetries: 0, allowedFails: 7 });
+  expect(config.files).toEqual([
+    "config/gateway.yaml",
+    "echo.yaml",
+    "config/gateway.local.yaml",
+  ]);
+});
+
+test("a file that is asked for is read alone, and is named when it is missing", () => {
+  write("config/gateway.local.yaml", model("model: ollama/x", "local"));
+  const file = write("other.yaml", model("model: ollama/x", "other"));
+  expect(
+    loaded(model("model: ollama/x", "shipped"), {}, { file }).models.map(
+      (one) => one.alias,
+    ),
+  ).toEqual(["other"]);
+  expect(
+    loaded("", { HEARTH_GATEWAY_CONFIG: file }).models.map((one) => one.alias),
+  ).toEqual(["other"]);
+  expect(problems("", {}, { file: join(root, "none.yaml") })).toEqual([
+    "none.yaml: cannot be read (ENOENT); mend its path or its permissions",
+  ]);
+});
+
+test("a mistake in the operator's file is shown with that file and its line", () => {
+  write(
+    "config/gateway.local.yaml",
+    "\nrouter_settings:\n  num_retries: twice\n",
+  );
+  expect(problems("router_settings: {num_retries: 2}")).toEqual([
+    'config/gateway.local.yaml:3: router_settings.num_retries: must be a whole number from 0 to 10; it is "twice"',
+  ]);
+});
+
+test("port and host: the argument, then the variable, then the default", () => {
+  expect(
+    loaded("", {
+      HEARTH_GATEWAY_PORT: "4001",
+      HEARTH_GATEWAY_HOST: "0.0.0.0",
+      HEARTH_DRAIN_NOTICE: "0s",
+    }).server,
+  ).toMatchObject({
+    port: 4001,
+    host: "0.0.0.0",
+    drainNoticeMs: 0,
+  });
+  expect(
+    loaded("", { HEARTH_GATEWAY_PORT: "4001" }, { port: "0" }).server.port,
+  ).toBe(0);
+  expect(problems("", {}, { port: "x" })).toEqual([
+    "environment: --port: must be a whole number from 0 to 65535",
+  ]);
+});

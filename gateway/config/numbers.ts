@@ -1,0 +1,33 @@
+import type { ReadVariable } from "./references.ts";
+import type { Reading } from "./sections.ts";
+
+/** A whole number from a variable; null when unset or wrong (a problem says what is allowed). */
+export function numberVariable(
+  reading: Reading,
+  read: ReadVariable,
+  name: string,
+  min: number,
+  max: number,
+): number | null {
+  const value = read(name);
+  return value === null ? null : readNumber(reading, name, value, min, max);
+}
+
+/** A whole number that came as text, `name` being what the operator wrote. */
+export function readNumber(
+  reading: Reading,
+  name: string,
+  value: string,
+  min: number,
+  max: number,
+): number | null {
+  const number = value.trim() === "" ? NaN : Number(value);
+  if (Number.isInteger(number) && number >= min && number <= max) return number;
+  reading.problems.push({
+    file: null,
+    line: null,
+    path: name,
+    message: `must be a whole number from ${min} to ${max}`,
+  });
+  return null;
+}
