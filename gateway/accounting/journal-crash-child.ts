@@ -1,0 +1,43 @@
+import fs from "node:fs";
+import path from "node:path";
+import { openTestJournal, type TestIntent } from "./journal-fixture.ts";
+
+/**
+ * Records calls until it is killed: `node journal-crash-child.ts DIR ROUND`. Says `intent ID` or `outcome ID` on
+ * standard output after each acknowledged line, and drains the journal into the file `ledger`.
+ */
+const [directory = "", round = ""] = process.argv.slice(2);
+const journal = await openTestJournal(directory, {
+  segmentBytes: 32 * 1024,
+  syncEveryMs: 5,
+});
+const ledger = fs.openSync(path.join(directory, "ledger"), "a");
+const open: TestIntent[] = [];
+fs.writeSync(1, "ready\n");
+
+for (let call = 0; ; call++) {
+  const intent = {
+    id: `${round}-${call}`,
+    startedAt: Date.now(),
+    payer: "é".repeat(call % 90),
+  };
+  journal.intent(intent);
+  open.push(intent);
+  fs.writeSync(1, `intent ${intent.id}\n`);
+  // Up to 20 calls are under way; every 50th stays so.
+  while (open.length > call % 20) {
+    const ended = open.splice((call * 7) % open.length, 1)[0];
+    if (ended === undefined || Number(ended.id.split("-")[1]) % 50 === 49)
+      continue;
+    journal.outcome({ id: ended.id, cost: 0.25, error: "x".repeat(call % 40) });
+    fs.writeSync(1, `outcome ${ended.id}\n`);
+  }
+  if (call % 30 === 29) {
+    const { rows, position } = await journal.read(100);
+    const lines = rows.map(({ intent: { id }, outcome }) =>
+      JSON.stringify({ id, interrupted: outcome === null }),
+    );
+    if (lines.length > 0) fs.writeSync(ledger, `${lines.join("\n")}\n`);
+    journal.commit(position);
+  }
+}

@@ -1,0 +1,33 @@
+import { randomUUID } from "node:crypto";
+import fs from "node:fs/promises";
+import path from "node:path";
+import { syncDirectory } from "./segment.ts";
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** The id of the instance whose journal lies in `directory`, made at the first call. The caller holds the journal's lock. */
+export async function instanceOf(directory: string): Promise<string> {
+  const file = path.join(directory, "instance");
+  const known = await readIfThere(file);
+  if (known !== null) {
+    if (UUID.test(known)) return known;
+    throw new Error(
+      `${file} does not hold an instance id: put back what it held, or delete it to get a new one.`,
+    );
+  }
+  const instance = randomUUID();
+  const unfinished = `${file}.new`;
+  await fs.writeFile(unfinished, `${instance}\n`, { flush: true });
+  await fs.rename(unfinished, file);
+  await syncDirectory(directory);
+  return instance;
+}
+
+async function readIfThere(file: string): Promise<string | null> {
+  try {
+    return (await fs.readFile(file, "utf8")).trim();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
+    throw error;
+  }
+}

@@ -1,0 +1,50 @@
+import fs from "node:fs";
+import path from "node:path";
+import { DatabaseSync } from "node:sqlite";
+
+/**
+ * Takes the journal's directory for this process; throws one sentence naming the holder when another has it.
+ *
+ * The lock is the kernel's (an exclusive SQLite transaction on an empty file, never written): it falls with its
+ * process however that ends, so there are no stale locks to judge. A file with a process id could not tell two
+ * containers on one volume apart, since both see themselves as process 1.
+ */
+export function lockJournal(directory: string): { release(): void } {
+  const lock = new DatabaseSync(path.join(directory, "lock"));
+  const ownerFile = path.join(directory, "owner");
+  try {
+    lock.exec("PRAGMA busy_timeout = 0; BEGIN EXCLUSIVE");
+  } catch (error) {
+    lock.close();
+    if (!isBusy(error)) throw error;
+    throw new Error(
+      `The journal ${directory} is in use by ${describeOwner(ownerFile)}: stop that gateway, or give this one a directory of its own in HEARTH_JOURNAL_DIR.`,
+      { cause: error },
+    );
+  }
+  // Only for the sentence above; on a full disk the lock holds all the same.
+  try {
+    fs.writeFileSync(ownerFile, `${process.pid}\n`);
+  } catch {
+    // The sentence then says "another process".
+  }
+  return { release: () => lock.close() };
+}
+
+function isBusy(error: unknown): boolean {
+  const SQLITE_BUSY = 5;
+  return (
+    error instanceof Error &&
+    "errcode" in error &&
+    error.errcode === SQLITE_BUSY
+  );
+}
+
+function describeOwner(ownerFile: string): string {
+  try {
+    const pid = fs.readFileSync(ownerFile, "utf8").trim();
+    return pid === "" ? "another process" : `process ${pid}`;
+  } catch {
+    return "another process";
+  }
+}

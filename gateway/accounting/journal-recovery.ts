@@ -1,0 +1,79 @@
+import fs from "node:fs";
+import type { JournalLog } from "./journal.ts";
+import { clearBytes, listSegments, syncData, type Segment } from "./segment.ts";
+import { scanSegment, type SegmentScan } from "./segment-scan.ts";
+
+export type Recovered = {
+  /** Oldest first; the active one and those after it are open for writing. */
+  readonly segments: readonly Segment[];
+  /** Where the next line goes: the last segment with lines. 0 in an empty directory. */
+  readonly active: number;
+  readonly intents: number;
+};
+
+/**
+ * Checks every line that earlier lives of the process left, cuts a torn end, and reports what is damaged.
+ * Lines are never changed or moved.
+ */
+export async function recoverSegments(
+  directory: string,
+  log: JournalLog,
+): Promise<Recovered> {
+  const segments: Segment[] = [];
+  const scans: SegmentScan[] = [];
+  for (const file of await listSegments(directory)) {
+    const bytes = await fs.promises.readFile(file.path);
+    const scan = scanSegment(bytes);
+    scans.push(scan);
+    segments.push({ ...file, size: bytes.length, end: scan.end, fd: null });
+  }
+  const written = scans.findLastIndex(
+    (scan) => scan.end > 0 || scan.torn.bytes > 0,
+  );
+  const activeIndex = Math.max(0, written);
+  for (const segment of segments.slice(activeIndex)) {
+    segment.fd = fs.openSync(segment.path, "r+");
+  }
+  for (const [index, segment] of segments.entries()) {
+    const scan = scans[index] as SegmentScan;
+    report(segment, scan, index === activeIndex, log);
+  }
+  const active = segments[activeIndex];
+  const torn = scans[activeIndex]?.torn;
+  if (active?.fd != null && torn !== undefined && torn.bytes > 0) {
+    clearBytes(active.fd, torn.offset, torn.offset + torn.bytes);
+    await syncData(active.fd);
+  }
+  return {
+    segments,
+    active: active?.number ?? 0,
+    intents: scans.reduce((sum, scan) => sum + scan.intents, 0),
+  };
+}
+
+function report(
+  segment: Segment,
+  scan: SegmentScan,
+  last: boolean,
+  log: JournalLog,
+): void {
+  const damaged = [...scan.damaged];
+  if (scan.torn.bytes > 0) {
+    if (last) {
+      log.warn(
+        { segment: segment.number, ...scan.torn },
+        "The journal's last line was torn when the gateway died, and is cut: its call counts as not begun, or as interrupted.",
+      );
+    } else damaged.push(scan.torn);
+  }
+  if (damaged.length === 0) return;
+  log.error(
+    {
+      segment: segment.number,
+      damagedLines: damaged.length,
+      // Enough to look at; a whole damaged segment is not listed.
+      at: damaged.slice(0, 10),
+    },
+    "The journal holds damaged lines, which are skipped: check its disk. The calls in them are not in the ledger.",
+  );
+}

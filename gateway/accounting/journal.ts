@@ -1,0 +1,320 @@
+import fs from "node:fs/promises";
+import { instanceOf } from "./journal-instance.ts";
+import { lockJournal } from "./journal-lock.ts";
+import { createJournalReader } from "./journal-reader.ts";
+import { recoverSegments } from "./journal-recovery.ts";
+import { createSyncer } from "./journal-sync.ts";
+import { JournalFull, createJournalWriter } from "./journal-writer.ts";
+import type { Segment } from "./segment.ts";
+import { openSegments } from "./segments.ts";
+
+export { JournalFull };
+
+const MEBIBYTE = 1024 * 1024;
+const DEFAULT_SEGMENT_BYTES = 8 * MEBIBYTE;
+const DEFAULT_LIMIT_BYTES = 1024 * MEBIBYTE;
+const DEFAULT_RESERVE_BYTES = 4 * 1024;
+const DEFAULT_SYNC_EVERY_MS = 50;
+const MAX_INTENT_BYTES = 64 * 1024;
+/** The limit must hold several segments: only whole ones are given back. */
+const LEAST_SEGMENTS = 4;
+/** An open call keeps its segment and all later ones; from this part of the limit on its intent is written again. */
+const CARRY_ABOVE = 0.25;
+
+/** The least that a record says of itself: the call it belongs to. */
+export type Recorded = { readonly id: string };
+/** An intent also says when the call began, in ms since the epoch. */
+export type Started = Recorded & { readonly startedAt: number };
+
+/** A call for the ledger. Without an outcome, the process died during the call: it is billed as interrupted. */
+export type JournalRow<Intent, Outcome> =
+  | { readonly intent: Intent; readonly outcome: Outcome }
+  | {
+      readonly intent: Intent;
+      readonly outcome: null;
+      /** Time of the last line before the process died, in ms since the epoch: the same at every replay. */
+      readonly recoveredAt: number;
+    };
+
+export type JournalBatch<Intent, Outcome> = {
+  readonly rows: readonly JournalRow<Intent, Outcome>[];
+  /** For `commit`: all rows up to the end of this batch. */
+  readonly position: number;
+};
+
+export type JournalState = {
+  /** Rows that are in the journal and not known to be in the ledger. */
+  readonly pendingRecords: number;
+  /** Calls under way. */
+  readonly openIntents: number;
+  /** Bytes taken by lines, and by segments whose lines are not all in the ledger. */
+  readonly bytes: number;
+  readonly limitBytes: number;
+  /** An alarm: over 80 % of the limit, or the disk has no room for another segment. */
+  readonly nearLimit: boolean;
+  /** New intents are refused. */
+  readonly full: boolean;
+  /** Why the journal cannot be trusted until a restart (a failed flush); null when all is well. */
+  readonly problem: string | null;
+};
+
+/** What the journal needs of a logger; pino has it. */
+export type JournalLog = {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+};
+
+export type JournalOptions<Intent extends Started, Outcome extends Recorded> = {
+  /** Made where missing. One process at a time. */
+  readonly dir: string;
+  /** Default 8 MiB, at most a quarter of the limit. */
+  readonly segmentBytes?: number;
+  /** Default 1 GiB. */
+  readonly limitBytes?: number;
+  /** Room kept for the outcome of each open intent. Default 4 KiB. */
+  readonly reserveBytes?: number;
+  /** `always`: what `intent` and `outcome` return resolves once the line is flushed to the disk. */
+  readonly sync: "interval" | "always";
+  /** Default 50 ms: a power cut (not a killed process) loses at most what was written since. */
+  readonly syncEveryMs?: number;
+  /** Fields to shorten, in this order, in a record longer than its room; all others are kept as they are. */
+  readonly freeText?: readonly (
+    (keyof Intent & string) | (keyof Outcome & string)
+  )[];
+  /** Ms since the epoch. */
+  readonly now: () => number;
+  readonly log: JournalLog;
+};
+
+/**
+ * The append-only record of calls between the gateway and the ledger.
+ *
+ * `intent` and `outcome` have written their line when they return, so that a killed process loses nothing. With
+ * `sync: "always"` they return a promise that resolves once the line is flushed; otherwise undefined, and waiting for
+ * it costs nothing: `const flushed = journal.intent(record); if (flushed) await flushed;`.
+ */
+export type Journal<Intent extends Started, Outcome extends Recorded> = {
+  /** Stable id of this journal. */
+  readonly instance: string;
+  /**
+   * Records a call before it leaves. Throws (or rejects with) `JournalFull` when its outcome might find no room or the
+   * disk fails: the call must not leave. After a rejection, not after a throw, the intent stands in the journal and
+   * still needs its outcome.
+   */
+  intent(record: Intent): Promise<void> | undefined;
+  /**
+   * Records how the call ended, once for each intent. Never throws for lack of room: where the disk fails, the line is
+   * kept in memory and tried again (and a promise, with `sync: "always"`, rejects with `JournalFull`).
+   */
+  outcome(record: Outcome): Promise<void> | undefined;
+  /**
+   * The next rows in the order of their outcomes, at most `maxRows`; none when all were read. Each row comes once in
+   * the life of a process: keep them until they are committed. After a restart all rows of the segments that are left
+   * come again. One call at a time.
+   */
+  read(maxRows: number): Promise<JournalBatch<Intent, Outcome>>;
+  /** All rows up to the position are in the ledger: segments with nothing else in them are deleted, oldest first. */
+  commit(position: number): void;
+  state(): JournalState;
+  /** Flushes and lets go of the directory. Calls still open come back as interrupted at the next start. */
+  close(): Promise<void>;
+};
+
+/**
+ * Opens the journal in a directory, cutting a torn last line and making its outcomes and interrupted calls ready to
+ * be read. Throws one sentence when another process has it or the directory cannot be used.
+ */
+export async function openJournal<
+  Intent extends Started,
+  Outcome extends Recorded,
+>(options: JournalOptions<Intent, Outcome>): Promise<Journal<Intent, Outcome>> {
+  await fs.mkdir(options.dir, { recursive: true });
+  const lock = lockJournal(options.dir);
+  try {
+    return await openLocked(options, lock.release);
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+}
+
+async function openLocked<Intent extends Started, Outcome extends Recorded>(
+  options: JournalOptions<Intent, Outcome>,
+  release: () => void,
+): Promise<Journal<Intent, Outcome>> {
+  const { dir, log, now, sync } = options;
+  const limitBytes = options.limitBytes ?? DEFAULT_LIMIT_BYTES;
+  const segmentBytes = Math.min(
+    options.segmentBytes ?? DEFAULT_SEGMENT_BYTES,
+    Math.floor(limitBytes / LEAST_SEGMENTS),
+  );
+  const reserveBytes = options.reserveBytes ?? DEFAULT_RESERVE_BYTES;
+  const intentBytes = Math.min(MAX_INTENT_BYTES, Math.floor(segmentBytes / 4));
+
+  const instance = await instanceOf(dir);
+  const recovered = await recoverSegments(dir, log);
+  const segments = await openSegments(
+    {
+      directory: dir,
+      segmentBytes,
+      limitBytes,
+      reserveBytes,
+      now,
+      dirtied: () => syncer.touch(),
+      allocationFailed: (error) =>
+        log.error(
+          { error: messageOf(error) },
+          "The journal's disk has no room for another segment: free some of it.",
+        ),
+    },
+    recovered.segments,
+    recovered.active,
+  );
+  const start = segments.active();
+  const reader = createJournalReader<Intent, Outcome>({
+    segments,
+    recovered: { segment: start.number, offset: start.end },
+    log,
+  });
+  const writer = createJournalWriter<Intent, Outcome>({
+    instance,
+    segments,
+    freeText: options.freeText ?? [],
+    intentBytes,
+    reserveBytes,
+    now,
+    log,
+  });
+  const syncer = createSyncer(
+    options.syncEveryMs ?? DEFAULT_SYNC_EVERY_MS,
+    async () => {
+      const written = writer.retry();
+      await segments.sync();
+      if (!written) syncer.touch();
+    },
+    (error) => {
+      const problem = `The journal in ${dir} could not be flushed to its disk (${messageOf(error)}): check the disk and restart the gateway.`;
+      if (writer.problem() === null) log.error({}, problem);
+      // The kernel may report a failed flush once only and then forget what it could not write.
+      writer.fail(problem);
+    },
+  );
+  /** Rows written and not yet read. */
+  let unread = recovered.intents;
+  let reading: Promise<unknown> = Promise.resolve();
+  let deleting: Promise<void> = Promise.resolve();
+  let closed = false;
+
+  async function flushed(): Promise<void> {
+    try {
+      await syncer.flushed();
+    } catch (error) {
+      throw new JournalFull(writer.problem() ?? messageOf(error), {
+        cause: error,
+      });
+    }
+  }
+
+  async function outcomeFlushed(written: boolean): Promise<void> {
+    await flushed();
+    if (!written && !writer.retry()) {
+      throw new JournalFull(
+        "The journal's disk refuses the outcome of a call.",
+      );
+    }
+  }
+
+  async function readBatch(
+    maxRows: number,
+  ): Promise<JournalBatch<Intent, Outcome>> {
+    const rows = await reader.read(maxRows);
+    unread = reader.atEnd() ? 0 : Math.max(0, unread - rows.length);
+    return { rows, position: reader.delivered() };
+  }
+
+  async function deleteSegments(dropped: readonly Segment[]): Promise<void> {
+    try {
+      // Intents carried out of them must be on the disk before they go.
+      await syncer.flushed();
+      for (const segment of dropped) await segments.unlink(segment);
+    } catch (error) {
+      log.error(
+        { error: messageOf(error), segments: dropped.map((s) => s.number) },
+        "Segments of the journal, all of them in the ledger, could not be deleted.",
+      );
+    }
+  }
+
+  function deleteCommitted(): void {
+    const dropped: Segment[] = [];
+    let oldest = segments.list[0] as Segment;
+    while (oldest !== segments.active() && reader.done(oldest)) {
+      dropped.push(segments.dropOldest());
+      oldest = segments.list[0] as Segment;
+    }
+    if (dropped.length > 0) {
+      deleting = deleting.then(() => deleteSegments(dropped));
+    } else if (segments.usedBytes() > limitBytes * CARRY_ABOVE) {
+      writer.carry(reader.holding(oldest), oldest.number);
+    }
+  }
+
+  /** Leaves the active segment behind when all of it is in the ledger, so that the next start has nothing to replay. */
+  async function leaveCommitted(): Promise<void> {
+    const idle = writer.openIntents() === 0 && reader.atEnd();
+    if (!idle || reader.committed() < reader.delivered()) return;
+    if (!segments.leaveActive()) return;
+    await reader.read(1);
+    deleteCommitted();
+  }
+
+  return {
+    instance,
+    intent(record) {
+      if (closed) throw new JournalFull("The journal is closed.");
+      writer.intent(record);
+      return sync === "always" ? flushed() : undefined;
+    },
+    outcome(record) {
+      const written = writer.outcome(record);
+      unread++;
+      return sync === "always" ? outcomeFlushed(written) : undefined;
+    },
+    read(maxRows) {
+      const batch = reading.then(() => readBatch(maxRows));
+      reading = batch.catch(() => undefined);
+      return batch;
+    },
+    commit(position) {
+      reader.commit(position);
+      deleteCommitted();
+    },
+    state() {
+      return {
+        pendingRecords: unread + reader.delivered() - reader.committed(),
+        openIntents: writer.openIntents(),
+        bytes: segments.usedBytes(),
+        limitBytes,
+        nearLimit: segments.nearLimit(),
+        full: writer.full(),
+        problem: writer.problem(),
+      };
+    },
+    async close() {
+      if (closed) return;
+      closed = true;
+      await reading;
+      await leaveCommitted();
+      await deleting;
+      await syncer.flushed().catch(() => undefined);
+      await reader.close();
+      await segments.close();
+      release();
+    },
+  };
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,49 @@
+import { lineKind, parseLine, verifiedJson } from "./journal-line.ts";
+import { endOfContent } from "./segment.ts";
+
+export type ByteRange = { readonly offset: number; readonly bytes: number };
+
+export type SegmentScan = {
+  /** The offset after the last good line. */
+  readonly end: number;
+  readonly intents: number;
+  /** Bad lines with a good one after them: damage, not a torn end. */
+  readonly damaged: readonly ByteRange[];
+  /** What stands after the last good line and is no line; 0 bytes after a clean end. */
+  readonly torn: ByteRange;
+  /** When the last good line was written, in ms since the epoch; null without any line. */
+  readonly lastAt: number | null;
+};
+
+const NEWLINE = 0x0a;
+
+/** Checks every line of a segment, without parsing more than the last. */
+export function scanSegment(bytes: Buffer): SegmentScan {
+  let end = 0;
+  let intents = 0;
+  let last: Buffer | null = null;
+  const damaged: ByteRange[] = [];
+  let bad: ByteRange[] = [];
+  for (let offset = 0; offset < bytes.length;) {
+    const newline = bytes.indexOf(NEWLINE, offset);
+    if (newline === -1) break;
+    const json = verifiedJson(bytes, offset, newline);
+    if (json === null) {
+      bad.push({ offset, bytes: newline + 1 - offset });
+    } else {
+      damaged.push(...bad);
+      bad = [];
+      if (lineKind(json) === "intent") intents++;
+      last = json;
+      end = newline + 1;
+    }
+    offset = newline + 1;
+  }
+  return {
+    end,
+    intents,
+    damaged,
+    torn: { offset: end, bytes: endOfContent(bytes, end) - end },
+    lastAt: last === null ? null : parseLine(last).at,
+  };
+}
