@@ -1,13 +1,13 @@
 import fs from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
-import {
-  openJournal,
-  type Journal,
-  type JournalLog,
-  type JournalOptions,
-  type JournalRow,
-} from "./journal.ts";
+import { openJournal } from "./journal.ts";
+import type {
+  Journal,
+  JournalLog,
+  JournalOptions,
+  JournalRow,
+} from "./journal-types.ts";
 
 /** Records, directories and logs for the journal's tests. */
 

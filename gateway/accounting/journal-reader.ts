@@ -1,6 +1,11 @@
 import fs from "node:fs/promises";
 import { parseLine, verifiedJson } from "./journal-line.ts";
-import type { JournalLog, JournalRow, Recorded, Started } from "./journal.ts";
+import type {
+  JournalLog,
+  JournalRow,
+  Recorded,
+  Started,
+} from "./journal-types.ts";
 import type { Segment } from "./segment.ts";
 import type { Segments } from "./segments.ts";
 

@@ -1,5 +1,5 @@
 import fs from "node:fs";
-import type { JournalLog } from "./journal.ts";
+import type { JournalLog } from "./journal-types.ts";
 import { clearBytes, listSegments, syncData, type Segment } from "./segment.ts";
 import { scanSegment, type SegmentScan } from "./segment-scan.ts";
 

@@ -4,6 +4,8 @@ export type Syncer = {
   touch(): void;
   /** Resolves when all that was written before the call is on the disk; rejects when flushing failed. */
   flushed(): Promise<void>;
+  /** Flushes a last time; after that nothing is flushed any more. */
+  stop(): Promise<void>;
 };
 
 /**
@@ -17,6 +19,7 @@ export function createSyncer(
 ): Syncer {
   let dirty = false;
   let running = false;
+  let stopped = false;
   let timer: NodeJS.Timeout | null = null;
   /** Those waiting for the next flush: the one that runs may have begun before their write. */
   let waiting: PromiseWithResolvers<void> | null = null;
@@ -40,7 +43,7 @@ export function createSyncer(
   }
 
   function schedule(): void {
-    if (running) return;
+    if (running || stopped) return;
     // After this turn of the event loop, so that its writes share one flush.
     if (waiting !== null) setImmediate(startOnce);
     else if (dirty && timer === null) {
@@ -53,18 +56,27 @@ export function createSyncer(
     if (!running && (dirty || waiting !== null)) void run();
   }
 
+  function flushed(): Promise<void> {
+    if (waiting === null) {
+      waiting = Promise.withResolvers<void>();
+      schedule();
+    }
+    return waiting.promise;
+  }
+
   return {
     touch() {
       if (dirty) return;
       dirty = true;
       schedule();
     },
-    flushed() {
-      if (waiting === null) {
-        waiting = Promise.withResolvers<void>();
-        schedule();
-      }
-      return waiting.promise;
+    flushed,
+    async stop() {
+      await flushed().catch(() => {
+        // `failed` was told.
+      });
+      stopped = true;
+      if (timer !== null) clearTimeout(timer);
     },
   };
 }

@@ -1,6 +1,6 @@
 import { createLineEncoder } from "./journal-line.ts";
 import { jsonWithin } from "./journal-shorten.ts";
-import type { JournalLog, Recorded, Started } from "./journal.ts";
+import type { JournalLog, Recorded, Started } from "./journal-types.ts";
 import type { Segments } from "./segments.ts";
 
 /** Kept free in every reserve for the envelope around an outcome's JSON. */

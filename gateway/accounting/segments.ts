@@ -62,7 +62,10 @@ export type Segments = {
   /** Bytes of files that can take no more lines. */
   usedBytes(): number;
   nearLimit(): boolean;
-  close(): Promise<void>;
+  /** Resolves when no segment is being made. */
+  quiet(): Promise<void>;
+  /** Closes the files, after the last `sync`. */
+  close(): void;
 };
 
 /**
@@ -280,8 +283,10 @@ export async function openSegments(
     usedBytes,
     nearLimit: () =>
       usedBytes() > limitBytes * NEAR_LIMIT || diskFullSince > -Infinity,
-    async close() {
+    async quiet() {
       await allocating;
+    },
+    close() {
       for (const segment of list) closeFile(segment);
     },
   };

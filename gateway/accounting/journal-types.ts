@@ -1,0 +1,99 @@
+/** The least that a record says of itself: the call it belongs to. */
+export type Recorded = { readonly id: string };
+/** An intent also says when the call began, in ms since the epoch. */
+export type Started = Recorded & { readonly startedAt: number };
+
+/** A call for the ledger. Without an outcome, the process died during the call: it is billed as interrupted. */
+export type JournalRow<Intent, Outcome> =
+  | { readonly intent: Intent; readonly outcome: Outcome }
+  | {
+      readonly intent: Intent;
+      readonly outcome: null;
+      /** Time of the last line before the process died, in ms since the epoch: the same at every replay. */
+      readonly recoveredAt: number;
+    };
+
+export type JournalBatch<Intent, Outcome> = {
+  readonly rows: readonly JournalRow<Intent, Outcome>[];
+  /** For `commit`: all rows up to the end of this batch. */
+  readonly position: number;
+};
+
+export type JournalState = {
+  /** Rows that are in the journal and not known to be in the ledger. */
+  readonly pendingRecords: number;
+  /** Calls under way. */
+  readonly openIntents: number;
+  /** Bytes taken by lines, and by segments whose lines are not all in the ledger. */
+  readonly bytes: number;
+  readonly limitBytes: number;
+  /** An alarm: over 80 % of the limit, or the disk has no room for another segment. */
+  readonly nearLimit: boolean;
+  /** New intents are refused. */
+  readonly full: boolean;
+  /** Why the journal cannot be trusted until a restart (a failed flush); null when all is well. */
+  readonly problem: string | null;
+};
+
+/** What the journal needs of a logger; pino has it. */
+export type JournalLog = {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+};
+
+export type JournalOptions<Intent extends Started, Outcome extends Recorded> = {
+  /** Made where missing. One process at a time. */
+  readonly dir: string;
+  /** Default 8 MiB, at most a quarter of the limit. */
+  readonly segmentBytes?: number;
+  /** Default 1 GiB. */
+  readonly limitBytes?: number;
+  /** Room kept for the outcome of each open intent. Default 4 KiB. */
+  readonly reserveBytes?: number;
+  /** `always`: what `intent` and `outcome` return resolves once the line is flushed to the disk. */
+  readonly sync: "interval" | "always";
+  /** Default 50 ms: a power cut (not a killed process) loses at most what was written since. */
+  readonly syncEveryMs?: number;
+  /** Fields to shorten, in this order, in a record longer than its room; all others are kept as they are. */
+  readonly freeText?: readonly (
+    (keyof Intent & string) | (keyof Outcome & string)
+  )[];
+  /** Ms since the epoch. */
+  readonly now: () => number;
+  readonly log: JournalLog;
+};
+
+/**
+ * The append-only record of calls between the gateway and the ledger.
+ *
+ * `intent` and `outcome` have written their line when they return, so that a killed process loses nothing. With
+ * `sync: "always"` they return a promise that resolves once the line is flushed; otherwise undefined, and waiting for
+ * it costs nothing: `const flushed = journal.intent(record); if (flushed) await flushed;`.
+ */
+export type Journal<Intent extends Started, Outcome extends Recorded> = {
+  /** Stable id of this journal. */
+  readonly instance: string;
+  /**
+   * Records a call before it leaves. Throws (or rejects with) `JournalFull` when its outcome might find no room or the
+   * disk fails: the call must not leave. After a rejection, not after a throw, the intent stands in the journal and
+   * still needs its outcome.
+   */
+  intent(record: Intent): Promise<void> | undefined;
+  /**
+   * Records how the call ended, once for each intent. Never throws for lack of room: where the disk fails, the line is
+   * kept in memory and tried again (and a promise, with `sync: "always"`, rejects with `JournalFull`).
+   */
+  outcome(record: Outcome): Promise<void> | undefined;
+  /**
+   * The next rows in the order of their outcomes, at most `maxRows`; none when all were read. Each row comes once in
+   * the life of a process: keep them until they are committed. After a restart all rows of the segments that are left
+   * come again. One call at a time.
+   */
+  read(maxRows: number): Promise<JournalBatch<Intent, Outcome>>;
+  /** All rows up to the position are in the ledger: segments with nothing else in them are deleted, oldest first. */
+  commit(position: number): void;
+  state(): JournalState;
+  /** Flushes and lets go of the directory. Calls still open come back as interrupted at the next start. */
+  close(): Promise<void>;
+};
