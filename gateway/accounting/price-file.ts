@@ -1,0 +1,151 @@
+import { readFileSync } from "node:fs";
+import type { ConfigProblem } from "../config/problems.ts";
+import type { Deployment } from "../config/types.ts";
+import {
+  flatCard,
+  perMillion,
+  type Price,
+  type PriceCard,
+  type Rates,
+} from "./price-card.ts";
+
+export interface FilePrices {
+  /** By `provider/model`, the model, `base_model`, the alias: the first that the file has. */
+  find(deployment: Deployment): PriceCard | null;
+}
+
+export type FilePricesResult =
+  | { readonly ok: true; readonly prices: FilePrices }
+  | { readonly ok: false; readonly problems: readonly ConfigProblem[] };
+
+type Entry = Readonly<Record<string, unknown>>;
+
+/** An entry of LiteLLM's own file that explains the fields. */
+const EXPLANATION = "sample_spec";
+
+/** Reads `prices_file`: JSON in the shape of LiteLLM's model_prices, keyed by model. Every mistake is named with its key. */
+export function readPricesFile(file: string): FilePricesResult {
+  const problems: ConfigProblem[] = [];
+  const report = (path: string, message: string): void => {
+    problems.push({ file, line: null, path, message });
+  };
+  const entries = readEntries(file, report);
+  const cards = new Map<string, PriceCard>();
+  for (const [model, entry] of Object.entries(entries)) {
+    if (model === EXPLANATION) continue;
+    if (isEntry(entry))
+      cards.set(
+        model,
+        cardOf(entry, (key, message) => report(`${model}.${key}`, message)),
+      );
+    else
+      report(
+        model,
+        'must be an object such as {"input_cost_per_token": 0.000001}',
+      );
+  }
+  if (problems.length > 0) return { ok: false, problems };
+  return {
+    ok: true,
+    prices: {
+      find({ providerName, model, baseModel, alias }) {
+        for (const key of [
+          `${providerName}/${model}`,
+          model,
+          baseModel,
+          alias,
+        ]) {
+          const card = key === null ? undefined : cards.get(key);
+          if (card !== undefined) return card;
+        }
+        return null;
+      },
+    },
+  };
+}
+
+type Report = (path: string, message: string) => void;
+
+function readEntries(file: string, report: Report): Entry {
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (error) {
+    const code =
+      error instanceof Error && "code" in error
+        ? String(error.code)
+        : String(error);
+    report("", `cannot be read (${code}); mend prices_file or its permissions`);
+    return {};
+  }
+  try {
+    const json: unknown = JSON.parse(text);
+    if (isEntry(json)) return json;
+    report("", "must be one JSON object, keyed by model");
+  } catch (error) {
+    report(
+      "",
+      `is not valid JSON: ${error instanceof Error ? error.message : String(error)}`,
+    );
+  }
+  return {};
+}
+
+function cardOf(entry: Entry, report: Report): PriceCard {
+  const rate = (key: string): Price | null => tiered(entry, key, report);
+  const dollars = (key: string): number => amount(entry, key, report) ?? 0;
+  const rates: Rates = {
+    input: rate("input_cost_per_token") ?? 0,
+    output: rate("output_cost_per_token") ?? 0,
+    cachedInput: rate("cache_read_input_token_cost"),
+    cacheWrite: rate("cache_creation_input_token_cost"),
+    audioInput: rate("input_cost_per_audio_token"),
+    audioOutput: rate("output_cost_per_audio_token"),
+    reasoning: rate("output_cost_per_reasoning_token"),
+    perRequest: dollars("input_cost_per_request"),
+    perImage:
+      dollars("output_cost_per_image") || dollars("input_cost_per_image"),
+  };
+  return {
+    ...flatCard("prices_file", rates),
+    maxOutputTokens:
+      limit(entry["max_output_tokens"]) ?? limit(entry["max_tokens"]),
+    contextWindow: limit(entry["max_input_tokens"]),
+  };
+}
+
+/** `input_cost_per_token_above_200k_tokens` and its like are tiers of `input_cost_per_token`. */
+function tiered(entry: Entry, key: string, report: Report): Price | null {
+  const base = perMillion(amount(entry, key, report));
+  if (base === null) return null;
+  const tiers = Object.keys(entry).flatMap((other) => {
+    const thousands = /^_above_(\d+)k_tokens$/.exec(
+      other.startsWith(key) ? other.slice(key.length) : "",
+    )?.[1];
+    const price =
+      thousands === undefined ? null : perMillion(amount(entry, other, report));
+    return price === null ? [] : [{ start: Number(thousands) * 1_000, price }];
+  });
+  return tiers.length === 0
+    ? base
+    : { base, tiers: tiers.sort((a, b) => a.start - b.start) };
+}
+
+function amount(entry: Entry, key: string, report: Report): number | null {
+  const value = entry[key];
+  if (value === undefined || value === null) return null;
+  if (typeof value === "number" && value >= 0) return value;
+  report(
+    key,
+    `must be dollars, a number from 0; it is ${JSON.stringify(value)}`,
+  );
+  return null;
+}
+
+function limit(value: unknown): number | null {
+  return typeof value === "number" && value > 0 ? value : null;
+}
+
+function isEntry(value: unknown): value is Entry {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

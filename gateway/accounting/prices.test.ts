@@ -1,0 +1,466 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { calcPrice, findProvider } from "@pydantic/genai-prices";
+import fc from "fast-check";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { deploymentFromRow } from "../config/stored.ts";
+import type { Deployment } from "../config/types.ts";
+import {
+  costOf,
+  createPriceBook,
+  dearest,
+  readPricesFile,
+  usageFromOpenAI,
+  type PriceCard,
+  type Usage,
+} from "./prices.ts";
+
+let directory: string;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "hearth-prices-"));
+});
+afterEach(() => {
+  rmSync(directory, { recursive: true, force: true });
+});
+
+function deployment(params: object, info: object = {}): Deployment {
+  const result = deploymentFromRow(
+    { model_name: "alias", provider_params: params, model_info: info },
+    {},
+  );
+  if (!result.ok) throw new Error(JSON.stringify(result.problems));
+  return result.deployment;
+}
+
+function card(
+  params: object,
+  info: object = {},
+  file: object | null = null,
+): PriceCard | null {
+  if (file === null)
+    return createPriceBook(null).priceFor(deployment(params, info));
+  const path = join(directory, "prices.json");
+  writeFileSync(path, JSON.stringify(file));
+  const read = readPricesFile(path);
+  if (!read.ok) throw new Error(JSON.stringify(read.problems));
+  return createPriceBook(read.prices).priceFor(deployment(params, info));
+}
+
+const usage = (parts: Partial<Usage>): Usage => ({
+  inputTokens: 0,
+  outputTokens: 0,
+  cachedInputTokens: 0,
+  cacheWriteTokens: 0,
+  audioInputTokens: 0,
+  audioOutputTokens: 0,
+  reasoningTokens: 0,
+  ...parts,
+});
+
+function cost(
+  priceCard: PriceCard | null,
+  parts: Partial<Usage>,
+  at?: number,
+): number {
+  if (priceCard === null) throw new Error("unpriced");
+  return costOf(priceCard, usage(parts), at);
+}
+
+// Dollars per million tokens, from the pinned catalogue: gpt-5-mini 0.25 in, 0.025 cached, 2 out.
+test.each<[object, Partial<Usage>, number]>([
+  [
+    { model: "openai/gpt-5-mini" },
+    { inputTokens: 1000, outputTokens: 100 },
+    0.00045,
+  ],
+  [
+    { model: "openai/gpt-5-mini" },
+    { inputTokens: 1000, cachedInputTokens: 600, outputTokens: 100 },
+    0.000315,
+  ],
+  // claude-sonnet-4: 3 in, 0.3 cache read, 3.75 cache write, 15 out.
+  [
+    { model: "anthropic/claude-sonnet-4" },
+    {
+      inputTokens: 10_000,
+      cachedInputTokens: 4_000,
+      cacheWriteTokens: 5_000,
+      outputTokens: 1_000,
+    },
+    (1_000 * 3 + 4_000 * 0.3 + 5_000 * 3.75 + 1_000 * 15) / 1e6,
+  ],
+  // gemini-2.5-pro: 1.25 in, 10 out; above 200,000 input tokens 2.5 and 15 for all of them.
+  [
+    { model: "gemini/gemini-2.5-pro" },
+    { inputTokens: 200_000, outputTokens: 1_000 },
+    0.26,
+  ],
+  [
+    { model: "gemini/gemini-2.5-pro" },
+    { inputTokens: 200_001, outputTokens: 1_000 },
+    (200_001 * 2.5 + 15_000) / 1e6,
+  ],
+  // gemini-2.5-flash: 0.3 in, 1 audio in, 2.5 out.
+  [
+    { model: "gemini/gemini-2.5-flash" },
+    { inputTokens: 1_000, audioInputTokens: 400, outputTokens: 10 },
+    (600 * 0.3 + 400 * 1 + 10 * 2.5) / 1e6,
+  ],
+  [{ model: "openai/text-embedding-3-small" }, { inputTokens: 1_000 }, 0.00002],
+  // sonar-pro: 3 in, 15 out, 14 per 1,000 requests.
+  [
+    { model: "perplexity/sonar-pro" },
+    { inputTokens: 1_000, outputTokens: 100 },
+    0.0185,
+  ],
+])(
+  "%j with %j costs what the provider's price list says",
+  (params, parts, dollars) => {
+    expect(cost(card(params), parts)).toBeCloseTo(dollars, 15);
+  },
+);
+
+test("for every model of the catalogue we charge what the catalogue's own calculator charges", () => {
+  const providers = [
+    "openai",
+    "anthropic",
+    "gemini",
+    "deepseek",
+    "mistral",
+    "groq",
+    "xai",
+    "openrouter",
+  ];
+  const names: Record<string, string> = { gemini: "google", xai: "x-ai" };
+  const cases = providers.flatMap((provider) =>
+    (
+      findProvider({ providerId: names[provider] ?? provider })?.models ?? []
+    ).map(({ id }) => ({ provider, id })),
+  );
+  expect(cases.length).toBeGreaterThan(500);
+  fc.assert(
+    fc.property(
+      fc.constantFrom(...cases),
+      fc.nat(400_000),
+      fc.nat(100_000),
+      fc.nat(100_000),
+      fc.nat(50_000),
+      fc.date({
+        min: new Date("2026-09-01"),
+        max: new Date("2027-06-01"),
+        noInvalidDate: true,
+      }),
+      ({ provider, id }, plain, cached, written, output, at) => {
+        const theirs = calcPrice(
+          {
+            input_tokens: plain + cached + written,
+            output_tokens: output,
+            cache_read_tokens: cached,
+            cache_write_tokens: written,
+          },
+          id,
+          { providerId: names[provider] ?? provider, timestamp: at },
+        );
+        const ours = card({ model: `${provider}/${id}` });
+        const parts = {
+          inputTokens: plain + cached + written,
+          outputTokens: output,
+          cachedInputTokens: cached,
+          cacheWriteTokens: written,
+        };
+        if (theirs === null) expect(ours).toBeNull();
+        else
+          expect(cost(ours, parts, at.getTime())).toBeCloseTo(
+            theirs.total_price,
+            9,
+          );
+      },
+    ),
+    { numRuns: 300 },
+  );
+});
+
+test("a deployment's own price wins over the file, the file over the catalogue", () => {
+  const file = {
+    "openai/gpt-5-mini": {
+      input_cost_per_token: 1e-6,
+      output_cost_per_token: 2e-6,
+    },
+  };
+  const model = "openai/gpt-5-mini";
+  const parts = { inputTokens: 1000, outputTokens: 1000 };
+  expect(card({ model })?.source).toBe("catalogue");
+  expect(cost(card({ model }, {}, file), parts)).toBe(0.003);
+  const own = {
+    model,
+    input_cost_per_token: 5e-6,
+    output_cost_per_token: 5e-6,
+  };
+  expect(cost(card(own, {}, file), parts)).toBe(0.01);
+  expect(card(own, {}, file)?.source).toBe("deployment");
+});
+
+test("an overridden input price drops the catalogue's cache discount, and keeps its output price", () => {
+  const own = card({ model: "openai/gpt-5-mini", input_cost_per_token: 0 });
+  expect(
+    cost(own, { inputTokens: 1000, cachedInputTokens: 900, outputTokens: 100 }),
+  ).toBe(0.0002);
+  const cacheOnly = card({
+    model: "openai/gpt-5-mini",
+    cache_read_input_token_cost: 0,
+  });
+  expect(cost(cacheOnly, { inputTokens: 1000, cachedInputTokens: 1000 })).toBe(
+    0,
+  );
+  expect(cost(cacheOnly, { inputTokens: 1000 })).toBe(0.00025);
+});
+
+test.each([
+  ["ollama/llama3.2", "https://ollama.example.com"],
+  ["openai/gpt-5-mini", "http://127.0.0.1:1234/v1"],
+  ["openai/gpt-5-mini", "http://192.168.1.11:1234/v1"],
+  ["openai/gpt-5-mini", "http://[fd12::1]:1234/v1"],
+  ["openai/gpt-5-mini", "http://host-b:1234/v1"],
+  ["openai/gpt-5-mini", "http://runner.lan/v1"],
+])(
+  "%s at %s is one's own and costs nothing unless priced",
+  (model, api_base) => {
+    const parts = { inputTokens: 1e6, outputTokens: 1e6 };
+    const free = card({ model, api_base });
+    expect(free?.source).toBe("local");
+    expect(cost(free, parts)).toBe(0);
+    expect(
+      cost(card({ model, api_base, input_cost_per_token: 1e-6 }), parts),
+    ).toBe(1);
+    expect(
+      cost(
+        card(
+          { model, api_base },
+          {},
+          { [model]: { output_cost_per_token: 3e-6 } },
+        ),
+        parts,
+      ),
+    ).toBe(3);
+  },
+);
+
+test("what nobody knows is unpriced, not free", () => {
+  expect(
+    card({ model: "openai/no-such-model-at-all", api_key: "k" }),
+  ).toBeNull();
+  expect(
+    card({
+      model: "somebody/gpt-5-mini",
+      api_base: "https://relay.example.com/v1",
+    }),
+  ).toBeNull();
+});
+
+test("an address that the catalogue knows decides before the provider's name", () => {
+  const groq = card({
+    model: "openai/llama-3.3-70b-versatile",
+    api_base: "https://api.groq.com/openai/v1",
+  });
+  expect(groq).toEqual(card({ model: "groq/llama-3.3-70b-versatile" }));
+  expect(groq).not.toBeNull();
+});
+
+test("base_model gives an Azure deployment its prices", () => {
+  const params = {
+    model: "azure/our-deployment",
+    api_base: "https://x.openai.azure.com",
+    api_key: "k",
+  };
+  expect(card(params)).toBeNull();
+  expect(
+    cost(card(params, { base_model: "azure/gpt-5-mini" }), {
+      inputTokens: 1000,
+      outputTokens: 100,
+    }),
+  ).toBe(0.00045);
+});
+
+test("LiteLLM's tiers, request and image prices are honoured", () => {
+  const entry = {
+    input_cost_per_token: 1e-6,
+    input_cost_per_token_above_128k_tokens: 2e-6,
+    output_cost_per_token: 4e-6,
+    output_cost_per_token_above_128k_tokens: 8e-6,
+    cache_read_input_token_cost: 1e-7,
+    input_cost_per_audio_token: 1e-5,
+    output_cost_per_audio_token: 2e-5,
+    output_cost_per_reasoning_token: 3e-5,
+    input_cost_per_request: 0.5,
+    output_cost_per_image: 0.04,
+    max_output_tokens: 8192,
+    max_input_tokens: 128000,
+    litellm_provider: "openai",
+    mode: "chat",
+  };
+  const priced = card(
+    { model: "openai/own" },
+    {},
+    { sample_spec: "text", own: entry },
+  );
+  expect(priced).toMatchObject({
+    source: "prices_file",
+    maxOutputTokens: 8192,
+    contextWindow: 128_000,
+  });
+  expect(
+    cost(priced, { inputTokens: 128_000, outputTokens: 1_000 }),
+  ).toBeCloseTo(0.5 + 0.128 + 0.004, 12);
+  expect(
+    cost(priced, { inputTokens: 128_001, outputTokens: 1_000 }),
+  ).toBeCloseTo(0.5 + 0.256002 + 0.008, 12);
+  expect(
+    cost(priced, {
+      inputTokens: 100,
+      audioInputTokens: 50,
+      cachedInputTokens: 20,
+      outputTokens: 100,
+      audioOutputTokens: 30,
+      reasoningTokens: 20,
+      images: 2,
+    }),
+  ).toBeCloseTo(
+    0.5 +
+      0.08 +
+      (30 * 1 + 50 * 10 + 20 * 0.1 + 50 * 4 + 30 * 20 + 20 * 30) / 1e6,
+    12,
+  );
+});
+
+test("mistakes in the prices file are named with their keys, all at once", () => {
+  const file = join(directory, "prices.json");
+  writeFileSync(
+    file,
+    JSON.stringify({
+      a: { input_cost_per_token: "1e-6" },
+      b: 3,
+      c: { output_cost_per_token: -1 },
+    }),
+  );
+  const read = readPricesFile(file);
+  expect(
+    read.ok
+      ? []
+      : read.problems.map(({ path, message }) => `${path}: ${message}`),
+  ).toEqual([
+    'a.input_cost_per_token: must be dollars, a number from 0; it is "1e-6"',
+    'b: must be an object such as {"input_cost_per_token": 0.000001}',
+    "c.output_cost_per_token: must be dollars, a number from 0; it is -1",
+  ]);
+  writeFileSync(file, "{");
+  const broken = readPricesFile(file);
+  expect(broken.ok ? "" : broken.problems[0]?.message).toMatch(
+    /^is not valid JSON/,
+  );
+  const missing = readPricesFile(join(directory, "none.json"));
+  expect(missing.ok ? "" : missing.problems[0]?.message).toBe(
+    "cannot be read (ENOENT); mend prices_file or its permissions",
+  );
+});
+
+test("a card is looked up once for a deployment", () => {
+  const book = createPriceBook(null);
+  const one = deployment({ model: "openai/gpt-5-mini" });
+  expect(book.priceFor(one)).toBe(book.priceFor(one));
+});
+
+test("the dearest case covers every call of that size, cached or not", () => {
+  fc.assert(
+    fc.property(
+      fc.constantFrom(
+        card({ model: "anthropic/claude-sonnet-4-5" }),
+        card({ model: "gemini/gemini-2.5-pro" }),
+        card({ model: "openai/gpt-5-mini" }),
+      ),
+      fc.nat(300_000),
+      fc.nat(300_000),
+      fc.nat(300_000),
+      fc.nat(50_000),
+      (priced, plain, cached, written, output) => {
+        if (priced === null) throw new Error("unpriced");
+        const input = plain + cached + written;
+        const real = cost(priced, {
+          inputTokens: input,
+          cachedInputTokens: cached,
+          cacheWriteTokens: written,
+          outputTokens: output,
+        });
+        expect(dearest(priced, input, output)).toBeGreaterThanOrEqual(
+          real - 1e-12,
+        );
+      },
+    ),
+  );
+});
+
+test("more parts than tokens are never billed twice nor negative", () => {
+  const priced = card({ model: "openai/gpt-5-mini" });
+  const parts = {
+    inputTokens: 10,
+    cachedInputTokens: 50,
+    cacheWriteTokens: 50,
+    audioInputTokens: 50,
+    outputTokens: 1,
+    reasoningTokens: 9,
+    audioOutputTokens: 9,
+  };
+  expect(cost(priced, parts)).toBeCloseTo((10 * 0.025 + 1 * 2) / 1e6, 15);
+});
+
+test.each<[unknown, Partial<Usage> | null]>([
+  [null, null],
+  ["many", null],
+  [{}, null],
+  [
+    { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 },
+    { inputTokens: 10, outputTokens: 5 },
+  ],
+  [{ prompt_tokens: 8, total_tokens: 8 }, { inputTokens: 8 }],
+  [
+    {
+      prompt_tokens: 100,
+      completion_tokens: 50,
+      prompt_tokens_details: { cached_tokens: 64, audio_tokens: 3 },
+      completion_tokens_details: { reasoning_tokens: 20, audio_tokens: 4 },
+    },
+    {
+      inputTokens: 100,
+      outputTokens: 50,
+      cachedInputTokens: 64,
+      audioInputTokens: 3,
+      reasoningTokens: 20,
+      audioOutputTokens: 4,
+    },
+  ],
+  [
+    {
+      input_tokens: 7,
+      output_tokens: 3,
+      input_tokens_details: { cached_tokens: 2 },
+      output_tokens_details: { reasoning_tokens: 1 },
+    },
+    {
+      inputTokens: 7,
+      outputTokens: 3,
+      cachedInputTokens: 2,
+      reasoningTokens: 1,
+    },
+  ],
+  [
+    { prompt_tokens: 9, completion_tokens: 1, prompt_cache_hit_tokens: 4 },
+    { inputTokens: 9, outputTokens: 1, cachedInputTokens: 4 },
+  ],
+  [{ prompt_tokens: "9", completion_tokens: -1, total_tokens: NaN }, null],
+  [
+    { prompt_tokens: 9, completion_tokens: null, prompt_tokens_details: null },
+    { inputTokens: 9 },
+  ],
+])("usage %j is read leniently", (json, parts) => {
+  expect(usageFromOpenAI(json)).toEqual(parts === null ? null : usage(parts));
+});
