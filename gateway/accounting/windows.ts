@@ -1,0 +1,215 @@
+import { DateTime } from "luxon";
+import { instantOf, wallTimeAt } from "./wall-time.ts";
+
+/** A time between two resets of a budget. */
+export interface Window {
+  /** `1d@2026-11-21T00:00:00.000Z`: the duration and the start; `all` for a budget that never resets. */
+  readonly name: string;
+  /** Ms since the epoch; the first of the window. */
+  readonly start: number;
+  /** Ms since the epoch; the first after the window. */
+  readonly end: number;
+}
+
+/** The window of budgets without `budget_duration`. */
+export const LIFETIME: Window = {
+  name: "all",
+  start: -Infinity,
+  end: Infinity,
+};
+
+export type Duration =
+  /** Written `-1`. */
+  | { readonly kind: "never" }
+  | { readonly kind: "every"; readonly count: number; readonly unit: Unit };
+
+type Unit = "s" | "m" | "h" | "d" | "w" | "mo";
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+const WEEK = 7 * DAY;
+/** Monday of the week of 1970-01-01, a Thursday. */
+const FIRST_MONDAY = -3 * DAY;
+/** Of each unit at least so many ms, to bound durations to what dates can say. */
+const UNIT_MS = {
+  s: SECOND,
+  m: MINUTE,
+  h: HOUR,
+  d: DAY,
+  w: WEEK,
+  mo: 28 * DAY,
+} as const satisfies Record<Unit, number>;
+const LONGEST = 100 * 366 * DAY;
+
+const WRITTEN = /^([1-9]\d{0,11})(s|m|h|d|w|mo)$/;
+
+/** Reads `30s`, `15m`, `24h`, `30d`, `1w`, `1mo` and `-1` (never). The error completes "budget_duration: …". */
+export function parseDuration(
+  text: string,
+):
+  | { readonly ok: true; readonly duration: Duration }
+  | { readonly ok: false; readonly error: string } {
+  if (text === "-1") return { ok: true, duration: { kind: "never" } };
+  const [, digits, unit] = WRITTEN.exec(text) ?? [];
+  if (digits === undefined || unit === undefined) {
+    return {
+      ok: false,
+      error:
+        "a duration is a whole number of at least 1 with s, m, h, d, w or mo, such as 30s, 15m, 24h, 30d, 1w or 1mo; -1 means never",
+    };
+  }
+  const duration = {
+    kind: "every",
+    count: Number(digits),
+    unit: unit as Unit,
+  } as const;
+  if (duration.count * UNIT_MS[duration.unit] > LONGEST) {
+    return {
+      ok: false,
+      error: "a duration is at most 100 years; -1 means never",
+    };
+  }
+  return { ok: true, duration };
+}
+
+/**
+ * The budget window that holds the moment `at` (ms since the epoch); `LIFETIME` for null and `-1`.
+ *
+ * Windows begin at standard boundaries of the time zone (IANA name): days at midnight, `1w` and `7d` on Monday, `1mo`
+ * and `30d` (as in LiteLLM) on the 1st. Shorter ones are counted from each midnight and end at the next; other
+ * numbers of days, weeks and months from 1970-01-01 (weeks from its Monday). Throws for a malformed duration or an
+ * unknown zone.
+ */
+export function windowAt(
+  duration: string | null,
+  at: number,
+  timeZone: string,
+): Window {
+  if (duration === null) return LIFETIME;
+  let ofZone = current.get(timeZone);
+  if (ofZone === undefined) current.set(timeZone, (ofZone = new Map()));
+  const known = ofZone.get(duration);
+  if (known !== undefined && at >= known.start && at < known.end) return known;
+  const window = findWindow(duration, at, timeZone);
+  ofZone.set(duration, window);
+  return window;
+}
+
+/** The last window asked for, by zone and duration: calls come in the order of time. */
+const current = new Map<string, Map<string, Window>>();
+
+/** The day that the moment belongs to in the zone, `2026-11-21`. */
+export function dayOf(at: number, timeZone: string): string {
+  const { start } = windowAt("1d", at, timeZone);
+  return new Date(wallTimeAt(start, timeZone)).toISOString().slice(0, 10);
+}
+
+/**
+ * When something made at `from` (ms since the epoch) expires; null for `-1`. Plain addition, months by the calendar in
+ * UTC. Throws for a malformed duration.
+ */
+export function expiresAt(duration: string, from: number): number | null {
+  const parsed = requireDuration(duration);
+  if (parsed.kind === "never") return null;
+  const { count, unit } = parsed;
+  if (unit !== "mo") return from + count * UNIT_MS[unit];
+  return DateTime.fromMillis(from, { zone: "utc" })
+    .plus({ months: count })
+    .toMillis();
+}
+
+function requireDuration(text: string): Duration {
+  const parsed = parseDuration(text);
+  if (!parsed.ok) throw new Error(`"${text}" is no duration: ${parsed.error}.`);
+  return parsed.duration;
+}
+
+function findWindow(text: string, at: number, timeZone: string): Window {
+  const duration = requireDuration(text);
+  if (duration.kind === "never") return LIFETIME;
+  const { start, end } = spanAt(duration.count, duration.unit, at, timeZone);
+  return { name: `${text}@${new Date(start).toISOString()}`, start, end };
+}
+
+type Span = { readonly start: number; readonly end: number };
+
+function spanAt(count: number, unit: Unit, at: number, timeZone: string): Span {
+  switch (unit) {
+    case "s":
+    case "m":
+    case "h":
+      return clockSpan(count * UNIT_MS[unit], at, timeZone);
+    case "d":
+      if (count === 7) return spanAt(1, "w", at, timeZone);
+      if (count === 30) return spanAt(1, "mo", at, timeZone);
+      return between(at, timeZone, everyFrom(0, count * DAY));
+    case "w":
+      return between(at, timeZone, everyFrom(FIRST_MONDAY, count * WEEK));
+    case "mo":
+      return between(at, timeZone, everyMonths(count));
+    default:
+      return unit satisfies never;
+  }
+}
+
+/** Boundaries in wall time: the last one not after `wall`, and the one after a boundary. */
+type Boundaries = {
+  last(wall: number): number;
+  next(boundary: number): number;
+};
+
+/** The moments of the boundaries around `at`. */
+function between(at: number, timeZone: string, boundaries: Boundaries): Span {
+  let wall = boundaries.last(wallTimeAt(at, timeZone));
+  let start = instantOf(wall, timeZone);
+  for (;;) {
+    wall = boundaries.next(wall);
+    const end = instantOf(wall, timeZone);
+    // In an hour that the clocks repeat, a boundary may have passed that the clock shows as still to come.
+    if (end > at) return { start, end };
+    start = end;
+  }
+}
+
+function everyFrom(first: number, length: number): Boundaries {
+  return {
+    last: (wall) => first + Math.floor((wall - first) / length) * length,
+    next: (boundary) => boundary + length,
+  };
+}
+
+function everyMonths(count: number): Boundaries {
+  return {
+    last(wall) {
+      const date = new Date(wall);
+      const months = (date.getUTCFullYear() - 1970) * 12 + date.getUTCMonth();
+      return Date.UTC(1970, Math.floor(months / count) * count);
+    },
+    next(boundary) {
+      const date = new Date(boundary);
+      return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + count);
+    },
+  };
+}
+
+/** Seconds, minutes and hours. */
+function clockSpan(length: number, at: number, timeZone: string): Span {
+  if (length > DAY) return between(at, timeZone, everyFrom(0, length));
+  if (length <= HOUR) {
+    // By elapsed time, so that the hour that the clocks repeat is no longer window than others.
+    const day = between(at, timeZone, everyFrom(0, DAY));
+    const start = at - ((at - day.start) % length);
+    return { start, end: Math.min(start + length, day.end) };
+  }
+  const midnights = everyFrom(0, DAY);
+  return between(at, timeZone, {
+    last(wall) {
+      const midnight = midnights.last(wall);
+      return midnight + Math.floor((wall - midnight) / length) * length;
+    },
+    next: (boundary) =>
+      Math.min(boundary + length, midnights.last(boundary) + DAY),
+  });
+}
