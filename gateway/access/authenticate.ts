@@ -1,0 +1,88 @@
+import type { IncomingHttpHeaders } from "node:http";
+import { DatabaseUnavailable } from "../db/pool.ts";
+import type { Gateway } from "../gateway.ts";
+import { CallError, databaseUnavailable } from "../http/errors.ts";
+import { MASTER_USER, type Caller, type KeyCaller } from "./callers.ts";
+import { hashKey, readKey, sameSecret } from "./keys.ts";
+
+/** Who sent a request: the master key's holder or a virtual key that is neither blocked nor expired. */
+export async function authenticate(
+  gateway: Gateway,
+  headers: IncomingHttpHeaders,
+): Promise<Caller> {
+  const credential = readKey(headers);
+  if (credential === null || credential === "")
+    throw new CallError(
+      "no_key",
+      "No API key was sent. Send it as `Authorization: Bearer sk-…`.",
+    );
+  if (sameSecret(credential, gateway.config.general.masterKey.reveal()))
+    return masterCaller(gateway);
+  if (!credential.startsWith("sk-"))
+    throw new CallError(
+      "malformed_key",
+      "The API key is malformed: virtual keys begin with `sk-`.",
+    );
+  const caller = await findKey(gateway, hashKey(credential));
+  if (caller === null)
+    throw new CallError(
+      "unknown_key",
+      `The API key ending in ${credential.slice(-4)} is not known here. Ask whoever runs this gateway for a new one.`,
+    );
+  refuseUnusable(caller);
+  return caller;
+}
+
+async function masterCaller(gateway: Gateway): Promise<Caller> {
+  const user = gateway.callers.users.peek(MASTER_USER);
+  if (user !== undefined) return { kind: "master", userId: MASTER_USER, user };
+  // The master key works without the database: its user has limits only where somebody set them.
+  const found = await gateway.callers.users
+    .find(MASTER_USER)
+    .catch((error: unknown) => {
+      if (error instanceof DatabaseUnavailable) return null;
+      throw error;
+    });
+  return { kind: "master", userId: MASTER_USER, user: found };
+}
+
+/** Throws 503, never 401, for a key that was not seen before while the database is away. */
+async function findKey(
+  gateway: Gateway,
+  token: string,
+): Promise<KeyCaller | null> {
+  const known = gateway.callers.keys.peek(token);
+  if (known !== undefined) return known;
+  try {
+    return await gateway.callers.keys.find(token);
+  } catch (error) {
+    throw error instanceof DatabaseUnavailable ? databaseUnavailable() : error;
+  }
+}
+
+function refuseUnusable(caller: KeyCaller): void {
+  if (caller.expires !== null && caller.expires <= Date.now())
+    throw new CallError(
+      "expired_key",
+      `The API key ${caller.keyName} expired at ${new Date(caller.expires).toISOString()}. Ask for a new one.`,
+    );
+  if (caller.blocked)
+    throw new CallError(
+      "blocked",
+      `Key is blocked: ${caller.keyName}. Ask whoever runs this gateway to unblock it.`,
+    );
+  if (caller.team?.blocked === true)
+    throw new CallError(
+      "blocked",
+      `Team=${caller.team.id} is blocked. Ask whoever runs this gateway to unblock it.`,
+    );
+}
+
+/** Only the master key may do what changes the gateway. */
+export function requireMaster(caller: Caller, right: string): void {
+  if (caller.kind !== "master")
+    throw new CallError(
+      "permission_denied",
+      `This key may not ${right}: the master key is needed.`,
+    );
+}

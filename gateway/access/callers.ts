@@ -1,0 +1,305 @@
+import type { Pool } from "../db/pool.ts";
+import { query } from "../db/pool.ts";
+import { createLookup, type Lookup } from "./lookup.ts";
+
+/** What limits one payer, its tier's values filled in. Budgets in dollars. */
+export interface PayerLimits {
+  readonly maxBudget: number | null;
+  readonly budgetDuration: string | null;
+  readonly tokensPerMinute: number | null;
+  readonly requestsPerMinute: number | null;
+  readonly parallel: number | null;
+}
+
+export interface KeyCaller {
+  readonly kind: "key";
+  readonly token: string;
+  readonly alias: string | null;
+  readonly keyName: string;
+  readonly models: readonly string[];
+  readonly aliases: Readonly<Record<string, string>>;
+  readonly tags: readonly string[];
+  readonly metadata: Readonly<Record<string, unknown>>;
+  readonly allowedRoutes: readonly string[];
+  readonly keyType: string;
+  readonly blocked: boolean;
+  readonly expires: number | null;
+  readonly temporaryIncrease: {
+    readonly dollars: number;
+    readonly until: number;
+  } | null;
+  readonly limits: PayerLimits;
+  readonly modelLimits: Readonly<Record<string, PayerLimits>>;
+  readonly userId: string | null;
+  readonly user: {
+    readonly models: readonly string[];
+    readonly role: string;
+    readonly limits: PayerLimits;
+  } | null;
+  readonly team: {
+    readonly id: string;
+    readonly alias: string | null;
+    readonly models: readonly string[];
+    readonly modelAliases: Readonly<Record<string, string>>;
+    readonly tags: readonly string[];
+    readonly blocked: boolean;
+    readonly limits: PayerLimits;
+    readonly memberLimits: PayerLimits | null;
+  } | null;
+  readonly organization: {
+    readonly id: string;
+    readonly models: readonly string[];
+    readonly limits: PayerLimits;
+  } | null;
+}
+
+export interface MasterCaller {
+  readonly kind: "master";
+  readonly userId: string;
+  readonly user: { readonly limits: PayerLimits } | null;
+}
+
+export type Caller = KeyCaller | MasterCaller;
+
+/** Who pays for calls made with the master key. */
+export const MASTER_USER = "default_user_id";
+
+export interface OtherPayer {
+  readonly id: string;
+  readonly blocked: boolean;
+  readonly limits: PayerLimits;
+}
+
+export interface Callers {
+  readonly keys: Lookup<KeyCaller | null>;
+  readonly users: Lookup<OtherPayer | null>;
+  readonly endUsers: Lookup<OtherPayer | null>;
+  readonly tags: Lookup<OtherPayer | null>;
+  /** A notice of `announce_change`: table and id of the row that changed. */
+  changed(table: string, id: string): void;
+  /** After a time without notices everything is looked up again. */
+  forgetAll(): void;
+}
+
+export function createCallers(pool: Pool, keepMs: number): Callers {
+  const keys = createLookup({ load: (token) => loadKey(pool, token), keepMs });
+  const users = createLookup({
+    load: (id) => loadPayer(pool, "users", "user_id", id),
+    keepMs,
+  });
+  const endUsers = createLookup({
+    load: (id) => loadPayer(pool, "end_users", "user_id", id),
+    keepMs,
+  });
+  const tags = createLookup({
+    load: (id) => loadPayer(pool, "tags", "name", id),
+    keepMs,
+  });
+  const all = [keys, users, endUsers, tags];
+  return {
+    keys,
+    users,
+    endUsers,
+    tags,
+    changed(table, id) {
+      switch (table) {
+        case "keys":
+          return keys.invalidate((_, token) => token === id);
+        case "users":
+          keys.invalidate((key) => key?.userId === id);
+          return users.invalidate((_, userId) => userId === id);
+        case "teams":
+          return keys.invalidate((key) => key?.team?.id === id);
+        case "team_members":
+          return keys.invalidate(
+            (key) => `${key?.team?.id}/${key?.userId}` === id,
+          );
+        case "organizations":
+          return keys.invalidate((key) => key?.organization?.id === id);
+        case "end_users":
+          return endUsers.invalidate((_, userId) => userId === id);
+        case "tags":
+          return tags.invalidate((_, name) => name === id);
+        default:
+          // A tier: whoever points to it.
+          for (const lookup of all) lookup.invalidate(() => true);
+      }
+    },
+    forgetAll() {
+      for (const lookup of all) lookup.invalidate(() => true);
+    },
+  };
+}
+
+/** The limits of the row `own`, with those of its tier `tier` where it sets none. Both are aliases of ours in the statement. */
+function limitsOf(own: string, tier: string): string {
+  return `json_build_object(
+    'maxBudget', coalesce(${own}.max_budget, ${tier}.max_budget),
+    'budgetDuration', coalesce(${own}.budget_duration, ${tier}.budget_duration),
+    'tokensPerMinute', coalesce(${own}.tpm_limit, ${tier}.tpm_limit),
+    'requestsPerMinute', coalesce(${own}.rpm_limit, ${tier}.rpm_limit),
+    'parallel', coalesce(${own}.max_parallel_requests, ${tier}.max_parallel_requests))`;
+}
+
+const KEY_QUERY = `
+  SELECT k.*, ${limitsOf("k", "kb")} AS limits, kb.model_max_budget AS tier_model_max_budget,
+    u.models AS user_models, u.user_role, CASE WHEN u.user_id IS NOT NULL THEN ${limitsOf("u", "ub")} END AS user_limits,
+    t.team_alias, t.models AS team_models, t.model_aliases, t.tags AS team_tags, t.blocked AS team_blocked, t.team_member_budget,
+    CASE WHEN t.team_id IS NOT NULL THEN ${limitsOf("t", "tb")} END AS team_limits,
+    CASE WHEN m.user_id IS NOT NULL THEN ${limitsOf("m", "mb")} END AS member_limits,
+    o.organization_id AS org_id, o.models AS org_models,
+    CASE WHEN o.organization_id IS NOT NULL THEN ${limitsOf("o", "ob")} END AS org_limits
+  FROM keys k
+  LEFT JOIN budgets kb ON kb.budget_id = k.budget_id
+  LEFT JOIN users u ON u.user_id = k.user_id
+  LEFT JOIN budgets ub ON ub.budget_id = u.budget_id
+  LEFT JOIN teams t ON t.team_id = k.team_id
+  LEFT JOIN budgets tb ON tb.budget_id = t.budget_id
+  LEFT JOIN team_members m ON m.team_id = k.team_id AND m.user_id = k.user_id
+  LEFT JOIN budgets mb ON mb.budget_id = m.budget_id
+  LEFT JOIN organizations o ON o.organization_id = coalesce(k.organization_id, t.organization_id)
+  LEFT JOIN budgets ob ON ob.budget_id = o.budget_id
+  WHERE k.token = $1`;
+
+interface KeyRow {
+  readonly token: string;
+  readonly key_name: string;
+  readonly key_alias: string | null;
+  readonly user_id: string | null;
+  readonly team_id: string | null;
+  readonly models: string[];
+  readonly aliases: Record<string, string>;
+  readonly tags: string[];
+  readonly metadata: Record<string, unknown>;
+  readonly allowed_routes: string[];
+  readonly key_type: string;
+  readonly blocked: boolean;
+  readonly expires: Date | null;
+  readonly temp_budget_increase: number | null;
+  readonly temp_budget_expiry: Date | null;
+  readonly limits: PayerLimits;
+  readonly model_max_budget: Record<string, ModelBudget>;
+  readonly tier_model_max_budget: Record<string, ModelBudget> | null;
+  readonly model_rpm_limit: Record<string, number>;
+  readonly model_tpm_limit: Record<string, number>;
+  readonly user_models: string[] | null;
+  readonly user_role: string | null;
+  readonly user_limits: PayerLimits | null;
+  readonly team_alias: string | null;
+  readonly team_models: string[] | null;
+  readonly model_aliases: Record<string, string> | null;
+  readonly team_tags: string[] | null;
+  readonly team_blocked: boolean | null;
+  readonly team_member_budget: number | null;
+  readonly team_limits: PayerLimits | null;
+  readonly member_limits: PayerLimits | null;
+  readonly org_id: string | null;
+  readonly org_models: string[] | null;
+  readonly org_limits: PayerLimits | null;
+}
+
+interface ModelBudget {
+  readonly budget_limit: number;
+  readonly time_period?: string | null;
+}
+
+async function loadKey(pool: Pool, token: string): Promise<KeyCaller | null> {
+  const [row] = await query<KeyRow>(pool, KEY_QUERY, [token]);
+  if (row === undefined) return null;
+  return {
+    kind: "key",
+    token: row.token,
+    alias: row.key_alias,
+    keyName: row.key_name,
+    models: row.models,
+    aliases: row.aliases,
+    tags: row.tags,
+    metadata: row.metadata,
+    allowedRoutes: row.allowed_routes,
+    keyType: row.key_type,
+    blocked: row.blocked,
+    expires: row.expires?.getTime() ?? null,
+    temporaryIncrease:
+      row.temp_budget_increase !== null && row.temp_budget_expiry !== null
+        ? {
+            dollars: row.temp_budget_increase,
+            until: row.temp_budget_expiry.getTime(),
+          }
+        : null,
+    limits: row.limits,
+    modelLimits: modelLimits(row),
+    userId: row.user_id,
+    user:
+      row.user_limits === null
+        ? null
+        : {
+            models: row.user_models ?? [],
+            role: row.user_role ?? "internal_user",
+            limits: row.user_limits,
+          },
+    team:
+      row.team_id === null || row.team_limits === null
+        ? null
+        : {
+            id: row.team_id,
+            alias: row.team_alias,
+            models: row.team_models ?? [],
+            modelAliases: row.model_aliases ?? {},
+            tags: row.team_tags ?? [],
+            blocked: row.team_blocked ?? false,
+            limits: row.team_limits,
+            memberLimits:
+              row.member_limits === null
+                ? null
+                : {
+                    ...row.member_limits,
+                    maxBudget:
+                      row.member_limits.maxBudget ?? row.team_member_budget,
+                  },
+          },
+    organization:
+      row.org_id === null || row.org_limits === null
+        ? null
+        : {
+            id: row.org_id,
+            models: row.org_models ?? [],
+            limits: row.org_limits,
+          },
+  };
+}
+
+function modelLimits(row: KeyRow): Readonly<Record<string, PayerLimits>> {
+  const budgets =
+    Object.keys(row.model_max_budget).length > 0
+      ? row.model_max_budget
+      : (row.tier_model_max_budget ?? {});
+  const limits: Record<string, PayerLimits> = {};
+  const aliases = [budgets, row.model_rpm_limit, row.model_tpm_limit].flatMap(
+    (limited) => Object.keys(limited),
+  );
+  for (const alias of aliases)
+    limits[alias] = {
+      maxBudget: budgets[alias]?.budget_limit ?? null,
+      budgetDuration: budgets[alias]?.time_period ?? null,
+      requestsPerMinute: row.model_rpm_limit[alias] ?? null,
+      tokensPerMinute: row.model_tpm_limit[alias] ?? null,
+      parallel: null,
+    };
+  return limits;
+}
+
+async function loadPayer(
+  pool: Pool,
+  table: "users" | "end_users" | "tags",
+  idColumn: "user_id" | "name",
+  id: string,
+): Promise<OtherPayer | null> {
+  const blocked = table === "end_users" ? "p.blocked" : "false";
+  const [row] = await query<{ blocked: boolean; limits: PayerLimits }>(
+    pool,
+    `SELECT ${blocked} AS blocked, ${limitsOf("p", "b")} AS limits
+       FROM ${table} p LEFT JOIN budgets b ON b.budget_id = p.budget_id WHERE p.${idColumn} = $1`,
+    [id],
+  );
+  return row === undefined ? null : { id, ...row };
+}

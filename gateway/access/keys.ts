@@ -1,0 +1,45 @@
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import type { IncomingHttpHeaders } from "node:http";
+
+const KEY_BYTES = 16;
+
+/** A new virtual key: `sk-` and 22 URL-safe characters, 128 random bits. */
+export function newKey(): string {
+  return `sk-${randomBytes(KEY_BYTES).toString("base64url")}`;
+}
+
+/** SHA-256 in lower-case hex: the only form in which a key is stored or named. */
+export function hashKey(key: string): string {
+  return createHash("sha256").update(key).digest("hex");
+}
+
+export function isKeyHash(text: string): boolean {
+  return /^[0-9a-f]{64}$/.test(text);
+}
+
+/** `sk-...last4`, the name that lists show. */
+export function keyName(key: string): string {
+  return `sk-...${key.slice(-4)}`;
+}
+
+/** The credential of a request: Bearer, else the headers that other SDKs use. null when there is none. */
+export function readKey(headers: IncomingHttpHeaders): string | null {
+  const { authorization } = headers;
+  if (authorization !== undefined) {
+    const space = authorization.indexOf(" ");
+    return authorization.slice(0, space).toLowerCase() === "bearer"
+      ? authorization.slice(space + 1).trim()
+      : authorization;
+  }
+  for (const name of ["x-api-key", "api-key", "x-goog-api-key"]) {
+    const value = headers[name];
+    if (typeof value === "string") return value.trim();
+  }
+  return null;
+}
+
+/** Compares in a time that depends on neither text; lengths are hidden by hashing first. */
+export function sameSecret(one: string, other: string): boolean {
+  const digest = (text: string) => createHash("sha256").update(text).digest();
+  return timingSafeEqual(digest(one), digest(other));
+}

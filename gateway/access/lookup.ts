@@ -1,0 +1,105 @@
+import { DatabaseUnavailable } from "../db/pool.ts";
+
+export interface Lookup<Value> {
+  /** The value now known of an id; throws {@link DatabaseUnavailable} for one that was never seen while the database is away. */
+  find(id: string): Promise<Value>;
+  /** What is known without asking the database; undefined when it has to be asked. */
+  peek(id: string): Value | undefined;
+  /** Entries for which `concerns` holds are asked for again at their next use. */
+  invalidate(concerns: (value: Value, id: string) => boolean): void;
+}
+
+interface Entry<Value> {
+  readonly value: Value;
+  readonly checkedAt: number;
+  stale: boolean;
+}
+
+/** An entry is refreshed behind the caller's back after this time, in case a change was not heard of. */
+const REFRESH_AFTER_MS = 60_000;
+/** While the database is away, known values are served at once and it is asked again only this often. */
+const RETRY_AFTER_MS = 1_000;
+const MOST_ENTRIES = 50_000;
+
+/**
+ * Rows looked up once and kept in process. Changes are heard of through Postgres LISTEN (`invalidate`).
+ * While the database is away a known value is served until `keepMs` after it was last checked.
+ */
+export function createLookup<Value>(options: {
+  readonly load: (id: string) => Promise<Value>;
+  readonly keepMs: number;
+  readonly now?: () => number;
+}): Lookup<Value> {
+  const { load, keepMs, now = Date.now } = options;
+  const entries = new Map<string, Entry<Value>>();
+  const loading = new Map<string, Promise<Value>>();
+  let awayUntil = 0;
+  let invalidations = 0;
+
+  function isFresh(entry: Entry<Value>, at: number): boolean {
+    return !entry.stale && at - entry.checkedAt < REFRESH_AFTER_MS;
+  }
+
+  function keep(id: string, value: Value, stale: boolean): void {
+    entries.delete(id);
+    entries.set(id, { value, checkedAt: now(), stale });
+    if (entries.size > MOST_ENTRIES) {
+      const [oldest] = entries.keys();
+      if (oldest !== undefined) entries.delete(oldest);
+    }
+  }
+
+  function ask(id: string): Promise<Value> {
+    const running = loading.get(id);
+    if (running !== undefined) return running;
+    const heardOf = invalidations;
+    const asked = load(id)
+      .then((value) => {
+        // A change announced while the answer was on its way may not be in it.
+        keep(id, value, invalidations !== heardOf);
+        return value;
+      })
+      .catch((error: unknown) => {
+        if (error instanceof DatabaseUnavailable)
+          awayUntil = now() + RETRY_AFTER_MS;
+        throw error;
+      })
+      .finally(() => loading.delete(id));
+    loading.set(id, asked);
+    return asked;
+  }
+
+  return {
+    peek(id) {
+      const entry = entries.get(id);
+      return entry !== undefined && isFresh(entry, now())
+        ? entry.value
+        : undefined;
+    },
+    async find(id) {
+      const at = now();
+      const entry = entries.get(id);
+      if (entry === undefined) return ask(id);
+      if (isFresh(entry, at)) return entry.value;
+      const keepable = at - entry.checkedAt < keepMs;
+      if (keepable && at < awayUntil) return entry.value;
+      if (keepable && !entry.stale) {
+        ask(id).catch(() => undefined);
+        return entry.value;
+      }
+      try {
+        return await ask(id);
+      } catch (error) {
+        if (error instanceof DatabaseUnavailable && keepable)
+          return entry.value;
+        throw error;
+      }
+    },
+    invalidate(concerns) {
+      for (const [id, entry] of entries)
+        if (concerns(entry.value, id)) entry.stale = true;
+      invalidations++;
+      loading.clear();
+    },
+  };
+}

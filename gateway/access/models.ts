@@ -1,0 +1,114 @@
+import { CallError, type ErrorKind } from "../http/errors.ts";
+import type { Gateway } from "../gateway.ts";
+import type { ModelGroup } from "../routing/catalog.ts";
+import type { Caller } from "./callers.ts";
+
+/** Names that stand for sets of models in a list of allowed ones. */
+const ALL_MODELS = new Set(["*", "all-proxy-models"]);
+const TEAM_MODELS = "all-team-models";
+const NO_MODELS = "no-default-models";
+
+/**
+ * The alias that a call means, if its key, its team, its organization and (personal keys) its user all allow it.
+ * Throws 403 naming what is allowed, 400 for a name that nothing answers to, 503 for one that waits for a variable.
+ */
+export function authorizeModel(
+  gateway: Gateway,
+  caller: Caller,
+  requested: string,
+): ModelGroup {
+  const name = resolveAlias(caller, requested);
+  refuseUnlessAllowed(caller, name, requested);
+  const group = gateway.catalog.find(name);
+  if (group === null)
+    throw new CallError(
+      "unknown_model",
+      `Invalid model name passed in model=${requested}. Call \`/v1/models\` to see the models that this key may use.`,
+      { param: "model" },
+    );
+  if (group.pending !== null)
+    throw new CallError(
+      "model_pending",
+      `The model ${requested} is pending: set ${group.pending} where the gateway runs, then restart it.`,
+      { param: "model" },
+    );
+  return group;
+}
+
+/** Whether a caller may see and call an alias. */
+export function mayUse(caller: Caller, name: string): boolean {
+  return deniedBy(caller, name) === null;
+}
+
+/** Key and team can give models names of their own. */
+function resolveAlias(caller: Caller, requested: string): string {
+  if (caller.kind === "master") return requested;
+  return (
+    caller.aliases[requested] ??
+    caller.team?.modelAliases[requested] ??
+    requested
+  );
+}
+
+function refuseUnlessAllowed(
+  caller: Caller,
+  name: string,
+  requested: string,
+): void {
+  const denied = deniedBy(caller, name);
+  if (denied === null) return;
+  const allowed =
+    denied.models.length === 0 ? "none" : denied.models.join(", ");
+  throw new CallError(
+    denied.kind,
+    `${denied.whose} not allowed to access model ${requested}. Allowed models: ${allowed}.`,
+    { param: "model" },
+  );
+}
+
+interface Denial {
+  readonly kind: ErrorKind;
+  readonly whose: string;
+  readonly models: readonly string[];
+}
+
+function deniedBy(caller: Caller, name: string): Denial | null {
+  if (caller.kind === "master") return null;
+  const { models, team, organization, user } = caller;
+  if (!allows(models, name, team?.models))
+    return { kind: "key_model_access_denied", whose: "This key is", models };
+  if (team !== null && !allows(team.models, name))
+    return {
+      kind: "team_model_access_denied",
+      whose: `Team ${team.id} is`,
+      models: team.models,
+    };
+  if (organization !== null && !allows(organization.models, name))
+    return {
+      kind: "org_model_access_denied",
+      whose: `Organization ${organization.id} is`,
+      models: organization.models,
+    };
+  if (team === null && user !== null && !allows(user.models, name))
+    return {
+      kind: "user_model_access_denied",
+      whose: `User ${caller.userId} is`,
+      models: user.models,
+    };
+  return null;
+}
+
+/** An empty list means all; `openai/*` means every name that begins so. */
+function allows(
+  models: readonly string[],
+  name: string,
+  teamModels: readonly string[] = [],
+): boolean {
+  if (models.length === 0) return true;
+  return models.some((model) => {
+    if (model === NO_MODELS) return false;
+    if (ALL_MODELS.has(model) || model === name) return true;
+    if (model === TEAM_MODELS) return allows(teamModels, name);
+    return model.endsWith("*") && name.startsWith(model.slice(0, -1));
+  });
+}

@@ -1,0 +1,219 @@
+import type { Logger } from "pino";
+import {
+  readTotals,
+  recordRows,
+  type Counter,
+  type Total,
+} from "../db/ledger.ts";
+import { DatabaseUnavailable, type Pool } from "../db/pool.ts";
+import type { Journal, JournalBatch, JournalRow } from "./journal.ts";
+import type { LimitStore } from "./limits.ts";
+import { nanosFromCost } from "./money.ts";
+import type { PendingSums } from "./pending.ts";
+import type { Intent, Outcome } from "./records.ts";
+import { spendRow, type SpendRow } from "./rows.ts";
+
+const BATCH_ROWS = 1_000;
+const DRAIN_EVERY_MS = 200;
+const RETRY_AFTER_MS = 1_000;
+
+export interface Ledger {
+  /** Brings what earlier lives left in the journal into the ledger, then goes on draining. */
+  start(): Promise<void>;
+  /** Totals that the limit store asked for; throws {@link DatabaseUnavailable}. */
+  loadTotals(counters: readonly Counter[]): Promise<void>;
+  /** Brings everything that is in the journal now into the database; throws when it cannot. */
+  flush(): Promise<void>;
+  /** Ends draining after the batch under way. */
+  stop(): Promise<void>;
+  readonly drained: () => number;
+}
+
+export interface LedgerOptions {
+  readonly pool: Pool;
+  readonly journal: Journal<Intent, Outcome>;
+  readonly limits: LimitStore;
+  readonly pending: PendingSums;
+  readonly timeZone: string;
+  readonly proxyDuration: string | null;
+  readonly log: Logger;
+}
+
+/**
+ * Drains the journal into the database, in batches, for as long as the gateway runs.
+ * While the database is away it tries again; the journal keeps what is waiting.
+ */
+export function createLedger(options: LedgerOptions): Ledger {
+  const { pool, journal, limits, pending, timeZone, proxyDuration, log } =
+    options;
+  let running: Promise<number> | null = null;
+  let stopped = false;
+  let away = false;
+  let drained = 0;
+  /** Rows of earlier lives were never pending in this one. */
+  let recovering = true;
+  let timer: NodeJS.Timeout | undefined;
+
+  /** The journal gives each row once: a batch that could not be committed is kept and tried again. */
+  let batch: JournalBatch<Intent, Outcome> | null = null;
+
+  async function drainBatch(): Promise<number> {
+    batch ??= await journal.read(BATCH_ROWS);
+    const { rows: entries, position } = batch;
+    if (entries.length === 0) {
+      batch = null;
+      return 0;
+    }
+    const rows = entries.map(rowOf);
+    const counters = countersOf(entries);
+    const { inserted, totals, softBudgets } = await record(rows, counters);
+    for (const entry of entries)
+      if (entry.outcome !== null && !recovering)
+        pending.subtract(
+          entry.outcome.charged,
+          nanosFromCost(entry.outcome.spend),
+        );
+    journal.commit(position);
+    batch = null;
+    drained += inserted.size;
+    for (const notice of softBudgets)
+      log.warn(notice, "a soft budget was reached");
+    await assignTotals(totals);
+    return entries.length;
+  }
+
+  function rowOf(entry: JournalRow<Intent, Outcome>): SpendRow {
+    return spendRow(
+      entry.intent,
+      entry.outcome ?? { recoveredAt: entry.recoveredAt },
+      timeZone,
+    );
+  }
+
+  /** One row that the database refuses must not hold up the others: each is then tried alone, without its free text. */
+  async function record(
+    rows: readonly SpendRow[],
+    counters: readonly Counter[],
+  ) {
+    try {
+      return await recordRows(pool, rows, counters, proxyDuration, timeZone);
+    } catch (error) {
+      if (error instanceof DatabaseUnavailable) throw error;
+      log.error(
+        { error, rows: rows.length },
+        "the ledger refused a batch; its rows are tried one by one",
+      );
+      const inserted = new Set<string>();
+      for (const row of rows) {
+        const plain = {
+          ...row,
+          metadata: { note: "free text was refused by the database" },
+          session_id: null,
+        };
+        const one = await recordRows(
+          pool,
+          [row],
+          [],
+          proxyDuration,
+          timeZone,
+        ).catch((refused: unknown) => {
+          if (refused instanceof DatabaseUnavailable) throw refused;
+          return recordRows(pool, [plain], [], proxyDuration, timeZone);
+        });
+        for (const id of one.inserted) inserted.add(id);
+      }
+      return {
+        inserted,
+        softBudgets: [],
+        totals: await readTotals(pool, counters),
+      };
+    }
+  }
+
+  async function assignTotals(totals: readonly Total[]): Promise<void> {
+    if (totals.length === 0) return;
+    await limits.assign(
+      totals.map(({ entity, window, spend, version }) => ({
+        entity,
+        window,
+        total: nanosFromCost(spend),
+        version,
+        pending: pending.of(entity, window),
+      })),
+    );
+  }
+
+  /** Drains until nothing is left; one drain at a time. */
+  function drain(): Promise<number> {
+    running ??= drainAll().finally(() => {
+      running = null;
+    });
+    return running;
+  }
+
+  async function drainAll(): Promise<number> {
+    let sum = 0;
+    for (;;) {
+      const rows = await drainBatch();
+      sum += rows;
+      if (rows < BATCH_ROWS) return sum;
+    }
+  }
+
+  function tick(): void {
+    drain()
+      .then(
+        () => {
+          if (away) log.info("the database is back; the journal is drained");
+          away = false;
+        },
+        (error: unknown) => {
+          if (!away)
+            log.error(
+              {
+                error: error instanceof Error ? error.message : String(error),
+                journal: journal.state(),
+              },
+              "the ledger cannot be written now; the journal keeps what is waiting",
+            );
+          away = true;
+        },
+      )
+      .finally(() => {
+        if (!stopped)
+          timer = setTimeout(tick, away ? RETRY_AFTER_MS : DRAIN_EVERY_MS);
+      });
+  }
+
+  return {
+    drained: () => drained,
+    async start() {
+      await drain();
+      recovering = false;
+      timer = setTimeout(tick, DRAIN_EVERY_MS);
+    },
+    async loadTotals(counters) {
+      await assignTotals(await readTotals(pool, counters));
+    },
+    async flush() {
+      await running?.catch(() => undefined);
+      await drain();
+    },
+    async stop() {
+      stopped = true;
+      clearTimeout(timer);
+      await running?.catch(() => undefined);
+    },
+  };
+}
+
+/** The counters that held rows of a batch as pending, each once. */
+function countersOf(
+  entries: readonly JournalRow<Intent, Outcome>[],
+): readonly Counter[] {
+  const counters = new Map<string, Counter>();
+  for (const { outcome } of entries)
+    for (const [entity, window] of Object.entries(outcome?.charged ?? {}))
+      counters.set(`${entity}|${window}`, { entity, window });
+  return [...counters.values()];
+}

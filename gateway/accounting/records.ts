@@ -1,0 +1,42 @@
+import type { Payers } from "./payers.ts";
+
+/** What is known of a call before it leaves; the journal's first line of it. Times in ms since 1970, money in dollars. */
+export interface Intent extends Payers {
+  readonly id: string;
+  readonly startedAt: number;
+  readonly callType: string;
+  readonly modelId: string | null;
+  readonly model: string | null;
+  readonly provider: string | null;
+  /** Counted, and what they cost: the bill of a call that was interrupted. */
+  readonly inputTokens: number;
+  readonly inputCost: number;
+  readonly sessionId: string | null;
+  readonly requesterIp: string | null;
+}
+
+/** How a call ended; the journal's second line of it. */
+export interface Outcome {
+  readonly id: string;
+  readonly endedAt: number;
+  readonly firstTokenAt: number | null;
+  readonly status: "success" | "failure";
+  /** The deployment that answered, where it is not the one of the intent. */
+  readonly modelId?: string;
+  readonly model?: string;
+  readonly provider?: string;
+  readonly spend: number;
+  /** What a cached answer would have cost. */
+  readonly saved: number;
+  readonly unpriced: boolean;
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+  readonly cachedTokens: number;
+  readonly cacheWriteTokens: number;
+  readonly cacheHit: boolean;
+  readonly cacheKey: string | null;
+  readonly responseId: string | null;
+  readonly metadata: Readonly<Record<string, unknown>> | null;
+  /** Counters of this instance that hold the spend as pending until the row is in the ledger: entity → window. */
+  readonly charged: Readonly<Record<string, string>>;
+}

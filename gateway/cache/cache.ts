@@ -1,0 +1,97 @@
+import type { Redis } from "ioredis";
+import type { MemoryCache } from "./memory.ts";
+
+/** Where answers are kept. Reading happens inside `LimitStore.admit`, in the same round trip as the limits. */
+export interface ResponseCache {
+  readonly kind: "memory" | "redis";
+  /** Never awaited by a call: a cache that is away loses an entry, not an answer. */
+  store(key: string, value: Buffer, ttlMs: number | null): void;
+  count(hit: boolean): void;
+  readonly hits: number;
+  readonly misses: number;
+  /** Writes and reads one entry of its own; throws when it cannot. */
+  ping(): Promise<void>;
+  /** How many of the named entries there were. */
+  remove(keys: readonly string[]): Promise<number>;
+  /** Everything under the cache's own prefix, nothing else; answers how many entries went. */
+  flush(): Promise<number>;
+}
+
+interface CacheOptions {
+  readonly namespace: string;
+  readonly ttlMs: number;
+}
+
+function createCounters() {
+  let hits = 0;
+  let misses = 0;
+  return {
+    count(hit: boolean) {
+      if (hit) hits++;
+      else misses++;
+    },
+    get hits() {
+      return hits;
+    },
+    get misses() {
+      return misses;
+    },
+  };
+}
+
+export function createMemoryResponseCache(
+  memory: MemoryCache,
+  { namespace, ttlMs }: CacheOptions,
+): ResponseCache {
+  return Object.assign(createCounters(), {
+    kind: "memory" as const,
+    store: (key: string, value: Buffer, ownTtlMs: number | null) =>
+      memory.set(key, value, ownTtlMs ?? ttlMs),
+    async ping() {
+      memory.set(`${namespace}:ping`, Buffer.from("ping"), ttlMs);
+      memory.remove(`${namespace}:ping`);
+    },
+    remove: async (keys: readonly string[]) =>
+      keys.filter((key) => memory.remove(key)).length,
+    flush: async () => memory.clear(),
+  });
+}
+
+const SCAN_COUNT = 500;
+
+export function createRedisResponseCache(
+  redis: Redis,
+  { namespace, ttlMs }: CacheOptions,
+): ResponseCache {
+  return Object.assign(createCounters(), {
+    kind: "redis" as const,
+    store(key: string, value: Buffer, ownTtlMs: number | null) {
+      redis.set(key, value, "PX", ownTtlMs ?? ttlMs).catch(() => undefined);
+    },
+    async ping() {
+      const key = `${namespace}:ping`;
+      await redis.set(key, "ping", "PX", 1_000);
+      if ((await redis.get(key)) !== "ping")
+        throw new Error("Redis did not give back what was written");
+    },
+    async remove(keys: readonly string[]) {
+      return keys.length === 0 ? 0 : redis.unlink(...keys);
+    },
+    async flush() {
+      let removed = 0;
+      let cursor = "0";
+      do {
+        const [next, keys] = await redis.scan(
+          cursor,
+          "MATCH",
+          `${namespace}:*`,
+          "COUNT",
+          SCAN_COUNT,
+        );
+        cursor = next;
+        if (keys.length > 0) removed += await redis.unlink(...keys);
+      } while (cursor !== "0");
+      return removed;
+    },
+  });
+}

@@ -1,0 +1,62 @@
+/** Answers in process, bounded in bytes; the one used longest ago goes first. */
+export interface MemoryCache {
+  get(key: string): Buffer | null;
+  set(key: string, value: Buffer, ttlMs: number): void;
+  remove(key: string): boolean;
+  /** Answers how many entries went. */
+  clear(): number;
+}
+
+const MOST_BYTES = 64 * 1024 * 1024;
+/** What an entry costs beside its bytes. */
+const ENTRY_BYTES = 200;
+
+export function createMemoryCache(
+  options: { readonly mostBytes?: number; readonly now?: () => number } = {},
+): MemoryCache {
+  const { mostBytes = MOST_BYTES, now = Date.now } = options;
+  const entries = new Map<
+    string,
+    { readonly value: Buffer; readonly expiresAt: number }
+  >();
+  let bytes = 0;
+
+  function remove(key: string): boolean {
+    const entry = entries.get(key);
+    if (entry === undefined) return false;
+    entries.delete(key);
+    bytes -= entry.value.length + ENTRY_BYTES;
+    return true;
+  }
+
+  return {
+    get(key) {
+      const entry = entries.get(key);
+      if (entry === undefined) return null;
+      if (entry.expiresAt <= now()) {
+        remove(key);
+        return null;
+      }
+      entries.delete(key);
+      entries.set(key, entry);
+      return entry.value;
+    },
+    set(key, value, ttlMs) {
+      remove(key);
+      if (value.length + ENTRY_BYTES > mostBytes) return;
+      entries.set(key, { value, expiresAt: now() + ttlMs });
+      bytes += value.length + ENTRY_BYTES;
+      for (const oldest of entries.keys()) {
+        if (bytes <= mostBytes) break;
+        remove(oldest);
+      }
+    },
+    remove,
+    clear() {
+      const count = entries.size;
+      entries.clear();
+      bytes = 0;
+      return count;
+    },
+  };
+}

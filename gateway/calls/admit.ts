@@ -1,0 +1,87 @@
+import { admitWaiting } from "../accounting/limits/waiting.ts";
+import type { Admission, AdmitCall } from "../accounting/limits.ts";
+import { nanosFromCost, type Nanos } from "../accounting/money.ts";
+import { limitedEntities } from "../accounting/payers.ts";
+import { dearest } from "../accounting/prices.ts";
+import { DatabaseUnavailable } from "../db/pool.ts";
+import type { Gateway } from "../gateway.ts";
+import { CallError, databaseUnavailable } from "../http/errors.ts";
+import type { Call } from "./call.ts";
+import { refusalError } from "./refusals.ts";
+
+export type Admitted = Extract<Admission, { kind: "admitted" }>;
+
+/** Totals are asked for at most this often for one call; a window can begin between asking and admitting. */
+const MOST_LOADS = 3;
+
+/**
+ * Looks into the cache and takes the limits of everyone who pays, in one round trip; a call that must wait for others'
+ * leases waits up to 2 s. Throws the refusal as the caller shall read it.
+ */
+export async function lookupAndAdmit(
+  gateway: Gateway,
+  call: Call,
+): Promise<Admitted> {
+  const { general } = gateway.config;
+  const outputTokens = call.kind.estimateOutput(
+    gateway,
+    call.body,
+    call.group.alias,
+  );
+  const admit: AdmitCall = {
+    callId: call.id,
+    entities: limitedEntities(
+      call.limitSources,
+      call.startedAt,
+      general.timezone,
+    ),
+    estimate: estimateOf(call, outputTokens),
+    tokens: call.inputTokens + outputTokens,
+    strict: general.budgetMode === "strict",
+    cacheKey: call.cache.read ? call.cacheKey : null,
+  };
+  for (let loads = 0; loads <= MOST_LOADS; loads++) {
+    const admission = await admitWaiting(gateway.limits, admit);
+    switch (admission.kind) {
+      case "admitted":
+        return admission;
+      case "totals_missing":
+        await loadTotals(gateway, admission.counters);
+        break;
+      case "unavailable":
+        throw new CallError(
+          "limits_unavailable",
+          "Limits cannot be checked now because Redis is away, and this gateway is set to refuse then. Try again in a moment.",
+          { headers: { "retry-after": "2" } },
+        );
+      default:
+        throw refusalError(admission);
+    }
+  }
+  throw new CallError(
+    "limits_unavailable",
+    "Limits cannot be checked now. Try again in a moment.",
+    {
+      headers: { "retry-after": "1" },
+    },
+  );
+}
+
+/** The worst case that the call is expected to cost, at the dearest deployment that it may reach. */
+function estimateOf(call: Call, outputTokens: number): Nanos {
+  const costs = call.group.deployments.map(({ priceCard }) =>
+    priceCard === null ? 0 : dearest(priceCard, call.inputTokens, outputTokens),
+  );
+  return nanosFromCost(Math.max(0, ...costs));
+}
+
+async function loadTotals(
+  gateway: Gateway,
+  counters: readonly { readonly entity: string; readonly window: string }[],
+): Promise<void> {
+  try {
+    await gateway.ledger.loadTotals(counters);
+  } catch (error) {
+    throw error instanceof DatabaseUnavailable ? databaseUnavailable() : error;
+  }
+}

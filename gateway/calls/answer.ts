@@ -1,0 +1,141 @@
+import type { FastifyReply } from "fastify";
+import { usageOf } from "../accounting/usage.ts";
+import type { Outcome } from "../accounting/records.ts";
+import {
+  decodeAnswer,
+  encodeAnswer,
+  type CachedAnswer,
+} from "../cache/entry.ts";
+import type { Gateway } from "../gateway.ts";
+import { CallError } from "../http/errors.ts";
+import { unreachable, upstreamMessage } from "../providers/failure.ts";
+import { readAnswer } from "../providers/openai.ts";
+import type { Admitted } from "./admit.ts";
+import type { Call } from "./call.ts";
+import { answerHeaders } from "./headers.ts";
+import type { Upstream } from "./provider.ts";
+import { endCall, journalOutcome, settle } from "./record.ts";
+
+/** Reads a whole answer, records and settles it, then sends it: its bytes are the provider's own. */
+export async function sendAnswer(
+  gateway: Gateway,
+  call: Call,
+  admitted: Admitted,
+  upstream: Upstream,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const { deployment, attempts } = upstream;
+  const body = await readBody(gateway, call, upstream);
+  const facts = readAnswer(body);
+  const usage = usageOf(gateway.tokens, call, deployment, facts);
+  const outcome = await journalOutcome(gateway, call, {
+    status: "success",
+    deployment,
+    usage,
+    firstTokenAt: null,
+    responseId: facts.responseId,
+    cached: null,
+    metadata: attempts.length === 0 ? null : { attempts },
+  });
+  await settle(gateway, call, outcome);
+  keepAnswer(gateway, call, outcome, {
+    contentType: upstream.contentType,
+    usage,
+    cost: outcome.spend,
+    responseId: facts.responseId,
+    modelId: deployment.id,
+    body,
+  });
+  return reply
+    .headers(
+      answerHeaders(call, admitted, {
+        upstream,
+        cost: outcome.spend,
+        cache: call.cacheKey === null ? "bypass" : "miss",
+      }),
+    )
+    .type(upstream.contentType)
+    .send(body);
+}
+
+/** Sends what the cache held; null when its bytes are not ours, so that the provider is asked after all. */
+export async function answerFromCache(
+  gateway: Gateway,
+  call: Call,
+  admitted: Admitted,
+  reply: FastifyReply,
+): Promise<FastifyReply | null> {
+  const answer =
+    admitted.cached === null ? null : decodeAnswer(admitted.cached);
+  gateway.cache.count(answer !== null);
+  if (answer === null) return null;
+  await endCall(gateway, call, {
+    status: "success",
+    deployment: null,
+    usage: null,
+    firstTokenAt: null,
+    responseId: answer.responseId,
+    cached: { saved: answer.cost, usage: answer.usage },
+    metadata: null,
+  });
+  return reply
+    .headers(
+      answerHeaders(call, admitted, { upstream: null, cost: 0, cache: "hit" }),
+    )
+    .type(answer.contentType)
+    .send(answer.body);
+}
+
+/** Keeps an answer for the next identical call, unless the caller said not to. */
+export function keepAnswer(
+  gateway: Gateway,
+  call: Call,
+  outcome: Outcome,
+  answer: CachedAnswer,
+): void {
+  if (
+    call.cacheKey === null ||
+    !call.cache.store ||
+    outcome.status !== "success"
+  )
+    return;
+  gateway.cache.store(call.cacheKey, encodeAnswer(answer), call.cache.ttlMs);
+}
+
+async function readBody(
+  gateway: Gateway,
+  call: Call,
+  upstream: Upstream,
+): Promise<Buffer> {
+  try {
+    return Buffer.from(await upstream.body.arrayBuffer());
+  } catch (error) {
+    const { deployment, attempts } = upstream;
+    const failure = unreachable(error, deployment.apiBase);
+    // The provider had begun to answer: what it was sent is owed, and nothing more is known.
+    await endCall(gateway, call, {
+      status: "failure",
+      deployment,
+      usage: usageOf(gateway.tokens, call, deployment, {
+        usage: null,
+        responseId: null,
+        text: "",
+      }),
+      firstTokenAt: null,
+      responseId: null,
+      cached: null,
+      metadata: {
+        error_information: {
+          error_code: String(failure.status),
+          error_message: failure.message,
+        },
+        attempts,
+      },
+    });
+    throw new CallError(
+      "upstream_error",
+      `${call.group.alias}: ${upstreamMessage(failure)}`,
+      { status: failure.status },
+    );
+  }
+}

@@ -1,0 +1,195 @@
+import { randomUUID } from "node:crypto";
+import type { FastifyRequest } from "fastify";
+import {
+  MASTER_USER,
+  type Caller,
+  type OtherPayer,
+} from "../access/callers.ts";
+import type { LimitSources, Payers } from "../accounting/payers.ts";
+import { cacheKeyOf, readCacheWishes, type CacheWishes } from "../cache/key.ts";
+import { DatabaseUnavailable } from "../db/pool.ts";
+import type { Gateway } from "../gateway.ts";
+import { CallError } from "../http/errors.ts";
+import type { ModelGroup } from "../routing/catalog.ts";
+
+export type CallType = "acompletion" | "aembedding";
+
+/** A body that was validated; the provider gets it without the fields that are ours. */
+export interface CallBody extends Readonly<Record<string, unknown>> {
+  readonly model: string;
+}
+
+/** What a route knows of its kind of call. */
+export interface CallKind {
+  readonly callType: CallType;
+  /** Appended to a deployment's OpenAI-style address. */
+  readonly path: string;
+  countInput(gateway: Gateway, body: CallBody, model: string): number;
+  /** The most output tokens the call is expected to make, over all its choices. */
+  estimateOutput(gateway: Gateway, body: CallBody, alias: string): number;
+}
+
+/** One call on its way through the gateway. */
+export interface Call {
+  /** Goes to the provider as `x-request-id` and is the ledger's key. */
+  readonly id: string;
+  readonly startedAt: number;
+  readonly kind: CallKind;
+  readonly caller: Caller;
+  readonly group: ModelGroup;
+  readonly body: CallBody;
+  readonly stream: boolean;
+  readonly payers: Payers;
+  readonly limitSources: LimitSources;
+  readonly inputTokens: number;
+  readonly cache: CacheWishes;
+  /** null: this call neither reads nor fills the cache. */
+  readonly cacheKey: string | null;
+  readonly sessionId: string | null;
+  readonly requesterIp: string;
+}
+
+/** Gathers who pays, what the input weighs and which cached answer would do. */
+export async function beginCall(
+  gateway: Gateway,
+  request: FastifyRequest,
+  caller: Caller,
+  group: ModelGroup,
+  body: CallBody,
+  kind: CallKind,
+): Promise<Call> {
+  const payers = payersOf(caller, group.alias, body, request);
+  const [endUser, tags] = await Promise.all([
+    payers.endUser === null
+      ? null
+      : findPayer(gateway.callers.endUsers, payers.endUser),
+    Promise.all(payers.tags.map((tag) => findPayer(gateway.callers.tags, tag))),
+  ]);
+  if (endUser?.blocked === true)
+    throw new CallError(
+      "blocked",
+      `End user=${endUser.id} is blocked. Ask whoever runs this gateway to unblock it.`,
+    );
+  const cache = readCacheWishes(body, request.headers);
+  return {
+    id: randomUUID(),
+    startedAt: Date.now(),
+    kind,
+    caller,
+    group,
+    body,
+    stream: body["stream"] === true,
+    payers,
+    limitSources: {
+      caller,
+      alias: group.alias,
+      endUser,
+      tags: tags.filter((tag) => tag !== null),
+      proxy: {
+        maxBudget: gateway.config.general.maxBudget,
+        budgetDuration: gateway.config.general.budgetDuration,
+        requestsPerMinute: null,
+        tokensPerMinute: null,
+        parallel: null,
+      },
+    },
+    inputTokens: kind.countInput(gateway, body, tokenizedModel(group)),
+    cache,
+    cacheKey: cacheKeyOf(
+      gateway.config.cache,
+      kind.callType,
+      group.alias,
+      payers,
+      body,
+      cache,
+    ),
+    sessionId: sessionOf(body, request),
+    requesterIp: request.ip,
+  };
+}
+
+function tokenizedModel(group: ModelGroup): string {
+  const [first] = group.deployments;
+  return first?.baseModel ?? first?.model ?? group.alias;
+}
+
+function payersOf(
+  caller: Caller,
+  alias: string,
+  body: CallBody,
+  request: FastifyRequest,
+): Payers {
+  const endUser =
+    headerOf(request, "end-user-id") ??
+    (typeof body["user"] === "string" ? body["user"] : "");
+  const sent = [
+    ...tagsOf(body),
+    ...(headerOf(request, "tags")?.split(",") ?? []),
+  ];
+  const own =
+    caller.kind === "key" ? [...caller.tags, ...(caller.team?.tags ?? [])] : [];
+  const tags = [
+    ...new Set(
+      [...own, ...sent].map((tag) => tag.trim()).filter((tag) => tag !== ""),
+    ),
+  ];
+  const common = { alias, endUser: endUser === "" ? null : endUser, tags };
+  if (caller.kind === "master")
+    return {
+      ...common,
+      apiKey: null,
+      userId: MASTER_USER,
+      teamId: null,
+      organizationId: null,
+    };
+  return {
+    ...common,
+    apiKey: caller.token,
+    userId: caller.userId,
+    teamId: caller.team?.id ?? null,
+    organizationId: caller.organization?.id ?? null,
+  };
+}
+
+/** An unknown end user or tag has no limits; while the database is away one that was never seen counts as unknown. */
+async function findPayer(
+  lookup: {
+    find(id: string): Promise<OtherPayer | null>;
+    peek(id: string): OtherPayer | null | undefined;
+  },
+  id: string,
+): Promise<OtherPayer | null> {
+  const known = lookup.peek(id);
+  if (known !== undefined) return known;
+  return lookup.find(id).catch((error: unknown) => {
+    if (error instanceof DatabaseUnavailable) return null;
+    throw error;
+  });
+}
+
+/** The value of `x-hearth-<name>` or its LiteLLM twin. */
+function headerOf(request: FastifyRequest, name: string): string | undefined {
+  const value =
+    request.headers[`x-hearth-${name}`] ?? request.headers[`x-litellm-${name}`];
+  return typeof value === "string" ? value : undefined;
+}
+
+function metadataOf(body: CallBody): Readonly<Record<string, unknown>> {
+  const { metadata } = body;
+  return typeof metadata === "object" && metadata !== null
+    ? (metadata as Record<string, unknown>)
+    : {};
+}
+
+function tagsOf(body: CallBody): readonly string[] {
+  const tags = [body["tags"], metadataOf(body)["tags"]].flat();
+  return tags.filter((tag) => typeof tag === "string");
+}
+
+function sessionOf(body: CallBody, request: FastifyRequest): string | null {
+  const named =
+    headerOf(request, "trace-id") ??
+    metadataOf(body)["session_id"] ??
+    metadataOf(body)["trace_id"];
+  return typeof named === "string" ? named : null;
+}

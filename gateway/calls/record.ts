@@ -1,0 +1,145 @@
+import { limitedEntities } from "../accounting/payers.ts";
+import { nanosFromCost } from "../accounting/money.ts";
+import { costOf, type Usage } from "../accounting/prices.ts";
+import type { Intent, Outcome } from "../accounting/records.ts";
+import type { Gateway } from "../gateway.ts";
+import type { PricedDeployment } from "../routing/catalog.ts";
+import type { Call } from "./call.ts";
+
+/** How a call ended, as the one who carried it out knows it. */
+export interface Ending {
+  readonly status: "success" | "failure";
+  /** null: answered from the cache, or nobody was reached. */
+  readonly deployment: PricedDeployment | null;
+  /** null: nothing is to be paid. */
+  readonly usage: Usage | null;
+  readonly firstTokenAt: number | null;
+  readonly responseId: string | null;
+  readonly cached: { readonly saved: number; readonly usage: Usage } | null;
+  readonly metadata: Readonly<Record<string, unknown>> | null;
+}
+
+/** The first line of the journal, written before the call leaves. Throws `journal_full`. */
+export async function journalIntent(
+  gateway: Gateway,
+  call: Call,
+  deployment: PricedDeployment | null,
+): Promise<void> {
+  const priceCard = deployment?.priceCard ?? null;
+  const intent: Intent = {
+    ...call.payers,
+    id: call.id,
+    startedAt: call.startedAt,
+    callType: call.kind.callType,
+    modelId: deployment?.id ?? null,
+    model: deployment?.model ?? null,
+    provider: deployment?.providerName ?? null,
+    inputTokens: call.inputTokens,
+    inputCost:
+      priceCard === null ? 0 : costOf(priceCard, inputOnly(call.inputTokens)),
+    sessionId: call.sessionId,
+    requesterIp: call.requesterIp,
+  };
+  const written = gateway.journal.intent(intent);
+  gateway.underWay.journaled(call.id);
+  if (written !== undefined) await written;
+}
+
+/** The second line of the journal, written before the last byte goes to the client. */
+export async function journalOutcome(
+  gateway: Gateway,
+  call: Call,
+  ending: Ending,
+): Promise<Outcome> {
+  const { deployment, usage, cached } = ending;
+  const endedAt = Date.now();
+  const spend =
+    deployment?.priceCard == null || usage === null
+      ? 0
+      : costOf(deployment.priceCard, usage);
+  const counted = usage ?? cached?.usage ?? null;
+  const outcome: Outcome = {
+    id: call.id,
+    endedAt,
+    firstTokenAt: ending.firstTokenAt,
+    status: ending.status,
+    ...(deployment === null
+      ? {}
+      : {
+          modelId: deployment.id,
+          model: deployment.model,
+          provider: deployment.providerName,
+        }),
+    spend,
+    saved: cached?.saved ?? 0,
+    unpriced:
+      deployment !== null && deployment.priceCard === null && usage !== null,
+    promptTokens: counted?.inputTokens ?? 0,
+    completionTokens: counted?.outputTokens ?? 0,
+    cachedTokens: counted?.cachedInputTokens ?? 0,
+    cacheWriteTokens: counted?.cacheWriteTokens ?? 0,
+    cacheHit: cached !== null,
+    cacheKey: call.cacheKey,
+    responseId: ending.responseId,
+    metadata: ending.metadata,
+    charged: spend === 0 ? {} : chargedWindows(gateway, call, endedAt),
+  };
+  gateway.underWay.recorded(call.id);
+  const written = gateway.journal.outcome(outcome);
+  if (written !== undefined) await written;
+  return outcome;
+}
+
+/** Gives back what admit took and makes the spend visible to the next call. */
+export async function settle(
+  gateway: Gateway,
+  call: Call,
+  outcome: Outcome,
+): Promise<void> {
+  await gateway.limits.settle({
+    callId: call.id,
+    tokens: outcome.cacheHit
+      ? 0
+      : outcome.promptTokens + outcome.completionTokens,
+    pending: gateway.pending.add(outcome.charged, nanosFromCost(outcome.spend)),
+  });
+}
+
+/** Outcome and settle in a row: the end of every call that has nothing more to say in between. */
+export async function endCall(
+  gateway: Gateway,
+  call: Call,
+  ending: Ending,
+): Promise<Outcome> {
+  const outcome = await journalOutcome(gateway, call, ending);
+  await settle(gateway, call, outcome);
+  return outcome;
+}
+
+/** A call belongs to the window of its end time. */
+function chargedWindows(
+  gateway: Gateway,
+  call: Call,
+  endedAt: number,
+): Readonly<Record<string, string>> {
+  const budgeted = limitedEntities(
+    call.limitSources,
+    endedAt,
+    gateway.config.general.timezone,
+  ).filter((entity) => entity.budget !== null);
+  return Object.fromEntries(
+    budgeted.map(({ entity, window }) => [entity, window]),
+  );
+}
+
+function inputOnly(inputTokens: number): Usage {
+  return {
+    inputTokens,
+    outputTokens: 0,
+    cachedInputTokens: 0,
+    cacheWriteTokens: 0,
+    audioInputTokens: 0,
+    audioOutputTokens: 0,
+    reasoningTokens: 0,
+  };
+}

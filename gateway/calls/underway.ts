@@ -1,0 +1,91 @@
+import { RENEW_EVERY_MS, type LimitStore } from "../accounting/limits.ts";
+import type { Gateway } from "../gateway.ts";
+import { CallError } from "../http/errors.ts";
+import type { Call } from "./call.ts";
+import { endCall } from "./record.ts";
+
+/** Calls that hold limits now, and how far their record has come. */
+export interface CallsUnderWay {
+  readonly count: () => number;
+  admitted(callId: string): void;
+  journaled(callId: string): void;
+  /** Its outcome is in the journal. */
+  recorded(callId: string): void;
+  ended(callId: string): void;
+  hasOpenIntent(callId: string): boolean;
+  /** How a stream is ended when the gateway cannot wait for it any longer. */
+  endsBy(callId: string, abort: () => void): void;
+  abortAll(): void;
+  stop(): void;
+}
+
+/** Renews the leases of long calls in one batch. */
+export function createCallsUnderWay(limits: LimitStore): CallsUnderWay {
+  const calls = new Map<string, "admitted" | "journaled" | "recorded">();
+  const aborts = new Map<string, () => void>();
+  const timer = setInterval(() => {
+    if (calls.size > 0) limits.renew([...calls.keys()]).catch(() => undefined);
+  }, RENEW_EVERY_MS);
+  return {
+    count: () => calls.size,
+    admitted: (callId) => void calls.set(callId, "admitted"),
+    journaled: (callId) => void calls.set(callId, "journaled"),
+    recorded: (callId) => void calls.set(callId, "recorded"),
+    ended(callId) {
+      calls.delete(callId);
+      aborts.delete(callId);
+    },
+    endsBy: (callId, abort) => void aborts.set(callId, abort),
+    abortAll() {
+      for (const abort of aborts.values()) abort();
+    },
+    hasOpenIntent: (callId) => calls.get(callId) === "journaled",
+    stop: () => clearInterval(timer),
+  };
+}
+
+/**
+ * Runs what follows a call's admission. When it throws before the call was recorded, the record is made here and what
+ * admit took is given back: nothing stays open, whatever went wrong.
+ */
+export async function whileAdmitted<T>(
+  gateway: Gateway,
+  call: Call,
+  work: () => Promise<T>,
+): Promise<T> {
+  const { underWay, limits } = gateway;
+  underWay.admitted(call.id);
+  try {
+    return await work();
+  } catch (error) {
+    if (underWay.hasOpenIntent(call.id))
+      await recordFailure(gateway, call, error);
+    else await limits.settle({ callId: call.id, tokens: 0, pending: [] });
+    throw error;
+  } finally {
+    underWay.ended(call.id);
+  }
+}
+
+async function recordFailure(
+  gateway: Gateway,
+  call: Call,
+  error: unknown,
+): Promise<void> {
+  if (!(error instanceof CallError))
+    gateway.log.error({ error, call: call.id }, "a call failed unexpectedly");
+  await endCall(gateway, call, {
+    status: "failure",
+    deployment: null,
+    usage: null,
+    firstTokenAt: null,
+    responseId: null,
+    cached: null,
+    metadata: {
+      error_information: {
+        error_message:
+          error instanceof CallError ? error.message : "internal error",
+      },
+    },
+  });
+}

@@ -1,0 +1,49 @@
+import type { z } from "zod";
+import { CallError } from "../http/errors.ts";
+import type { CallBody } from "./call.ts";
+
+/** The `model` of a body, before anything else of it is looked at. */
+export function modelOf(body: unknown): string {
+  if (typeof body !== "object" || body === null || Array.isArray(body))
+    throw new CallError("invalid_request", "The body must be a JSON object.");
+  const { model } = body as { model?: unknown };
+  if (typeof model === "string" && model !== "") return model;
+  const what = model === undefined ? "is missing" : "must be a text";
+  throw new CallError(
+    "invalid_request",
+    `\`model\` ${what}. Call \`/v1/models\` to see the models that this key may use.`,
+    {
+      param: "model",
+    },
+  );
+}
+
+/** A body of the expected shape; throws one sentence that names the first field that is wrong. */
+export function validateBody<Schema extends z.ZodType<CallBody>>(
+  schema: Schema,
+  body: unknown,
+): z.output<Schema> {
+  const result = schema.safeParse(body);
+  if (result.success) return result.data;
+  throw invalidField(result.error);
+}
+
+/** The first mistake as a sentence: `messages[0].role` must be …. */
+export function invalidField(error: z.ZodError): CallError {
+  const [issue] = error.issues;
+  const field = (issue?.path ?? []).reduce<string>(
+    (path, part) =>
+      typeof part === "number"
+        ? `${path}[${part}]`
+        : path === ""
+          ? String(part)
+          : `${path}.${String(part)}`,
+    "",
+  );
+  const where = field === "" ? "The body" : `\`${field}\``;
+  return new CallError(
+    "invalid_request",
+    `${where} is not right: ${issue?.message ?? "wrong type"}.`,
+    { param: field },
+  );
+}

@@ -1,0 +1,97 @@
+import pg from "pg";
+import type { Logger } from "pino";
+
+export type Pool = pg.Pool;
+export type Client = pg.ClientBase;
+
+/** Postgres cannot be reached now; what was asked may work in a moment. */
+export class DatabaseUnavailable extends Error {
+  constructor(cause: unknown) {
+    super("The database cannot be reached.", { cause });
+  }
+}
+
+const CONNECT_TIMEOUT_MS = 3_000;
+const STATEMENT_TIMEOUT_MS = 30_000;
+
+// Counts and token sums fit a double; money is asked for as text or float where it is needed.
+pg.types.setTypeParser(pg.types.builtins.INT8, Number);
+pg.types.setTypeParser(pg.types.builtins.NUMERIC, Number);
+
+export function createPool(
+  databaseUrl: string,
+  size: number,
+  log: Logger,
+): Pool {
+  const pool = new pg.Pool({
+    connectionString: databaseUrl,
+    max: size,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    statement_timeout: STATEMENT_TIMEOUT_MS,
+    // Longer than the server's own limit: only a connection that went silent is cut by it.
+    query_timeout: STATEMENT_TIMEOUT_MS + 5_000,
+    application_name: "hearth-gateway",
+    keepAlive: true,
+  });
+  // An idle connection that the server closed: the pool replaces it by itself.
+  pool.on("error", (error) =>
+    log.warn({ error: error.message }, "a database connection was lost"),
+  );
+  return pool;
+}
+
+/** SQLSTATE classes 08 (connection), 53 (resources), 57P (shutdown), and a server that only reads (25006). */
+const AWAY_STATES = /^(08|53|57P|57014|25006)/;
+/** What node-postgres says, without a code, of a connection that ended or never came. */
+const AWAY_WORDS = /terminat|timeout|timed out|connection|not queryable/i;
+
+/** Whether the database is away, as against a statement that it refused. */
+export function isUnavailable(error: unknown): boolean {
+  if (error instanceof DatabaseUnavailable) return true;
+  if (!(error instanceof Error)) return false;
+  const { code } = error as { code?: unknown };
+  if (error instanceof pg.DatabaseError)
+    return typeof code === "string" && AWAY_STATES.test(code);
+  return typeof code === "string" || AWAY_WORDS.test(error.message);
+}
+
+/** Runs one statement; a connection fault becomes {@link DatabaseUnavailable}. */
+export async function query<Row extends pg.QueryResultRow>(
+  pool: Pool | Client,
+  text: string,
+  values: readonly unknown[] = [],
+): Promise<readonly Row[]> {
+  try {
+    return (await pool.query<Row>(text, values as unknown[])).rows;
+  } catch (error) {
+    throw isUnavailable(error) ? new DatabaseUnavailable(error) : error;
+  }
+}
+
+/** Runs `work` in one transaction, rolled back when it throws. */
+export async function transaction<T>(
+  pool: Pool,
+  work: (client: Client) => Promise<T>,
+): Promise<T> {
+  let client: pg.PoolClient;
+  try {
+    client = await pool.connect();
+  } catch (error) {
+    throw new DatabaseUnavailable(error);
+  }
+  let broken = false;
+  try {
+    await client.query("BEGIN");
+    const result = await work(client);
+    await client.query("COMMIT");
+    return result;
+  } catch (error) {
+    broken = isUnavailable(error);
+    if (!broken) await client.query("ROLLBACK").catch(() => (broken = true));
+    throw broken && !(error instanceof DatabaseUnavailable)
+      ? new DatabaseUnavailable(error)
+      : error;
+  } finally {
+    client.release(broken);
+  }
+}

@@ -1,0 +1,39 @@
+import type { Logger } from "pino";
+import type { Callers } from "./access/callers.ts";
+import type { Journal } from "./accounting/journal.ts";
+import type { Ledger } from "./accounting/ledger.ts";
+import type { LimitStore } from "./accounting/limits.ts";
+import type { PendingSums } from "./accounting/pending.ts";
+import type { Intent, Outcome } from "./accounting/records.ts";
+import type { TokenCounter } from "./accounting/tokens.ts";
+import type { ResponseCache } from "./cache/cache.ts";
+import type { CallsUnderWay } from "./calls/underway.ts";
+import type { GatewayConfig } from "./config/load.ts";
+import type { DatabaseState } from "./db/connection.ts";
+import type { Pool } from "./db/pool.ts";
+import type { ProviderClient } from "./providers/client.ts";
+import type { Catalog } from "./routing/catalog.ts";
+import type { ModelHealth } from "./routing/health.ts";
+
+/** The parts of a running gateway, made once in main.ts and handed to every route. */
+export interface Gateway {
+  readonly config: GatewayConfig;
+  readonly log: Logger;
+  readonly pool: Pool;
+  readonly database: DatabaseState;
+  readonly callers: Callers;
+  readonly catalog: Catalog;
+  readonly limits: LimitStore;
+  readonly journal: Journal<Intent, Outcome>;
+  readonly pending: PendingSums;
+  readonly ledger: Ledger;
+  readonly tokens: TokenCounter;
+  readonly cache: ResponseCache;
+  readonly underWay: CallsUnderWay;
+  readonly providers: ProviderClient;
+  readonly modelHealth: ModelHealth;
+  readonly version: string;
+  readonly startedAtSeconds: number;
+  /** True from the first signal to stop: readiness says 503, running calls end. */
+  readonly stopping: () => boolean;
+}

@@ -1,0 +1,82 @@
+/** Everything that a caller can be told, by name; status and type are decided here and nowhere else. */
+const KINDS = {
+  no_key: { status: 401, type: "auth_error" },
+  malformed_key: { status: 401, type: "auth_error" },
+  unknown_key: { status: 401, type: "token_not_found_in_db" },
+  expired_key: { status: 401, type: "expired_key" },
+  blocked: { status: 401, type: "auth_error" },
+  key_model_access_denied: { status: 403, type: "key_model_access_denied" },
+  team_model_access_denied: { status: 403, type: "team_model_access_denied" },
+  user_model_access_denied: { status: 403, type: "user_model_access_denied" },
+  org_model_access_denied: { status: 403, type: "org_model_access_denied" },
+  permission_denied: { status: 403, type: "permission_denied" },
+  budget_exceeded: { status: 400, type: "budget_exceeded" },
+  budget_held: { status: 429, type: "budget_held" },
+  rate_limit_exceeded: { status: 429, type: "rate_limit_exceeded" },
+  model_pending: { status: 503, type: "model_pending" },
+  journal_full: { status: 503, type: "journal_full" },
+  limits_unavailable: { status: 503, type: "limits_unavailable" },
+  unknown_model: { status: 400, type: "invalid_request_error" },
+  no_deployments_available: { status: 429, type: "no_deployments_available" },
+  upstream_error: { status: 502, type: "upstream_error" },
+  invalid_request: { status: 400, type: "invalid_request_error" },
+  body_too_large: { status: 413, type: "invalid_request_error" },
+  already_exists: { status: 409, type: "invalid_request_error" },
+  unknown_object: { status: 404, type: "not_found" },
+  database_unavailable: { status: 503, type: "database_unavailable" },
+  not_found: { status: 404, type: "not_found" },
+  stopping: { status: 503, type: "stopping" },
+  internal: { status: 500, type: "internal_error" },
+} as const satisfies Record<string, { status: number; type: string }>;
+
+export type ErrorKind = keyof typeof KINDS;
+
+export interface ErrorDetails {
+  /** The field or parameter that is wrong. */
+  readonly param?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Instead of the kind's own: an upstream's status. */
+  readonly status?: number;
+}
+
+/** A refusal with a sentence for the caller; thrown anywhere, answered in one place. */
+export class CallError extends Error {
+  readonly kind: ErrorKind;
+  readonly details: ErrorDetails;
+  constructor(kind: ErrorKind, message: string, details: ErrorDetails = {}) {
+    super(message);
+    this.kind = kind;
+    this.details = details;
+  }
+}
+
+export function statusOf(error: CallError): number {
+  return error.details.status ?? KINDS[error.kind].status;
+}
+
+/** `{"error":{message,type,param,code}}`, the shape of OpenAI's API. */
+export function errorBody(error: CallError): { readonly error: ErrorObject } {
+  return {
+    error: {
+      message: error.message,
+      type: KINDS[error.kind].type,
+      param: error.details.param ?? null,
+      code: String(statusOf(error)),
+    },
+  };
+}
+
+interface ErrorObject {
+  readonly message: string;
+  readonly type: string;
+  readonly param: string | null;
+  readonly code: string;
+}
+
+export function databaseUnavailable(): CallError {
+  return new CallError(
+    "database_unavailable",
+    "The database cannot be reached; nothing was changed. Try again in a moment.",
+    { headers: { "retry-after": "2" } },
+  );
+}

@@ -1,0 +1,70 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { generateKey } from "../admin/keys.ts";
+import { userInfo } from "../admin/users.ts";
+import type { Gateway } from "../gateway.ts";
+import { pingCache } from "../routes/cache.ts";
+import { chatCompletions } from "../routes/chat.ts";
+import { embeddings } from "../routes/embeddings.ts";
+import { health, liveliness, readiness } from "../routes/health.ts";
+import { listModels, showModel } from "../routes/models.ts";
+import { databaseUnavailable } from "./errors.ts";
+
+type Handler = (
+  gateway: Gateway,
+  request: FastifyRequest,
+  reply: FastifyReply,
+) => unknown;
+
+interface Route {
+  readonly method: "GET" | "POST";
+  readonly path: string;
+  readonly handler: Handler;
+}
+
+/** What clients call; each also without `/v1`. */
+const CALLS: readonly Route[] = [
+  { method: "POST", path: "/v1/chat/completions", handler: chatCompletions },
+  { method: "POST", path: "/v1/embeddings", handler: embeddings },
+  { method: "GET", path: "/v1/models", handler: listModels },
+  { method: "GET", path: "/v1/models/*", handler: showModel as Handler },
+];
+
+const ADMIN: readonly Route[] = [
+  { method: "POST", path: "/key/generate", handler: generateKey },
+  { method: "GET", path: "/user/info", handler: userInfo },
+  { method: "GET", path: "/health", handler: health as Handler },
+  { method: "GET", path: "/cache/ping", handler: pingCache },
+];
+
+/** Every route of the gateway, in one place. */
+export function addRoutes(server: FastifyInstance, gateway: Gateway): void {
+  server.get("/health/liveliness", (_request, reply) =>
+    reply.type("application/json").send(liveliness()),
+  );
+  server.get("/health/liveness", (_request, reply) =>
+    reply.type("application/json").send(liveliness()),
+  );
+  server.get("/health/readiness", (_request, reply) =>
+    reply.send(readiness(gateway, reply)),
+  );
+  for (const route of CALLS) {
+    add(server, gateway, route);
+    add(server, gateway, { ...route, path: route.path.slice("/v1".length) });
+  }
+  for (const route of ADMIN) add(server, gateway, route);
+}
+
+function add(
+  server: FastifyInstance,
+  gateway: Gateway,
+  { method, path, handler }: Route,
+): void {
+  server.route({
+    method,
+    url: path,
+    handler: (request, reply) => {
+      if (!gateway.database.ready()) throw databaseUnavailable();
+      return handler(gateway, request, reply);
+    },
+  });
+}

@@ -1,0 +1,86 @@
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { pino, type Logger } from "pino";
+import {
+  formatProblem,
+  loadConfig,
+  type GatewayConfig,
+} from "./config/load.ts";
+import { startGateway, StartRefused } from "./start.ts";
+
+const projectRoot = fileURLToPath(new URL("..", import.meta.url));
+
+/** Reads the command line and the configuration; one line for each mistake, then exit code 1. */
+function readConfig(): GatewayConfig {
+  const options = readArguments();
+  const result = loadConfig({ ...options, env: process.env, projectRoot });
+  const problems = result.ok ? result.warnings : result.problems;
+  for (const problem of problems)
+    process.stderr.write(`hearth: ${formatProblem(problem)}\n`);
+  if (!result.ok) process.exit(1);
+  return result.config;
+}
+
+function readArguments(): { readonly file?: string; readonly port?: string } {
+  try {
+    const { values } = parseArgs({
+      options: { config: { type: "string" }, port: { type: "string" } },
+    });
+    return {
+      ...(values.config === undefined ? {} : { file: values.config }),
+      ...(values.port === undefined ? {} : { port: values.port }),
+    };
+  } catch (error) {
+    process.stderr.write(
+      `hearth: ${(error as Error).message} Usage: npm run gateway -- --config FILE --port N\n`,
+    );
+    process.exit(2);
+  }
+}
+
+function createLog(): Logger {
+  return process.stdout.isTTY
+    ? pino({ transport: { target: "pino-pretty" } })
+    : pino(pino.destination({ dest: 1, sync: false, minLength: 0 }));
+}
+
+function readVersion(): string {
+  const manifest = readFileSync(
+    new URL("./package.json", import.meta.url),
+    "utf8",
+  );
+  return (JSON.parse(manifest) as { version: string }).version;
+}
+
+/** A signal that comes twice within a second counts once: npm passes on what the terminal has told already. */
+const SAME_SIGNAL_MS = 1_000;
+
+const config = readConfig();
+const log = createLog();
+try {
+  const running = await startGateway(config, log, readVersion());
+  let asked: { signal: NodeJS.Signals; at: number } | null = null;
+  const onSignal = (signal: NodeJS.Signals) => {
+    if (asked === null) {
+      asked = { signal, at: Date.now() };
+      running.stop().then(
+        () => process.exit(0),
+        (error: unknown) => {
+          log.error({ error }, "stopping failed");
+          process.exit(1);
+        },
+      );
+    } else if (
+      signal !== asked.signal ||
+      Date.now() - asked.at > SAME_SIGNAL_MS
+    )
+      process.exit(1);
+  };
+  process.on("SIGTERM", onSignal);
+  process.on("SIGINT", onSignal);
+} catch (error) {
+  if (!(error instanceof StartRefused)) throw error;
+  process.stderr.write(`hearth: ${error.message}\n`);
+  process.exit(1);
+}

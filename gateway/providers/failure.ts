@@ -1,0 +1,55 @@
+/** A provider refused, failed or was not reached. `text` is its own word for it, secrets removed. */
+export class UpstreamFailure extends Error {
+  /** The upstream's status; 408 for a timeout, 502 for an address that cannot be reached. */
+  readonly status: number;
+  readonly retryAfterMs: number | null;
+  constructor(
+    status: number,
+    text: string,
+    retryAfterMs: number | null = null,
+  ) {
+    super(text);
+    this.status = status;
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
+const TIMEOUTS = new Set([
+  "UND_ERR_HEADERS_TIMEOUT",
+  "UND_ERR_BODY_TIMEOUT",
+  "UND_ERR_CONNECT_TIMEOUT",
+]);
+
+/** A fault of the connection as a failure that names the address. */
+export function unreachable(error: unknown, address: string): UpstreamFailure {
+  const { code, message } = error as { code?: string; message?: string };
+  if (code !== undefined && TIMEOUTS.has(code))
+    return new UpstreamFailure(408, `${address} did not answer in time`);
+  return new UpstreamFailure(
+    502,
+    `${address} cannot be reached (${code ?? message ?? "connection failed"})`,
+  );
+}
+
+/** Whether another attempt may help: timeouts, connection faults, rate limits and faults of the server. */
+export function isRetryable(failure: UpstreamFailure): boolean {
+  return [401, 404, 408, 429].includes(failure.status) || failure.status >= 500;
+}
+
+/** The sentence inside a provider's error body, else the body's beginning. */
+export function upstreamMessage(failure: UpstreamFailure): string {
+  try {
+    const parsed = JSON.parse(failure.message) as {
+      error?: { message?: unknown } | string;
+      message?: unknown;
+    };
+    const inner =
+      typeof parsed.error === "object"
+        ? parsed.error?.message
+        : (parsed.error ?? parsed.message);
+    if (typeof inner === "string") return inner;
+  } catch {
+    // Not JSON: a proxy's page or plain text.
+  }
+  return failure.message.slice(0, 500);
+}

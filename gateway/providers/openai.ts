@@ -1,0 +1,149 @@
+import { usageFromOpenAI, type Usage } from "../accounting/prices.ts";
+import type { CallBody } from "../calls/call.ts";
+import type { PricedDeployment } from "../routing/catalog.ts";
+import type { SseEvent } from "./sse.ts";
+
+/** Fields of a body that are ours; they never reach a provider. */
+const OURS = new Set(["fallbacks", "num_retries", "timeout", "cache", "tags"]);
+/** Keys of `metadata` that are ours. */
+const OUR_METADATA = new Set(["tags", "session_id", "trace_id"]);
+
+/** The body as the provider gets it: its own model name, its defaults, nothing of ours; streams always report usage. */
+export function openaiBody(
+  body: CallBody,
+  deployment: PricedDeployment,
+  stream: boolean,
+): string {
+  const sent: Record<string, unknown> = { ...deployment.defaults };
+  for (const [name, value] of Object.entries(body))
+    if (!OURS.has(name)) sent[name] = value;
+  sent["model"] = deployment.model;
+  const metadata = providerMetadata(body["metadata"]);
+  if (metadata === undefined) delete sent["metadata"];
+  else sent["metadata"] = metadata;
+  if (stream)
+    sent["stream_options"] = {
+      ...(body["stream_options"] as object | undefined),
+      include_usage: true,
+    };
+  return JSON.stringify(sent);
+}
+
+function providerMetadata(metadata: unknown): unknown {
+  if (typeof metadata !== "object" || metadata === null) return undefined;
+  const kept = Object.entries(metadata).filter(
+    ([name]) => !OUR_METADATA.has(name),
+  );
+  return kept.length === 0 ? undefined : Object.fromEntries(kept);
+}
+
+/** Whether a client asked for the usage chunk itself; else it is ours and is taken out. */
+export function wantsUsage(body: CallBody): boolean {
+  const options = body["stream_options"] as
+    { include_usage?: unknown } | null | undefined;
+  return options?.include_usage === true;
+}
+
+/** What is read out of an answer that otherwise passes as bytes. */
+export interface AnswerFacts {
+  readonly usage: Usage | null;
+  readonly responseId: string | null;
+  /** The text produced, for counting where the provider reports no usage. */
+  readonly text: string;
+}
+
+interface OpenAIAnswer {
+  readonly id?: unknown;
+  readonly usage?: unknown;
+  readonly choices?: readonly {
+    readonly text?: unknown;
+    readonly message?: {
+      readonly content?: unknown;
+      readonly tool_calls?: unknown;
+    };
+    readonly delta?: {
+      readonly content?: unknown;
+      readonly tool_calls?: unknown;
+      readonly reasoning_content?: unknown;
+    };
+  }[];
+  readonly error?: unknown;
+}
+
+/** Facts of a whole answer; none from bytes that are not JSON. */
+export function readAnswer(body: Buffer): AnswerFacts {
+  const answer = parse(body.toString("utf8"));
+  if (answer === null) return { usage: null, responseId: null, text: "" };
+  const text = (answer.choices ?? [])
+    .map((choice) => textOf(choice.message) + asText(choice.text))
+    .join("");
+  return {
+    usage: usageFromOpenAI(answer.usage),
+    responseId: idOf(answer),
+    text,
+  };
+}
+
+/** Collects the facts of a stream, event by event. */
+export interface StreamReader {
+  read(event: SseEvent): "pass" | "usage_only" | "done" | "error";
+  facts(): AnswerFacts;
+}
+
+export function createStreamReader(): StreamReader {
+  let usage: Usage | null = null;
+  let responseId: string | null = null;
+  const texts: string[] = [];
+  return {
+    read({ data }) {
+      if (data === "[DONE]") return "done";
+      const answer = parse(data);
+      if (answer === null) return "pass";
+      if (answer.error !== undefined && answer.error !== null) return "error";
+      responseId ??= idOf(answer);
+      const reported =
+        answer.usage == null ? null : usageFromOpenAI(answer.usage);
+      if (reported !== null) usage = reported;
+      for (const choice of answer.choices ?? []) {
+        const text = textOf(choice.delta) + asText(choice.text);
+        if (text !== "") texts.push(text);
+      }
+      return reported !== null && (answer.choices ?? []).length === 0
+        ? "usage_only"
+        : "pass";
+    },
+    facts: () => ({ usage, responseId, text: texts.join("") }),
+  };
+}
+
+function parse(text: string): OpenAIAnswer | null {
+  try {
+    const parsed: unknown = JSON.parse(text);
+    return typeof parsed === "object" && parsed !== null ? parsed : null;
+  } catch {
+    return null;
+  }
+}
+
+function idOf(answer: OpenAIAnswer): string | null {
+  return typeof answer.id === "string" ? answer.id : null;
+}
+
+function textOf(
+  message:
+    | {
+        readonly content?: unknown;
+        readonly tool_calls?: unknown;
+        readonly reasoning_content?: unknown;
+      }
+    | undefined,
+): string {
+  if (message === undefined) return "";
+  const tools =
+    message.tool_calls == null ? "" : JSON.stringify(message.tool_calls);
+  return asText(message.reasoning_content) + asText(message.content) + tools;
+}
+
+function asText(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}

@@ -1,0 +1,77 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { z } from "zod";
+import { authenticate } from "../access/authenticate.ts";
+import { authorizeModel } from "../access/models.ts";
+import { lookupAndAdmit } from "../calls/admit.ts";
+import { answerFromCache, sendAnswer } from "../calls/answer.ts";
+import { beginCall, type CallBody, type CallKind } from "../calls/call.ts";
+import { callProvider } from "../calls/provider.ts";
+import { journalIntent } from "../calls/record.ts";
+import { streamAnswer } from "../calls/stream.ts";
+import { whileAdmitted } from "../calls/underway.ts";
+import { modelOf, validateBody } from "../calls/validate.ts";
+import type { Gateway } from "../gateway.ts";
+import { chooseDeployment } from "../routing/choose.ts";
+
+const chatBody = z.looseObject({
+  model: z.string(),
+  messages: z.array(z.looseObject({ role: z.string() })).min(1),
+  stream: z.boolean().nullish(),
+  stream_options: z
+    .looseObject({ include_usage: z.boolean().optional() })
+    .nullish(),
+  n: z.int().min(1).max(128).nullish(),
+  max_tokens: z.int().min(1).nullish(),
+  max_completion_tokens: z.int().min(1).nullish(),
+  temperature: z.number().nullish(),
+  top_p: z.number().nullish(),
+  user: z.string().nullish(),
+  tools: z.array(z.looseObject({})).nullish(),
+  metadata: z.looseObject({}).nullish(),
+});
+
+const CHAT: CallKind = {
+  callType: "acompletion",
+  path: "/chat/completions",
+  countInput: (gateway, body, model) => gateway.tokens.countChat(body, model),
+  estimateOutput(gateway, body, alias) {
+    const asked =
+      numberOf(body, "max_completion_tokens") ?? numberOf(body, "max_tokens");
+    return (
+      (asked ?? gateway.tokens.outputEstimate(alias)) *
+      (numberOf(body, "n") ?? 1)
+    );
+  },
+};
+
+/** POST /v1/chat/completions: the whole way of a call, in order. */
+export async function chatCompletions(
+  gateway: Gateway,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const caller = await authenticate(gateway, request.headers);
+  const group = authorizeModel(gateway, caller, modelOf(request.body));
+  const body = validateBody(chatBody, request.body);
+  const call = await beginCall(gateway, request, caller, group, body, CHAT);
+  const admitted = await lookupAndAdmit(gateway, call);
+  return whileAdmitted(gateway, call, async () => {
+    const deployment = chooseDeployment(group);
+    await journalIntent(
+      gateway,
+      call,
+      admitted.cached === null ? deployment : null,
+    );
+    const cached = await answerFromCache(gateway, call, admitted, reply);
+    if (cached !== null) return cached;
+    const upstream = await callProvider(gateway, call, deployment);
+    return call.stream
+      ? streamAnswer(gateway, call, admitted, upstream, reply)
+      : sendAnswer(gateway, call, admitted, upstream, reply);
+  });
+}
+
+function numberOf(body: CallBody, field: string): number | null {
+  const value = body[field];
+  return typeof value === "number" ? value : null;
+}

@@ -1,0 +1,47 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { authenticate, requireMaster } from "../access/authenticate.ts";
+import type { Gateway } from "../gateway.ts";
+
+/** GET /health/liveliness: the process answers; nothing is asked of anyone else. */
+export function liveliness(): string {
+  return '"I\'m alive!"';
+}
+
+interface Readiness {
+  readonly status: "connected" | "stopping" | "starting";
+  readonly db: "connected" | "Not connected";
+  readonly cache: "redis" | "memory" | null;
+  readonly version: string;
+  readonly journal: { readonly pending: number };
+}
+
+/** GET /health/readiness: 503 only when calls cannot be served. */
+export function readiness(gateway: Gateway, reply: FastifyReply): Readiness {
+  const { database, journal, cache, config, version } = gateway;
+  const servable =
+    database.ready() && !gateway.stopping() && !journal.state().full;
+  reply.code(servable ? 200 : 503);
+  return {
+    status: gateway.stopping()
+      ? "stopping"
+      : database.ready()
+        ? "connected"
+        : "starting",
+    db: database.connected() ? "connected" : "Not connected",
+    cache: config.cache.enabled ? cache.kind : null,
+    version,
+    journal: { pending: journal.state().pendingRecords },
+  };
+}
+
+/** GET /health (admin): every deployment, asked for what it has. */
+export async function health(
+  gateway: Gateway,
+  request: FastifyRequest<{ Querystring: { model?: string } }>,
+) {
+  requireMaster(
+    await authenticate(gateway, request.headers),
+    "read the health of models",
+  );
+  return gateway.modelHealth.check(request.query.model ?? null);
+}

@@ -1,0 +1,210 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { AddressInfo } from "node:net";
+import type { Logger } from "pino";
+import { createCallers } from "./access/callers.ts";
+import { openJournal, type Journal } from "./accounting/journal.ts";
+import { createLedger } from "./accounting/ledger.ts";
+import { createLimits } from "./accounting/limits/limits.ts";
+import { createPendingSums } from "./accounting/pending.ts";
+import {
+  createPriceBook,
+  readPricesFile,
+  type PriceBook,
+} from "./accounting/prices.ts";
+import type { Intent, Outcome } from "./accounting/records.ts";
+import { createTokenCounter } from "./accounting/tokens.ts";
+import {
+  createMemoryResponseCache,
+  createRedisResponseCache,
+} from "./cache/cache.ts";
+import { createMemoryCache } from "./cache/memory.ts";
+import { connectRedis } from "./cache/redis.ts";
+import { createCallsUnderWay } from "./calls/underway.ts";
+import { formatProblem, type GatewayConfig } from "./config/load.ts";
+import { watchDatabase } from "./db/connection.ts";
+import { recordDeployments } from "./db/deployments.ts";
+import { createPool } from "./db/pool.ts";
+import type { Gateway } from "./gateway.ts";
+import { addRoutes } from "./http/routes.ts";
+import { createServer } from "./http/server.ts";
+import { createProviderClient } from "./providers/client.ts";
+import { createCatalog } from "./routing/catalog.ts";
+import { createModelHealth } from "./routing/health.ts";
+
+/** The gateway cannot start; the message is the sentence for the operator. */
+export class StartRefused extends Error {}
+
+export interface RunningGateway {
+  readonly gateway: Gateway;
+  readonly port: number;
+  /** Says 503 on readiness, finishes what runs, brings the journal into the ledger, lets go of everything. */
+  stop(): Promise<void>;
+}
+
+/** Brings the ledger up to date at the end, but a database that is away must not hold up the stop: the journal keeps it. */
+const LAST_FLUSH_MS = 5_000;
+
+/** Starts all parts and listens. The database may be away: then liveliness answers and calls get 503 until it is there. */
+export async function startGateway(
+  config: GatewayConfig,
+  log: Logger,
+  version: string,
+): Promise<RunningGateway> {
+  const journal = await openGatewayJournal(config, log);
+  const pool = createPool(
+    config.database.url.reveal(),
+    config.database.poolSize,
+    log,
+  );
+  const redis =
+    config.redis === null
+      ? null
+      : connectRedis({
+          host: config.redis.host,
+          port: config.redis.port,
+          password: config.redis.password?.reveal() ?? null,
+          log,
+        });
+  const memoryCache = createMemoryCache();
+  const cache =
+    redis !== null && config.cache.kind === "redis"
+      ? createRedisResponseCache(redis, config.cache)
+      : createMemoryResponseCache(memoryCache, config.cache);
+  const limits = await createLimits({
+    redis,
+    instance: journal.instance,
+    failClosed: config.general.failClosed,
+    lookup: cache.kind === "memory" ? memoryCache.get : null,
+    log,
+  });
+  const callers = createCallers(pool, config.general.keyCacheMs);
+  const pending = createPendingSums();
+  const prices = openPrices(config.general.pricesFile);
+  const deployments = config.models.map((deployment) => ({
+    ...deployment,
+    priceCard: prices.priceFor(deployment),
+  }));
+  const ledger = createLedger({
+    pool,
+    journal,
+    limits,
+    pending,
+    timeZone: config.general.timezone,
+    proxyDuration: config.general.budgetDuration,
+    log,
+  });
+  let stopping = false;
+  const database = watchDatabase({
+    databaseUrl: config.database.url.reveal(),
+    pool,
+    log,
+    shared: redis !== null,
+    onChange: callers.changed,
+    onReconnect: callers.forgetAll,
+    async onReady() {
+      await recordDeployments(pool, config.models);
+      await ledger.start();
+    },
+    onRefused() {
+      process.stderr.write(
+        "hearth: another gateway without Redis uses this database: set REDIS_HOST for both, or stop the other one.\n",
+      );
+      process.exit(1);
+    },
+  });
+  const gateway: Gateway = {
+    config,
+    log,
+    pool,
+    database,
+    callers,
+    catalog: createCatalog(deployments, config.router.modelGroupAlias),
+    limits,
+    journal,
+    pending,
+    ledger,
+    tokens: createTokenCounter(),
+    cache,
+    underWay: createCallsUnderWay(limits),
+    providers: createProviderClient(config.timeouts),
+    modelHealth: createModelHealth(() => config.models),
+    version,
+    startedAtSeconds: Math.floor(Date.now() / 1_000),
+    stopping: () => stopping,
+  };
+  const server = createServer({ ...config.server, log });
+  server.addHook("onRequest", async (_request, reply) => {
+    if (stopping) reply.raw.shouldKeepAlive = false;
+  });
+  addRoutes(server, gateway);
+
+  async function stop(): Promise<void> {
+    stopping = true;
+    log.info({ running: gateway.underWay.count() }, "stopping");
+    await sleep(config.server.drainNoticeMs);
+    const closed = server.close();
+    const patience = setTimeout(
+      () => gateway.underWay.abortAll(),
+      config.server.drainTimeoutMs,
+    );
+    await closed;
+    clearTimeout(patience);
+    await Promise.race([
+      ledger.flush().catch(() => undefined),
+      sleep(LAST_FLUSH_MS, undefined, { ref: false }),
+    ]);
+    await ledger.stop();
+    gateway.underWay.stop();
+    await limits.close();
+    redis?.disconnect();
+    await database.stop();
+    await gateway.providers.close();
+    await journal.close();
+    await pool.end();
+    log.info("stopped");
+  }
+
+  try {
+    await server.listen({ host: config.server.host, port: config.server.port });
+  } catch (error) {
+    const reason =
+      (error as { code?: string }).code === "EADDRINUSE"
+        ? "another program uses it"
+        : (error as Error).message;
+    throw new StartRefused(
+      `cannot listen on ${config.server.host}:${config.server.port} (${reason}): stop that program, or set HEARTH_GATEWAY_PORT.`,
+    );
+  }
+  const { port } = server.server.address() as AddressInfo;
+  log.info({ host: config.server.host, port }, "listening");
+  return { gateway, port, stop };
+}
+
+function openPrices(file: string | null): PriceBook {
+  if (file === null) return createPriceBook(null);
+  const read = readPricesFile(file);
+  if (read.ok) return createPriceBook(read.prices);
+  throw new StartRefused(read.problems.map(formatProblem).join("\n"));
+}
+
+/** Free text that is shortened where a record would outgrow its room in the journal; money never is. */
+const FREE_TEXT = ["metadata", "sessionId", "requesterIp"] as const;
+
+async function openGatewayJournal(
+  config: GatewayConfig,
+  log: Logger,
+): Promise<Journal<Intent, Outcome>> {
+  const { directory, sync, limitBytes } = config.journal;
+  try {
+    return await openJournal<Intent, Outcome>({
+      dir: directory,
+      limitBytes,
+      sync,
+      freeText: FREE_TEXT,
+      now: Date.now,
+      log,
+    });
+  } catch (error) {
+    throw new StartRefused((error as Error).message);
+  }
+}

@@ -1,0 +1,78 @@
+import { randomBytes } from "node:crypto";
+import pg from "pg";
+import { pino } from "pino";
+import { inject } from "vitest";
+import { migrate } from "../../gateway/db/migrate.ts";
+import { createPool } from "../../gateway/db/pool.ts";
+import { ROLES_SQL, type TestPostgres } from "./postgres.ts";
+
+const silent = pino({ level: "silent" });
+
+/** Makes the database `hearth` with roles and schema, as `hearth up` and the gateway's first start do. */
+export async function prepareTemplate(
+  postgres: Pick<TestPostgres, "url">,
+): Promise<void> {
+  await asSuperuser(postgres.url("postgres"), (client) =>
+    client.query("CREATE DATABASE hearth"),
+  );
+  await asSuperuser(postgres.url("hearth"), async (client) => {
+    await client.query(ROLES_SQL);
+    await client.query(
+      "CREATE ROLE gateway_a LOGIN PASSWORD 'gateway-test-password' IN ROLE hearth_owner",
+    );
+    await client.query("ALTER ROLE gateway_a SET role hearth_owner");
+  });
+  const pool = createPool(gatewayUrl(postgres.url("hearth")), 2, silent);
+  await migrate(pool, silent);
+  await pool.end();
+}
+
+/** The same database as the gateway's own role. */
+export function gatewayUrl(superuserUrl: string): string {
+  const url = new URL(superuserUrl);
+  url.username = "gateway_a";
+  url.password = "gateway-test-password";
+  return url.href;
+}
+
+/** A throw-away database of the run's shared Postgres, made from the migrated template. */
+export async function throwAwayDatabase(): Promise<{
+  readonly url: string;
+  drop(): Promise<void>;
+}> {
+  const server = inject("postgresUrl");
+  const name = `test_${randomBytes(6).toString("hex")}`;
+  await asSuperuser(server, (client) =>
+    client.query(`CREATE DATABASE ${name} TEMPLATE hearth OWNER hearth_owner`),
+  );
+  const url = new URL(server);
+  url.pathname = `/${name}`;
+  return {
+    url: gatewayUrl(url.href),
+    async drop() {
+      await asSuperuser(server, (client) =>
+        client.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
+      );
+    },
+  };
+}
+
+async function asSuperuser<T>(
+  url: string,
+  work: (client: pg.Client) => Promise<T>,
+): Promise<T> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}
+
+declare module "vitest" {
+  interface ProvidedContext {
+    /** The shared Postgres, as superuser, database `postgres`. */
+    postgresUrl: string;
+  }
+}

@@ -1,0 +1,117 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createServer, type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import pg from "pg";
+import { locateHome } from "../../supervisor/embedded/home.ts";
+import { buildPostgresArgs } from "../../supervisor/embedded/postgres.ts";
+import { ensureCluster } from "../../supervisor/embedded/postgres-cluster.ts";
+import {
+  asUser,
+  findPostgresPlace,
+} from "../../supervisor/embedded/postgres-place.ts";
+
+/** A real Postgres of a test's own, in a directory of its own. */
+export interface TestPostgres {
+  readonly port: number;
+  /** As superuser, for a database of that name. */
+  url(database: string): string;
+  start(): Promise<void>;
+  /** Fast shutdown, or kill -9 (SIGQUIT to all: as a pulled plug). */
+  stop(how?: "SIGINT" | "SIGQUIT"): Promise<void>;
+  /** Stops it and removes its data. */
+  remove(): Promise<void>;
+}
+
+const PASSWORD = "test-superuser-password";
+
+export async function startPostgres(
+  extraArgs: readonly string[] = [],
+): Promise<TestPostgres> {
+  const root = mkdtempSync(join(tmpdir(), "hearth-test-postgres-"));
+  const place = findPostgresPlace(locateHome({ HEARTH_HOME: root }));
+  await ensureCluster(place, PASSWORD);
+  const port = await freePort();
+  const url = (database: string) =>
+    `postgres://postgres:${PASSWORD}@127.0.0.1:${port}/${database}`;
+  let server: ChildProcess | null = null;
+
+  async function start(): Promise<void> {
+    const child = spawn(
+      join(place.binaries, "bin", "postgres"),
+      [
+        ...buildPostgresArgs(place.data, port),
+        "-c",
+        "max_connections=100",
+        "-c",
+        "fsync=off",
+        ...extraArgs,
+      ],
+      {
+        ...asUser(place.user),
+        env: { PATH: "/usr/bin:/bin", LC_ALL: "C" },
+        stdio: ["ignore", "ignore", "pipe"],
+      },
+    );
+    let said = "";
+    child.stderr.on(
+      "data",
+      (chunk: Buffer) => (said = (said + chunk.toString()).slice(-4_000)),
+    );
+    server = child;
+    for (let tries = 0; ; tries++) {
+      if (child.exitCode !== null || tries > 600)
+        throw new Error(`the test Postgres did not start: ${said}`);
+      const client = new pg.Client({
+        connectionString: url("postgres"),
+        connectionTimeoutMillis: 2_000,
+      });
+      client.on("error", () => undefined);
+      const up = await client.connect().then(
+        () => true,
+        () => false,
+      );
+      await client.end().catch(() => undefined);
+      if (up) return;
+      await sleep(50);
+    }
+  }
+
+  async function stop(how: "SIGINT" | "SIGQUIT" = "SIGINT"): Promise<void> {
+    const child = server;
+    server = null;
+    if (child === null || child.exitCode !== null) return;
+    const ended = new Promise((resolve) => child.once("exit", resolve));
+    child.kill(how);
+    await ended;
+  }
+
+  await start();
+  return {
+    port,
+    url,
+    start,
+    stop,
+    async remove() {
+      await stop("SIGQUIT");
+      rmSync(root, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A port that is free now; another program may take it before it is used, so starters try again. */
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+/** The roles and, as the template of throw-away databases, the migrated schema. */
+export const ROLES_SQL: string = readFileSync(
+  new URL("../../config/postgres-roles.sql", import.meta.url),
+  "utf8",
+);
