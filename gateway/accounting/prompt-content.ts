@@ -1,0 +1,142 @@
+/** What of a call's body becomes input tokens: text to be counted, and tokens that are not text. */
+export interface PromptContent {
+  readonly texts: readonly string[];
+  /** Images, audio, files, and what the message format adds. */
+  readonly tokens: number;
+}
+
+/** An image of full detail costs 765 to 1,600 tokens at the large providers; the upper end is taken. */
+const IMAGE_TOKENS = 1_600;
+const LOW_DETAIL_IMAGE_TOKENS = 85;
+/** Base64 characters for each token: about 10 tokens a second of 32 kbit/s mp3, or of 24 kHz wav. */
+const MP3_CHARACTERS_PER_TOKEN = 500;
+const WAV_CHARACTERS_PER_TOKEN = 6_400;
+/** A page of a PDF is about 2,000 tokens and 50 kB. */
+const FILE_CHARACTERS_PER_TOKEN = 30;
+const LEAST_FILE_TOKENS = 1_500;
+
+/** Around each message, and around the answer's beginning (OpenAI's chat format). */
+const MESSAGE_TOKENS = 3;
+const ANSWER_START_TOKENS = 3;
+const TOOL_TOKENS = 8;
+
+/** Collects the input of a chat, completions, messages or responses body; parts that it does not know count as their JSON. */
+export function promptContent(body: unknown): PromptContent {
+  const found = { texts: [] as string[], tokens: ANSWER_START_TOKENS };
+  if (!isRecord(body)) return found;
+  for (const message of listOf(body["messages"])) addMessage(found, message);
+  // Responses: a text, or a list of messages and of what tools did.
+  if (typeof body["input"] === "string") found.texts.push(body["input"]);
+  else for (const item of listOf(body["input"])) addMessage(found, item);
+  addContent(found, body["prompt"]);
+  addContent(found, body["system"]);
+  addContent(found, body["instructions"]);
+  for (const tool of [...listOf(body["tools"]), ...listOf(body["functions"])]) {
+    found.tokens += TOOL_TOKENS;
+    addJson(found, tool);
+  }
+  addJson(found, body["response_format"]);
+  return found;
+}
+
+interface Found {
+  readonly texts: string[];
+  tokens: number;
+}
+
+function addMessage(found: Found, message: unknown): void {
+  found.tokens += MESSAGE_TOKENS + 1;
+  if (!isRecord(message)) return addContent(found, message);
+  if (typeof message["name"] === "string") found.texts.push(message["name"]);
+  addContent(found, message["content"]);
+  addJson(found, message["tool_calls"]);
+  addJson(found, message["function_call"]);
+  // Items of a Responses input that are not messages.
+  for (const key of ["arguments", "output", "summary"])
+    addContent(found, message[key]);
+  for (const key of ["refusal", "reasoning_content"]) {
+    const text = message[key];
+    if (typeof text === "string") found.texts.push(text);
+  }
+}
+
+function addContent(found: Found, content: unknown): void {
+  if (typeof content === "string") found.texts.push(content);
+  else if (typeof content === "number") found.tokens += 1;
+  else if (Array.isArray(content))
+    for (const part of content) addContent(found, part);
+  else if (isRecord(content)) addPart(found, content);
+}
+
+function addPart(found: Found, part: Readonly<Record<string, unknown>>): void {
+  switch (part["type"]) {
+    case "text":
+    case "input_text":
+    case "output_text":
+    case "thinking":
+    case "refusal":
+      return addContent(
+        found,
+        part["text"] ?? part["thinking"] ?? part["refusal"],
+      );
+    case "image_url":
+    case "image":
+    case "input_image":
+      found.tokens +=
+        detailOf(part) === "low" ? LOW_DETAIL_IMAGE_TOKENS : IMAGE_TOKENS;
+      return;
+    case "input_audio": {
+      const audio = isRecord(part["input_audio"]) ? part["input_audio"] : {};
+      const perToken =
+        audio["format"] === "wav"
+          ? WAV_CHARACTERS_PER_TOKEN
+          : MP3_CHARACTERS_PER_TOKEN;
+      found.tokens += Math.ceil(lengthOf(audio["data"]) / perToken);
+      return;
+    }
+    case "file":
+    case "input_file":
+    case "document":
+      found.tokens += Math.max(
+        LEAST_FILE_TOKENS,
+        Math.ceil(longestText(part) / FILE_CHARACTERS_PER_TOKEN),
+      );
+      return;
+    case "tool_result":
+      found.tokens += MESSAGE_TOKENS;
+      return addContent(found, part["content"]);
+    default:
+      addJson(found, part);
+  }
+}
+
+function detailOf(part: Readonly<Record<string, unknown>>): unknown {
+  const image = part["image_url"];
+  return isRecord(image) ? image["detail"] : part["detail"];
+}
+
+/** The length of the longest text inside, which is the file itself. */
+function longestText(value: unknown): number {
+  if (typeof value === "string") return value.length;
+  if (Array.isArray(value)) return Math.max(0, ...value.map(longestText));
+  return isRecord(value)
+    ? Math.max(0, ...Object.values(value).map(longestText))
+    : 0;
+}
+
+function addJson(found: Found, value: unknown): void {
+  if (value !== undefined && value !== null)
+    found.texts.push(JSON.stringify(value));
+}
+
+function lengthOf(value: unknown): number {
+  return typeof value === "string" ? value.length : 0;
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,146 @@
+/** OpenAI's two encodings. Every other provider's own is near `o200k_base`, and a learnt margin covers the rest. */
+export type Encoding = "o200k_base" | "cl100k_base";
+
+type CountTokens = (text: string) => number;
+
+const CL100K =
+  /(^|\/)(gpt-3\.5|gpt-35|gpt-4(?![.o\d])|text-embedding-|davinci-002|babbage-002)/;
+
+/** The encoding that counts for a model; models of other providers get the newer one. */
+export function encodingOf(model: string): Encoding {
+  return CL100K.test(model) ? "cl100k_base" : "o200k_base";
+}
+
+/** Texts up to this many characters are counted whole, longer ones from samples. */
+export const EXACT_UP_TO = 8_000;
+const SAMPLES = 24;
+const SAMPLE_LENGTH = 256;
+/** Sampled counts are raised by this, so that they lie above the true count of ordinary text. */
+const SAMPLED_RAISE = 1.1;
+
+/**
+ * Counts tokens with encodings that are loaded on first use (65 MB and an eighth of a second for the larger one).
+ * Until one is loaded, its counts are upper bounds by size.
+ */
+export interface Tokenizers {
+  /** As near as it is cheap: exact up to `EXACT_UP_TO` characters, above that an estimate that leans upwards. */
+  estimate(text: string, encoding: Encoding): number;
+  /** Exact but for a token or so at each thousand characters; linear in the length whatever the text. */
+  count(text: string, encoding: Encoding): number;
+  load(encoding: Encoding): Promise<void>;
+}
+
+export function createTokenizers(): Tokenizers {
+  const loaded = new Map<Encoding, CountTokens>();
+  const loading = new Map<Encoding, Promise<void>>();
+
+  function load(encoding: Encoding): Promise<void> {
+    let promise = loading.get(encoding);
+    if (promise === undefined) {
+      promise = importEncoding(encoding).then((count) => {
+        loaded.set(encoding, count);
+      });
+      loading.set(encoding, promise);
+    }
+    return promise;
+  }
+
+  function tokenizer(encoding: Encoding): CountTokens | null {
+    const count = loaded.get(encoding);
+    if (count === undefined) void load(encoding);
+    return count ?? null;
+  }
+
+  return {
+    load,
+    estimate(text, encoding) {
+      if (text === "") return 0;
+      const count = tokenizer(encoding);
+      if (count === null) return boundBySize(text);
+      return text.length <= EXACT_UP_TO
+        ? countInSlices(text, count)
+        : countFromSamples(text, count);
+    },
+    count(text, encoding) {
+      const count = tokenizer(encoding);
+      return count === null ? boundBySize(text) : countInSlices(text, count);
+    },
+  };
+}
+
+// Text that looks like a special token (`<|endoftext|>`) is text, not an error.
+const AS_TEXT = {
+  allowedSpecial: new Set<string>(),
+  disallowedSpecial: new Set<string>(),
+};
+
+async function importEncoding(encoding: Encoding): Promise<CountTokens> {
+  const module =
+    encoding === "o200k_base"
+      ? await import("gpt-tokenizer/encoding/o200k_base")
+      : await import("gpt-tokenizer/encoding/cl100k_base");
+  return (text) => module.countTokens(text, AS_TEXT);
+}
+
+/** Half the UTF-8 bytes: prose has four bytes a token, code and Chinese three, JSON and markup two and a half. */
+function boundBySize(text: string): number {
+  return Math.ceil(Buffer.byteLength(text) / 2);
+}
+
+const SLICE = 1_024;
+const SLICE_WITHOUT_SPACE = 256;
+
+/**
+ * Byte-pair merging takes quadratic time in the length of a run without spaces (50,000 times "a": over a second),
+ * so no more than a slice is given to it at once. A slice ends before a space where there is one, which changes nothing.
+ */
+function countInSlices(text: string, count: CountTokens): number {
+  if (text.length <= SLICE_WITHOUT_SPACE) return count(text);
+  let tokens = 0;
+  let start = 0;
+  while (start < text.length) {
+    const end = sliceEnd(text, start);
+    tokens += count(text.slice(start, end));
+    start = end;
+  }
+  return tokens;
+}
+
+function sliceEnd(text: string, start: number): number {
+  if (text.length - start <= SLICE_WITHOUT_SPACE) return text.length;
+  const space = text.lastIndexOf(" ", start + SLICE);
+  const spaced =
+    space > start && longestRun(text, start, space) <= SLICE_WITHOUT_SPACE;
+  const end = spaced ? space : start + SLICE_WITHOUT_SPACE;
+  return splitsPair(text, end) ? end + 1 : end;
+}
+
+/** The longest stretch without a space between two positions; gives up as soon as it is too long. */
+function longestRun(text: string, start: number, end: number): number {
+  let longest = 0;
+  let position = start;
+  while (position < end && longest <= SLICE_WITHOUT_SPACE) {
+    const found = text.indexOf(" ", position);
+    const next = found < 0 || found > end ? end : found;
+    longest = Math.max(longest, next - position);
+    position = next + 1;
+  }
+  return longest;
+}
+
+/** Whether a cut at `index` would tear a surrogate pair. */
+function splitsPair(text: string, index: number): boolean {
+  const before = text.charCodeAt(index - 1);
+  return before >= 0xd800 && before <= 0xdbff;
+}
+
+function countFromSamples(text: string, count: CountTokens): number {
+  const step = (text.length - SAMPLE_LENGTH) / (SAMPLES - 1);
+  let tokens = 0;
+  for (let sample = 0; sample < SAMPLES; sample++) {
+    const start = Math.floor(sample * step);
+    tokens += count(text.slice(start, start + SAMPLE_LENGTH));
+  }
+  const perCharacter = tokens / (SAMPLES * SAMPLE_LENGTH);
+  return Math.ceil(text.length * perCharacter * SAMPLED_RAISE);
+}
