@@ -1,0 +1,355 @@
+import { RATE_WINDOW_MS } from "../limits.ts";
+import type {
+  AdmitCall,
+  Admission,
+  CounterParts,
+  LimitedEntity,
+  RateState,
+  Refusal,
+  Settlement,
+} from "../limits.ts";
+import type { Nanos } from "../money.ts";
+import {
+  createAccounts,
+  isRated,
+  rateAt,
+  type Account,
+  type WindowCounter,
+} from "./accounts.ts";
+import { createHeldCalls, type HeldCall } from "./held.ts";
+import type { Share } from "./share.ts";
+
+export interface PendingCounter {
+  readonly entity: string;
+  readonly window: string;
+  readonly pending: Nanos;
+}
+
+/**
+ * The rules of the limits in this process, in one synchronous step each: the store when there is no Redis, this
+ * instance's own parts when there is, and what serves while it is away.
+ */
+export interface Counters {
+  admit(call: AdmitCall, cached: Buffer | null): Admission;
+  /** Holds what Redis admitted. */
+  adopt(call: AdmitCall, hit: boolean): void;
+  /** Answers the entities whose money it may have freed. */
+  settle(call: Settlement): readonly string[];
+  renew(callIds: readonly string[]): void;
+  assign(counters: readonly CounterParts[]): void;
+  /** From here totals count as unknown, and budgets and rates are kept to a share (null: to the whole). */
+  turnOver(share: Share | null): void;
+  held(callId: string): HeldCall | undefined;
+  allHeld(): IterableIterator<HeldCall>;
+  /** Every counter that has spend pending. */
+  allPending(): readonly PendingCounter[];
+  pendingOf(entity: string, window: string): Nanos;
+  reapedLeases(): number;
+}
+
+/** A drain moves at most 1,000 rows, each rounded to a nano, from pending into the total. */
+const ROUNDING: Nanos = 1_000;
+
+/** One entity of a call with its counters as they are before it. */
+interface Standing {
+  readonly limits: LimitedEntity;
+  readonly account: Account | undefined;
+  readonly counter: WindowCounter | undefined;
+  /** What the call itself holds already. */
+  readonly own: Nanos;
+}
+
+export function createCounters(now: () => number): Counters {
+  const accounts = createAccounts(now);
+  const calls = createHeldCalls(accounts, now);
+  let share: Share | null = null;
+  let era = 0;
+  let reaped = 0;
+
+  function admit(call: AdmitCall, cached: Buffer | null): Admission {
+    accounts.sweep();
+    reaped += calls.reap();
+    const estimate = cached === null ? call.estimate : 0;
+    const tokens = cached === null ? call.tokens : 0;
+    const inFlight = calls.find(call.callId);
+    const entities = call.entities.map((limits) => standing(limits, inFlight));
+
+    const missing = entities.filter(
+      ({ limits, counter }) => limits.budget !== null && counter?.era !== era,
+    );
+    if (missing.length > 0)
+      return {
+        kind: "totals_missing",
+        counters: missing.map(({ limits: { entity, window } }) => ({
+          entity,
+          window,
+        })),
+      };
+    const refusal =
+      overBudget(entities) ??
+      (inFlight === undefined ? overRate(entities) : null) ??
+      (estimate > 0 ? withoutRoom(entities, estimate, call.strict) : null);
+    if (refusal !== null) return refusal;
+
+    const lease = entities.reduce(
+      (least, entity) =>
+        entity.limits.budget === null
+          ? least
+          : Math.min(least, roomOf(entity, entity.limits.budget)),
+      estimate,
+    );
+    const rates =
+      inFlight === undefined ? takeRates(call.entities, tokens) : [];
+    calls.hold(call.callId, call.entities, estimate, tokens, rates);
+    return {
+      kind: "admitted",
+      lease,
+      rates: rateStates(call.entities),
+      cached,
+    };
+  }
+
+  function standing(
+    limits: LimitedEntity,
+    inFlight: HeldCall | undefined,
+  ): Standing {
+    const account = accounts.find(limits.entity);
+    const counter = account?.windows.get(limits.window);
+    if (counter !== undefined) counter.usedAt = now();
+    const holds =
+      limits.budget !== null &&
+      inFlight !== undefined &&
+      calls.holdsBudget(inFlight, limits.entity);
+    return { limits, account, counter, own: holds ? inFlight.estimate : 0 };
+  }
+
+  // Whole nanos are compared exactly: a tolerance in favour of the call would admit a call on a budget of 0, and none is
+  // needed, because spend never counts twice and budgets are rounded up.
+  function overBudget(entities: readonly Standing[]): Refusal | null {
+    for (const { limits, counter } of entities) {
+      if (limits.budget === null || spendOf(counter) < limits.budget) continue;
+      return {
+        kind: "budget_exceeded",
+        entity: limits.entity,
+        spend: spendOf(counter),
+        budget: limits.budget,
+      };
+    }
+    return null;
+  }
+
+  function overRate(entities: readonly Standing[]): Refusal | null {
+    const at = now();
+    for (const { limits, account } of entities) {
+      const { entity } = limits;
+      const rate = rateAt(account, at);
+      const resetInMs = rate.start + RATE_WINDOW_MS - at;
+      const requests = shared(limits.requestsPerMinute);
+      if (requests !== null && rate.requests >= requests)
+        return {
+          kind: "rate_limited",
+          entity,
+          limit: "requests",
+          allowed: requests,
+          resetInMs,
+        };
+      const tokens = shared(limits.tokensPerMinute);
+      if (tokens !== null && rate.tokens >= tokens)
+        return {
+          kind: "rate_limited",
+          entity,
+          limit: "tokens",
+          allowed: tokens,
+          resetInMs,
+        };
+      const parallel = shared(limits.parallel);
+      if (parallel !== null && (account?.slots ?? 0) >= parallel)
+        return {
+          kind: "rate_limited",
+          entity,
+          limit: "parallel",
+          allowed: parallel,
+          resetInMs: 1_000,
+        };
+    }
+    return null;
+  }
+
+  function withoutRoom(
+    entities: readonly Standing[],
+    estimate: Nanos,
+    strict: boolean,
+  ): Refusal | null {
+    if (strict)
+      for (const { limits, counter } of entities) {
+        if (limits.budget === null) continue;
+        const remaining = limits.budget - spendOf(counter);
+        if (estimate > remaining)
+          return {
+            kind: "estimate_too_large",
+            entity: limits.entity,
+            estimate,
+            remaining,
+          };
+      }
+    for (const entity of entities) {
+      const { budget, entity: name } = entity.limits;
+      if (budget === null) continue;
+      const room = roomOf(entity, budget);
+      if (room <= 0 || (strict && estimate > room))
+        return {
+          kind: "budget_held",
+          entity: name,
+          inFlight: entity.account?.holders ?? 0,
+        };
+    }
+    return null;
+  }
+
+  /** What neither spend nor a call in flight takes, within this instance's share. */
+  function roomOf(
+    { limits, account, counter, own }: Standing,
+    budget: Nanos,
+  ): Nanos {
+    const leased = (account?.leased ?? 0) - own;
+    const room = budget - spendOf(counter) - leased;
+    if (share === null || counter === undefined) return room;
+    const committed = spendOf(counter) + leased;
+    const allowance = (counter.allowance ??= {
+      granted: share.grant(
+        limits.entity,
+        limits.window,
+        budget,
+        committed,
+        leased,
+      ),
+      settled: 0,
+      budget,
+    });
+    if (allowance.budget !== budget) {
+      allowance.granted += Math.floor(
+        (budget - allowance.budget) / share.instances,
+      );
+      allowance.budget = budget;
+    }
+    return Math.min(room, allowance.granted - allowance.settled - leased);
+  }
+
+  /** Answers the start of each entity's minute. */
+  function takeRates(
+    entities: readonly LimitedEntity[],
+    tokens: number,
+  ): readonly number[] {
+    const at = now();
+    return entities.map((limits) => {
+      if (!isRated(limits)) return 0;
+      const account = accounts.open(limits.entity);
+      const rate = rateAt(account, at);
+      account.rateStart = rate.start;
+      account.requests = rate.requests + 1;
+      account.tokens = rate.tokens + tokens;
+      return rate.start;
+    });
+  }
+
+  function rateStates(
+    entities: readonly LimitedEntity[],
+  ): readonly RateState[] {
+    const at = now();
+    return entities.filter(isRated).map((limits) => {
+      const { start, requests, tokens } = rateAt(
+        accounts.find(limits.entity),
+        at,
+      );
+      const state = (limit: number | null, used: number) =>
+        limit === null
+          ? null
+          : {
+              limit,
+              remaining: Math.max(0, limit - used),
+              resetInMs: start + RATE_WINDOW_MS - at,
+            };
+      return {
+        entity: limits.entity,
+        requests: state(shared(limits.requestsPerMinute), requests),
+        tokens: state(shared(limits.tokensPerMinute), tokens),
+      };
+    });
+  }
+
+  function shared(limit: number | null): number | null {
+    return limit === null || share === null ? limit : share.limit(limit);
+  }
+
+  function setPending(counter: WindowCounter, pending: Nanos): void {
+    // Pending spend falls only when a drain has brought it into the ledger; each rise is spend of this instance.
+    if (counter.allowance !== null)
+      counter.allowance.settled += Math.max(0, pending - counter.pending);
+    counter.pending = pending;
+  }
+
+  function assignOne({
+    entity,
+    window,
+    total,
+    version,
+    pending,
+  }: CounterParts): void {
+    const counter = accounts.counter(accounts.open(entity), window);
+    const before = counter.era === era ? spendOf(counter) : 0;
+    setPending(counter, pending);
+    if (version < counter.version) return;
+    counter.total = total;
+    counter.version = version;
+    counter.era = era;
+    // An admin has lowered the spend: there is more to share. (A drain's own rounding never comes to so much.)
+    if (spendOf(counter) < before - ROUNDING) counter.allowance = null;
+  }
+
+  return {
+    admit,
+    adopt(call, hit) {
+      accounts.sweep();
+      reaped += calls.reap();
+      calls.hold(call.callId, call.entities, hit ? 0 : call.estimate, 0, null);
+    },
+    settle({ callId, tokens, pending }) {
+      const released = calls.release(callId, tokens);
+      for (const part of pending)
+        setPending(
+          accounts.counter(accounts.open(part.entity), part.window),
+          part.pending,
+        );
+      return released;
+    },
+    renew(callIds) {
+      for (const callId of callIds) calls.renew(callId);
+    },
+    assign(counters) {
+      for (const counter of counters) assignOne(counter);
+    },
+    turnOver(next) {
+      share = next;
+      era++;
+      for (const account of accounts.all())
+        for (const counter of account.windows.values())
+          counter.allowance = null;
+    },
+    held: (callId) => calls.find(callId),
+    allHeld: () => calls.all(),
+    allPending() {
+      const all: PendingCounter[] = [];
+      for (const { entity, windows } of accounts.all())
+        for (const { window, pending } of windows.values())
+          if (pending !== 0) all.push({ entity, window, pending });
+      return all;
+    },
+    pendingOf: (entity, window) =>
+      accounts.find(entity)?.windows.get(window)?.pending ?? 0,
+    reapedLeases: () => reaped,
+  };
+}
+
+function spendOf(counter: WindowCounter | undefined): Nanos {
+  return counter === undefined ? 0 : counter.total + counter.pending;
+}

@@ -1,0 +1,47 @@
+import { createCounters } from "./counters.ts";
+import { createFreedWaits } from "./freed.ts";
+import type { Limits } from "./create.ts";
+
+export interface MemoryLimitsOptions {
+  /** Milliseconds since the epoch. */
+  readonly now?: () => number;
+  /** The response cache in process, asked in the same step as the limits. */
+  readonly lookup?: ((cacheKey: string) => Buffer | null) | null;
+}
+
+/** The limits of a gateway that runs alone, in its own process. */
+export function createMemoryLimits(options: MemoryLimitsOptions = {}): Limits {
+  const { now = Date.now, lookup = null } = options;
+  const counters = createCounters(now);
+  const waits = createFreedWaits();
+  return {
+    kind: "memory",
+    async admit(call) {
+      const { cacheKey } = call;
+      return counters.admit(
+        call,
+        cacheKey === null ? null : (lookup?.(cacheKey) ?? null),
+      );
+    },
+    async settle(call) {
+      waits.freed(counters.settle(call));
+    },
+    async renew(callIds) {
+      counters.renew(callIds);
+    },
+    async assign(parts) {
+      counters.assign(parts);
+    },
+    mode: () => "memory",
+    counts: () => ({
+      outages: 0,
+      arrivals: 0,
+      reapedLeases: counters.reapedLeases(),
+      servedAway: 0,
+      refusedAway: 0,
+    }),
+    async forgetInstance() {},
+    freed: waits.wait,
+    async close() {},
+  };
+}

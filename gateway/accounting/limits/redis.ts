@@ -1,0 +1,316 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Redis } from "ioredis";
+import {
+  LEASE_MS,
+  type AdmitCall,
+  type Admission,
+  type CounterParts,
+  type Settlement,
+} from "../limits.ts";
+import { createCounters, type PendingCounter } from "./counters.ts";
+import { createFreedWaits } from "./freed.ts";
+import type { Limits } from "./create.ts";
+import type { HeldCall } from "./held.ts";
+import { createLink, RedisAway, type OwnParts } from "./redis-link.ts";
+import { numberAt, REBUILDING, STALE, type Reply } from "./scripts.ts";
+import { createShare, type Sighting } from "./share.ts";
+import {
+  admitArguments,
+  assignArguments,
+  batches,
+  partsArguments,
+  readAdmission,
+  settleArguments,
+  type Creation,
+} from "./wire.ts";
+
+/** {@link LimitsOptions} with nothing left out. */
+export interface RedisLimitsOptions {
+  /** A client that fails at once while it is away and never sends a command again (`connectRedis`). Not closed here. */
+  readonly redis: Redis;
+  readonly instance: string;
+  readonly failClosed: boolean;
+  readonly prefix: string;
+  readonly lookup: ((cacheKey: string) => Buffer | null) | null;
+  readonly now: (() => number) | null;
+  readonly leastInstances: number;
+  readonly deadlineMs: number;
+  readonly beatMs: number;
+  readonly rebuildMs: number;
+  readonly discoverMs: number;
+  readonly onAway: (reason: string) => void;
+  readonly onBack: () => void;
+}
+
+const REBUILD_POLL_MS = 20;
+const LONGEST_ADMIT_MS = 5_000;
+
+/** The limits of several instances in one Redis, and a share of them in this process while it is away. */
+export function createRedisLimits(options: RedisLimitsOptions): Limits {
+  const { instance, failClosed, prefix, lookup } = options;
+  const now = options.now ?? Date.now;
+  /** This instance's own parts, always; all that counts while Redis is away. */
+  const counters = createCounters(now);
+  const sighted = new Map<string, Sighting>();
+  /** Totals that were asked for, with the generation that asked. */
+  const asked = new Map<string, string>();
+  /** Calls that are over and may still hold a lease in Redis, with when they ended: a lease outlives them by 60 s at most. */
+  let over = new Map<string, number>();
+  /** Counters whose last change may not have arrived in Redis; with the total where that was part of it. */
+  let unsent = new Map<string, CounterParts | PendingCounter>();
+  const waits = createFreedWaits();
+  let away = false;
+  const counts = {
+    outages: 0,
+    arrivals: 0,
+    reapedLeases: 0,
+    servedAway: 0,
+    refusedAway: 0,
+  };
+
+  const link = createLink({
+    ...options,
+    ownParts,
+    onJoined() {
+      counts.arrivals++;
+      if (away) {
+        away = false;
+        counters.turnOver(null);
+        options.onBack();
+      }
+    },
+    onAway(reason) {
+      away = true;
+      counts.outages++;
+      const instances = Math.max(
+        link.instances().length,
+        options.leastInstances,
+      );
+      counters.turnOver(createShare(instances, sighted, now));
+      options.onAway(reason);
+    },
+    onReaped: (leases) => {
+      counts.reapedLeases += leases;
+    },
+  });
+
+  async function admit(call: AdmitCall): Promise<Admission> {
+    const latest = performance.now() + LONGEST_ADMIT_MS;
+    const hit =
+      lookup === null || call.cacheKey === null ? null : lookup(call.cacheKey);
+    const args = admitArguments(call, lookup === null, hit !== null);
+    for (;;) {
+      const state = link.state();
+      if (state === "away" || state === "closed") return admitAway(call, hit);
+      if (state !== "ready") {
+        await link.settled();
+        continue;
+      }
+      if (performance.now() > latest)
+        link.giveUp("the limits could not be rebuilt in time");
+      const reply = await tried("admit", args);
+      if (reply === null) over.set(call.callId, now());
+      else if (reply[0] === REBUILDING) await sleep(REBUILD_POLL_MS);
+      else if (reply[0] !== STALE) return admission(call, reply, hit);
+    }
+  }
+
+  function admission(
+    call: AdmitCall,
+    reply: Reply,
+    hit: Buffer | null,
+  ): Admission {
+    counts.reapedLeases += numberAt(reply, 1);
+    const at = now();
+    const answer = readAdmission(
+      reply,
+      call,
+      (entity, { window, spend, leased }) =>
+        sighted.set(entity, { window, spend, leased, at }),
+    );
+    if (answer.kind === "admitted") {
+      const cached = hit ?? answer.cached;
+      counters.adopt(call, cached !== null);
+      return { ...answer, cached };
+    }
+    if (answer.kind === "totals_missing")
+      for (const counter of answer.counters)
+        asked.set(nameOf(counter), link.generation());
+    return answer;
+  }
+
+  function admitAway(call: AdmitCall, hit: Buffer | null): Admission {
+    if (failClosed) {
+      counts.refusedAway++;
+      return { kind: "unavailable" };
+    }
+    counts.servedAway++;
+    return counters.admit(call, hit);
+  }
+
+  /** null: Redis is away, and whether the script ran is not known. */
+  async function tried(
+    script: Parameters<typeof link.run>[0],
+    args: readonly string[],
+  ): Promise<Reply | null> {
+    try {
+      return await link.run(script, args);
+    } catch (error) {
+      if (error instanceof RedisAway) return null;
+      throw error;
+    }
+  }
+
+  async function settle(call: Settlement): Promise<void> {
+    const freed = counters.settle(call);
+    const reply = link.open()
+      ? await tried("settle", settleArguments(call))
+      : null;
+    if (reply !== null && reply[0] !== STALE) return waits.freed(freed);
+    // The next arrival carries it; where one is under way the caller waits for it, so that the next call sees this one.
+    noteOver(call.callId);
+    for (const part of call.pending) noteUnsent(part);
+    await link.settled();
+    waits.freed(freed);
+  }
+
+  function noteOver(callId: string): void {
+    const at = now();
+    for (const [old, since] of over) {
+      if (at - since <= LEASE_MS) break;
+      over.delete(old);
+    }
+    over.set(callId, at);
+  }
+
+  function noteUnsent(part: CounterParts | PendingCounter): void {
+    const name = nameOf(part);
+    const known = unsent.get(name);
+    if (
+      known !== undefined &&
+      "version" in known &&
+      (!("version" in part) || part.version < known.version)
+    )
+      return;
+    unsent.set(name, part);
+  }
+
+  async function assign(parts: readonly CounterParts[]): Promise<void> {
+    counters.assign(parts);
+    const generation = link.generation();
+    const creation = (counter: CounterParts): Creation =>
+      asked.get(nameOf(counter)) === generation ? "1" : "0";
+    const calls = link.open() ? assignArguments(parts, creation) : [];
+    const replies = await Promise.all(
+      calls.map((args) => tried("assign", args)),
+    );
+    for (const part of parts) asked.delete(nameOf(part));
+    if (
+      calls.length > 0 &&
+      replies.every((reply) => reply !== null && reply[0] !== STALE)
+    )
+      return;
+    for (const part of parts) noteUnsent(part);
+    await link.settled();
+  }
+
+  async function renew(callIds: readonly string[]): Promise<void> {
+    counters.renew(callIds);
+    const at = now();
+    for (const [entity, sighting] of sighted)
+      if (at - sighting.at > LEASE_MS) sighted.delete(entity);
+    for (const batch of batches(callIds)) {
+      if (!link.open()) return;
+      const reply = await tried("renew", [String(LEASE_MS), ...batch]);
+      if (reply === null || reply[0] === STALE) return;
+      counts.reapedLeases += numberAt(reply, 1);
+      const gone = reply
+        .slice(2)
+        .map((index) => counters.held(batch[Number(index)] ?? ""));
+      for (const args of partsArguments(
+        [],
+        [],
+        gone.filter((call) => call !== undefined),
+      ))
+        await tried("parts", args);
+    }
+  }
+
+  function ownParts(): OwnParts {
+    const [overNow, unsentNow] = [over, unsent];
+    [over, unsent] = [new Map(), new Map()];
+    asked.clear();
+    const pending = [...counters.allPending()];
+    const totals: CounterParts[] = [];
+    for (const part of unsentNow.values()) {
+      const sum = counters.pendingOf(part.entity, part.window);
+      if (sum === 0)
+        pending.push({ entity: part.entity, window: part.window, pending: 0 });
+      if ("version" in part) totals.push({ ...part, pending: sum });
+    }
+    const held: HeldCall[] = [...counters.allHeld()];
+    const ended = [...overNow.keys()].filter(
+      (callId) => counters.held(callId) === undefined,
+    );
+    return {
+      parts: partsArguments(ended, pending, held),
+      totals: assignArguments(totals, () => "-"),
+      failed() {
+        over = new Map([...overNow, ...over]);
+        for (const part of unsentNow.values()) noteUnsent(part);
+      },
+    };
+  }
+
+  return {
+    kind: "redis",
+    mode: () => (away ? "redis_away" : "redis"),
+    counts: () => ({
+      ...counts,
+      reapedLeases: counts.reapedLeases + (away ? counters.reapedLeases() : 0),
+    }),
+    admit,
+    settle,
+    renew,
+    assign,
+    async forgetInstance(gone) {
+      if (gone === instance)
+        throw new Error(
+          `"${gone}" is this instance; only one that is gone for good can be forgotten`,
+        );
+      let cursor = "0";
+      do {
+        if (!link.open())
+          throw new RedisAway(
+            "Redis is away; forget the instance when it is back",
+          );
+        const [next, keys] = await options.redis.scan(
+          cursor,
+          "MATCH",
+          `${globbed(prefix)}entity:*`,
+          "COUNT",
+          500,
+        );
+        await link.run("forget", [gone, ...keys]);
+        cursor = next;
+      } while (cursor !== "0");
+    },
+    freed: waits.wait,
+    close: () => link.close(),
+  };
+}
+
+function nameOf({
+  entity,
+  window,
+}: {
+  readonly entity: string;
+  readonly window: string;
+}): string {
+  return `${entity}\n${window}`;
+}
+
+/** A prefix as a pattern that matches just itself. */
+function globbed(prefix: string): string {
+  return prefix.replace(/[[\]*?\\]/g, "\\$&");
+}

@@ -1,0 +1,45 @@
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+
+/** The Lua scripts, each with the common beginning in front. */
+export const SCRIPTS = {
+  admit: script("admit"),
+  settle: script("settle"),
+  assign: script("assign"),
+  renew: script("renew"),
+  begin: script("begin"),
+  parts: script("parts"),
+  ready: script("ready"),
+  beat: script("beat"),
+  leave: script("leave"),
+  forget: script("forget"),
+} as const;
+
+export type ScriptName = keyof typeof SCRIPTS;
+
+/** First number of a reply: the generation or the connection is not the one that was named. */
+export const STALE = 7;
+/** First number of a reply: instances are still setting their parts. */
+export const REBUILDING = 6;
+
+/** What scripts answer: whole numbers, binary strings, null. The first is a code. */
+export type Reply = readonly (number | Buffer | null)[];
+
+function script(name: string): {
+  readonly source: string;
+  readonly sha: string;
+} {
+  const source = read("prelude") + "\n" + read(name);
+  return { source, sha: createHash("sha1").update(source).digest("hex") };
+}
+
+function read(name: string): string {
+  return readFileSync(new URL(`lua/${name}.lua`, import.meta.url), "utf8");
+}
+
+export function numberAt(reply: Reply, at: number): number {
+  const value = reply[at];
+  if (typeof value !== "number")
+    throw new Error(`a limits script answered no number at ${at}`);
+  return value;
+}

@@ -1,0 +1,57 @@
+import type { Nanos } from "../money.ts";
+import { LEASE_MS } from "../limits.ts";
+
+/** What this instance may do alone while Redis is away: 1/instances of what is left. */
+export interface Share {
+  /** A share of requests, tokens or slots: at least 1, unless the limit itself is 0. */
+  limit(whole: number): number;
+  /**
+   * Fixed when a budget is first used in the outage: what this instance may commit, its own leases in flight included.
+   *
+   * `committed` is what this instance knows to be spent or held: the ledger's total, its own pending sum and its own
+   * leases. What Redis last said of the counter is a second lower bound, which knows the other instances' leases; the
+   * greater of the two is divided. So shares add up to the budget as far as anyone can know.
+   */
+  grant(
+    entity: string,
+    window: string,
+    budget: Nanos,
+    committed: Nanos,
+    ownLeases: Nanos,
+  ): Nanos;
+  readonly instances: number;
+}
+
+/** Spend and leases of all instances, as Redis last said them to this one. */
+export interface Sighting {
+  readonly window: string;
+  readonly spend: Nanos;
+  readonly leased: Nanos;
+  readonly at: number;
+}
+
+export function createShare(
+  instances: number,
+  sighted: ReadonlyMap<string, Sighting>,
+  now: () => number,
+): Share {
+  /** A sighting older than a lease says nothing more: its calls have ended, and the ledger's total holds them. */
+  function lastSaid(entity: string, window: string): Nanos {
+    const sighting = sighted.get(entity);
+    if (sighting === undefined || now() - sighting.at > LEASE_MS) return 0;
+    return sighting.leased + (sighting.window === window ? sighting.spend : 0);
+  }
+
+  return {
+    instances,
+    limit: (whole) =>
+      whole === 0 ? 0 : Math.max(1, Math.floor(whole / instances)),
+    grant(entity, window, budget, committed, ownLeases) {
+      const free = Math.max(
+        0,
+        budget - Math.max(committed, lastSaid(entity, window)),
+      );
+      return ownLeases + Math.floor(free / instances);
+    },
+  };
+}
