@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { calcPrice, findProvider } from "@pydantic/genai-prices";
 import fc from "fast-check";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { loadConfig } from "../config/load.ts";
 import { deploymentFromRow } from "../config/stored.ts";
 import type { Deployment } from "../config/types.ts";
 import {
@@ -179,6 +180,29 @@ test("for every model of the catalogue we charge what the catalogue's own calcul
     ),
     { numRuns: 300 },
   );
+});
+
+test("every alias of the shipped configuration has a price", () => {
+  const projectRoot = join(import.meta.dirname, "../..");
+  const result = loadConfig({
+    file: join(projectRoot, "config/gateway.yaml"),
+    env: {
+      PROXY_MASTER_KEY: "sk-0123456789abcdefghij",
+      DATABASE_URL: "postgres://h/d",
+      HEARTH_JOURNAL_DIR: "/j",
+      LOCAL_RUNNER_A_URL: "http://192.168.1.10:11434",
+      LOCAL_RUNNER_B_URL: "http://192.168.1.11:1234/v1",
+    },
+    projectRoot,
+  });
+  if (!result.ok) throw new Error(JSON.stringify(result.problems));
+  const book = createPriceBook(null);
+  expect(
+    result.config.models.map((model) => book.priceFor(model)?.source),
+  ).toEqual([
+    ...Array<string>(7).fill("local"),
+    ...Array<string>(4).fill("catalogue"),
+  ]);
 });
 
 test("a deployment's own price wins over the file, the file over the catalogue", () => {

@@ -1,0 +1,89 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { diffConfig } from "./diff.ts";
+import { formatProblem, loadConfig } from "./load.ts";
+import type { GatewayConfig } from "./types.ts";
+
+let root: string;
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), "hearth-diff-"));
+});
+afterEach(() => {
+  rmSync(root, { recursive: true, force: true });
+});
+
+function load(config: object, env: Record<string, string> = {}): GatewayConfig {
+  const file = join(root, "c.yaml");
+  writeFileSync(file, JSON.stringify(config));
+  const result = loadConfig({
+    file,
+    env: {
+      PROXY_MASTER_KEY: "sk-0123456789abcdefghij",
+      DATABASE_URL: "postgres://h/d",
+      HEARTH_JOURNAL_DIR: "/j",
+      ...env,
+    },
+    projectRoot: root,
+  });
+  if (!result.ok)
+    throw new Error(result.problems.map(formatProblem).join("\n"));
+  return result.config;
+}
+
+const model = (name: string, params: object = {}) => ({
+  model_name: name,
+  provider_params: { model: "openai/x", api_key: "sk-1", ...params },
+  model_info: { id: `id-${name}` },
+});
+
+test("the same file changes nothing", () => {
+  const config = {
+    model_list: [model("a")],
+    router_settings: { num_retries: 1 },
+  };
+  expect(diffConfig(load(config), load(config))).toEqual({
+    added: [],
+    removed: [],
+    changed: [],
+    settings: [],
+    needRestart: [],
+  });
+});
+
+test("models, settings and secrets that changed are named, without their values", () => {
+  const before = load(
+    {
+      model_list: [model("a"), model("b"), model("c")],
+      router_settings: { num_retries: 1 },
+    },
+    { REDIS_HOST: "r" },
+  );
+  const after = load(
+    {
+      model_list: [model("a", { api_key: "sk-2" }), model("b"), model("d")],
+      router_settings: { num_retries: 2, default_fallbacks: ["a"] },
+    },
+    {
+      PROXY_MASTER_KEY: "sk-another-long-master-key",
+      HEARTH_GATEWAY_PORT: "4001",
+    },
+  );
+  const diff = diffConfig(before, after);
+  expect(diff).toEqual({
+    added: ["d (id-d)"],
+    removed: ["c (id-c)"],
+    changed: ["a (id-a)"],
+    settings: [
+      "router.numRetries",
+      "router.defaultFallbacks",
+      "cache.kind",
+      "redis",
+      "general.masterKey",
+      "server.port",
+    ],
+    needRestart: ["cache.kind", "redis", "server.port"],
+  });
+  expect(JSON.stringify(diff)).not.toMatch(/sk-/);
+});

@@ -1,0 +1,105 @@
+import type { Secret } from "./secret.ts";
+import type { Deployment, GatewayConfig } from "./types.ts";
+
+/** What a reload changes. Names only: values may be secrets. */
+export interface ConfigDiff {
+  /** `alias (id)` of deployments. */
+  readonly added: readonly string[];
+  readonly removed: readonly string[];
+  readonly changed: readonly string[];
+  /** Settings by their path, such as `router.numRetries`. */
+  readonly settings: readonly string[];
+  /** Those of them that take effect only after a restart. */
+  readonly needRestart: readonly string[];
+}
+
+/** Bound once at the start: the listener, connections, open files. */
+const BOUND_AT_START = [
+  "database",
+  "redis",
+  "cache.kind",
+  "journal",
+  "timeouts",
+  "server.host",
+  "server.port",
+  "server.bodyLimitBytes",
+  "server.trustedProxies",
+];
+
+/** Compares two configurations, the running one first. */
+export function diffConfig(
+  before: GatewayConfig,
+  after: GatewayConfig,
+): ConfigDiff {
+  const old = byId(before.models);
+  const now = byId(after.models);
+  const settings = changedPaths(
+    withoutModels(before),
+    withoutModels(after),
+    "",
+  );
+  return {
+    added: [...now.values()].filter((one) => !old.has(one.id)).map(shownName),
+    removed: [...old.values()].filter((one) => !now.has(one.id)).map(shownName),
+    changed: [...now.values()]
+      .filter((one) => {
+        const previous = old.get(one.id);
+        return (
+          previous !== undefined && changedPaths(previous, one, "").length > 0
+        );
+      })
+      .map(shownName),
+    settings,
+    needRestart: settings.filter((path) =>
+      BOUND_AT_START.some(
+        (bound) => path === bound || path.startsWith(`${bound}.`),
+      ),
+    ),
+  };
+}
+
+function byId(models: readonly Deployment[]): ReadonlyMap<string, Deployment> {
+  return new Map(models.map((model) => [model.id, model]));
+}
+
+function shownName({ alias, id }: Deployment): string {
+  return `${alias} (${id})`;
+}
+
+function withoutModels(config: GatewayConfig): object {
+  return { ...config, models: null, files: null };
+}
+
+function changedPaths(
+  before: unknown,
+  after: unknown,
+  path: string,
+): readonly string[] {
+  if (isSecret(before) && isSecret(after))
+    return before.reveal() === after.reveal() ? [] : [path];
+  if (
+    !isObject(before) ||
+    !isObject(after) ||
+    Array.isArray(before) ||
+    Array.isArray(after)
+  )
+    return JSON.stringify(before) === JSON.stringify(after) ? [] : [path];
+  return [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap(
+    (key) =>
+      changedPaths(
+        (before as Record<string, unknown>)[key],
+        (after as Record<string, unknown>)[key],
+        path === "" ? key : `${path}.${key}`,
+      ),
+  );
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === "object" && value !== null;
+}
+
+function isSecret(value: unknown): value is Secret {
+  return (
+    isObject(value) && typeof (value as Partial<Secret>).reveal === "function"
+  );
+}
