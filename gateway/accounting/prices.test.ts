@@ -394,6 +394,18 @@ test("a card is looked up once for a deployment", () => {
   expect(book.priceFor(one)).toBe(book.priceFor(one));
 });
 
+test("a wildcard deployment is priced by the model it is called for", () => {
+  const book = createPriceBook(null);
+  const wild = deployment({ model: "openai/*" });
+  expect(book.priceFor(wild)).toBeNull();
+  expect(book.priceFor(wild, "gpt-5-mini")).toEqual(
+    card({ model: "openai/gpt-5-mini" }),
+  );
+  expect(book.priceFor(wild, "gpt-5-mini")).toBe(
+    book.priceFor(wild, "gpt-5-mini"),
+  );
+});
+
 test("the dearest case covers every call of that size, cached or not", () => {
   fc.assert(
     fc.property(

@@ -34,19 +34,28 @@ export interface Usage {
 }
 
 export interface PriceBook {
-  /** The prices of a deployment, looked up once each; null: nobody knows them, its calls cost 0 and are shown as unpriced. */
-  priceFor(deployment: Deployment): PriceCard | null;
+  /**
+   * The prices of a deployment, looked up once each; null: nobody knows them, its calls cost 0 and are shown as
+   * unpriced. `model` is what a wildcard deployment was called for; default: the deployment's own.
+   */
+  priceFor(deployment: Deployment, model?: string): PriceCard | null;
 }
+
+/** Wildcard deployments are called for as many models as callers think of. */
+const MOST_MODELS = 1_000;
 
 /** The order of resolution: the deployment's own prices, `prices_file`, the catalogue; local runners cost 0 unless priced. */
 export function createPriceBook(file: FilePrices | null): PriceBook {
-  const known = new WeakMap<Deployment, PriceCard | null>();
+  const known = new WeakMap<Deployment, Map<string, PriceCard | null>>();
   return {
-    priceFor(deployment) {
-      const card = known.get(deployment);
+    priceFor(deployment, model = deployment.model) {
+      const cards =
+        known.get(deployment) ?? new Map<string, PriceCard | null>();
+      known.set(deployment, cards);
+      const card = cards.get(model);
       if (card !== undefined) return card;
-      const resolved = resolve(deployment, file);
-      known.set(deployment, resolved);
+      const resolved = resolve({ ...deployment, model }, file);
+      if (cards.size < MOST_MODELS) cards.set(model, resolved);
       return resolved;
     },
   };
