@@ -1,0 +1,72 @@
+import { createHmac, pbkdf2, randomBytes, timingSafeEqual } from "node:crypto";
+import { promisify } from "node:util";
+
+const derive = promisify(pbkdf2);
+
+/** A stored PBKDF2 hash: the salt is used as the text it is, the key is 32 bytes in hex. */
+export interface PasswordHash {
+  readonly prf: "sha1" | "sha256";
+  readonly key: string;
+  readonly salt: string;
+  readonly iterations: number;
+}
+
+const FORMAT = /^-pbkdf2:(sha256)-([0-9a-f]{64}),([^,]+),([1-9]\d{0,8})$/;
+
+/** Whether a text is an admin's password hash as CouchDB writes it. */
+export function isPasswordHash(text: string): boolean {
+  return FORMAT.test(text);
+}
+
+/** Reads `-pbkdf2:sha256-<key>,<salt>,<iterations>`. */
+export function parsePasswordHash(text: string): PasswordHash | undefined {
+  const match = FORMAT.exec(text);
+  return match === null
+    ? undefined
+    : {
+        prf: "sha256",
+        key: match[2]!,
+        salt: match[3]!,
+        iterations: Number(match[4]),
+      };
+}
+
+/** Hashes a password for the ini file. */
+export async function hashPassword(
+  password: string,
+  iterations: number,
+): Promise<string> {
+  const salt = randomBytes(16).toString("hex");
+  const key = await derive(password, salt, iterations, 32, "sha256");
+  return `-pbkdf2:sha256-${key.toString("hex")},${salt},${iterations}`;
+}
+
+/** Checks passwords against hashes; a right one is remembered (as a keyed digest), since PBKDF2 takes a good part of a second. */
+export function openPasswordCheck(): (
+  password: string,
+  hash: PasswordHash,
+) => Promise<boolean> {
+  const secret = randomBytes(32);
+  const MAX_REMEMBERED = 1000;
+  const right = new Map<string, Buffer>();
+  return async (password, hash) => {
+    const digest = createHmac("sha256", secret).update(password).digest();
+    const name = `${hash.salt}:${hash.key}`;
+    const remembered = right.get(name);
+    if (remembered !== undefined && timingSafeEqual(remembered, digest)) {
+      return true;
+    }
+    const expected = Buffer.from(hash.key, "hex");
+    const key = await derive(
+      password,
+      hash.salt,
+      hash.iterations,
+      expected.length,
+      hash.prf,
+    );
+    if (!timingSafeEqual(key, expected)) return false;
+    if (right.size >= MAX_REMEMBERED) right.clear();
+    right.set(name, digest);
+    return true;
+  };
+}

@@ -1,0 +1,264 @@
+import { Worker } from "node:worker_threads";
+import { Refusal, type RefusalCode } from "./refusal.ts";
+import type {
+  ChangesEnd,
+  FromWorker,
+  PublicState,
+  StoreRequest,
+  ToWorker,
+  WorkerData,
+} from "./store/protocol.ts";
+
+/** An answer of a database: a whole body, or chunks that come as they are read from it. */
+export interface DatabaseAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | undefined;
+  /** Ends with where a changes answer ended. Must be read to its end, or the call's signal aborted. */
+  readonly chunks:
+    AsyncGenerator<Uint8Array, ChangesEnd | undefined> | undefined;
+}
+
+/** An open database: a handle on its worker thread. */
+export interface Database {
+  readonly name: string;
+  readonly state: () => PublicState;
+  readonly call: (
+    request: StoreRequest,
+    signal: AbortSignal,
+  ) => Promise<DatabaseAnswer>;
+  /** Calls `listener` after every change of the state, and at last when the database closes. Returns how to stop that. */
+  readonly onState: (listener: () => void) => () => void;
+  readonly isClosed: () => boolean;
+  readonly close: () => Promise<void>;
+}
+
+/** What a database reports on its own. */
+export interface DatabaseEvents {
+  readonly compacted: (
+    name: string,
+    before: number,
+    after: number,
+    milliseconds: number,
+  ) => void;
+  readonly failed: (name: string, detail: string) => void;
+}
+
+interface Call {
+  readonly head: (answer: DatabaseAnswer) => void;
+  readonly fail: (failure: Error) => void;
+  readonly chunks: Uint8Array[];
+  ended: boolean;
+  end: ChangesEnd | undefined;
+  failure: Error | undefined;
+  wake: () => void;
+}
+
+const closedRefusal = (): Refusal =>
+  new Refusal("not_found", "Database does not exist.");
+
+/** Opens a database file in a thread of its own. Rejects with one sentence when it cannot be used. */
+export async function openDatabase(
+  data: WorkerData,
+  events: DatabaseEvents,
+): Promise<Database> {
+  const worker = new Worker(new URL("./store/worker.ts", import.meta.url), {
+    workerData: data,
+    name: `notes ${data.name}`,
+  });
+  const calls = new Map<number, Call>();
+  const listeners = new Set<() => void>();
+  let lastCall = 0;
+  let state!: PublicState;
+  let closed = false;
+  const send = (message: ToWorker): void => {
+    if (!closed) worker.postMessage(message);
+  };
+
+  const shut = (failure: Error): void => {
+    if (closed) return;
+    closed = true;
+    for (const call of calls.values()) {
+      call.failure = failure;
+      call.fail(failure);
+      call.wake();
+    }
+    calls.clear();
+    for (const listener of [...listeners]) listener();
+  };
+
+  await new Promise<void>((resolve, reject) => {
+    worker.on("message", (message: FromWorker) => {
+      switch (message.kind) {
+        case "ready":
+          state = message.state;
+          resolve();
+          break;
+        case "unusable":
+          reject(
+            new Error(
+              `database ${data.name} (${data.file}) cannot be opened: ${message.message}`,
+            ),
+          );
+          void worker.terminate();
+          break;
+        case "state":
+          state = message.state;
+          for (const listener of [...listeners]) listener();
+          break;
+        case "compacted":
+          events.compacted(
+            data.name,
+            message.before,
+            message.after,
+            message.milliseconds,
+          );
+          break;
+        case "closed":
+          shut(closedRefusal());
+          break;
+        default:
+          receive(calls, message, send, (detail) =>
+            events.failed(data.name, detail),
+          );
+      }
+    });
+    worker.on("error", (failure) => {
+      events.failed(data.name, (failure as Error).stack ?? String(failure));
+      shut(
+        new Refusal(
+          "internal_error",
+          "The notes store failed on this database; its log says why.",
+        ),
+      );
+      reject(failure);
+    });
+    worker.on("exit", () => shut(closedRefusal()));
+  });
+
+  return {
+    name: data.name,
+    state: () => state,
+    isClosed: () => closed,
+    onState: (listener) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    call: async (request, signal) => {
+      if (closed) throw closedRefusal();
+      lastCall += 1;
+      return await startCall(calls, lastCall, request, signal, send);
+    },
+    close: async () => {
+      if (closed) return;
+      await new Promise<void>((resolve) => {
+        listeners.add(() => {
+          if (closed) resolve();
+        });
+        send({ kind: "close" });
+      });
+    },
+  };
+}
+
+function receive(
+  calls: Map<number, Call>,
+  message: Extract<FromWorker, { readonly call: number }>,
+  send: (message: ToWorker) => void,
+  report: (detail: string) => void,
+): void {
+  if (message.kind === "refused" && message.detail !== undefined) {
+    report(message.detail);
+  }
+  const call = calls.get(message.call);
+  if (call === undefined) return;
+  switch (message.kind) {
+    case "head":
+      call.head({
+        status: message.status,
+        headers: message.headers,
+        body: message.body,
+        chunks: message.streaming
+          ? read(calls, message.call, call, send)
+          : undefined,
+      });
+      if (!message.streaming) calls.delete(message.call);
+      break;
+    case "chunk":
+      call.chunks.push(message.bytes);
+      call.wake();
+      break;
+    case "end":
+      call.ended = true;
+      call.end = message.end;
+      call.wake();
+      break;
+    case "refused": {
+      const refusal = new Refusal(message.code as RefusalCode, message.reason);
+      call.failure = refusal;
+      call.fail(refusal);
+      call.wake();
+      calls.delete(message.call);
+      break;
+    }
+    default:
+      message satisfies never;
+  }
+}
+
+async function startCall(
+  calls: Map<number, Call>,
+  number: number,
+  request: StoreRequest,
+  signal: AbortSignal,
+  send: (message: ToWorker) => void,
+): Promise<DatabaseAnswer> {
+  signal.throwIfAborted();
+  return await new Promise<DatabaseAnswer>((resolve, reject) => {
+    const call: Call = {
+      head: resolve,
+      fail: reject,
+      chunks: [],
+      ended: false,
+      end: undefined,
+      failure: undefined,
+      wake: () => undefined,
+    };
+    calls.set(number, call);
+    const cancel = (): void => {
+      if (!calls.has(number)) return;
+      send({ kind: "cancel", call: number });
+      call.failure = signal.reason as Error;
+      call.wake();
+      // A write that has begun is finished and its answer awaited; only what streams is cut short.
+    };
+    signal.addEventListener("abort", cancel, { once: true });
+    send({ kind: "call", call: number, request });
+  });
+}
+
+async function* read(
+  calls: Map<number, Call>,
+  number: number,
+  call: Call,
+  send: (message: ToWorker) => void,
+): AsyncGenerator<Uint8Array, ChangesEnd | undefined> {
+  try {
+    for (;;) {
+      const chunk = call.chunks.shift();
+      if (chunk !== undefined) {
+        yield chunk;
+        send({ kind: "ack", call: number });
+        continue;
+      }
+      if (call.failure !== undefined) throw call.failure;
+      if (call.ended) return call.end;
+      await new Promise<void>((resolve) => {
+        call.wake = resolve;
+      });
+    }
+  } finally {
+    if (!call.ended) send({ kind: "cancel", call: number });
+    calls.delete(number);
+  }
+}

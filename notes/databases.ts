@@ -1,0 +1,179 @@
+import { closeSync, fsyncSync, openSync } from "node:fs";
+import { mkdir, readdir, rename, rm } from "node:fs/promises";
+import { join } from "node:path";
+import {
+  openDatabase,
+  type Database,
+  type DatabaseEvents,
+} from "./database.ts";
+import { Refusal } from "./refusal.ts";
+
+/** The database of user documents; always there. */
+export const USERS = "_users";
+
+const SUFFIX = ".sqlite";
+const REMOVED = ".removed-";
+/** File names end at 255 bytes; SQLite adds `-wal` to ours. */
+const MAX_NAME_BYTES = 238;
+
+/** All databases of the data directory; each is opened when it is first asked for. */
+export interface Databases {
+  readonly names: () => string[];
+  readonly open: (name: string) => Promise<Database>;
+  readonly create: (name: string) => Promise<void>;
+  readonly remove: (name: string) => Promise<void>;
+  readonly close: () => Promise<void>;
+}
+
+export interface DatabasesOptions {
+  readonly directory: string;
+  readonly passwordIterations: number;
+  readonly events: DatabaseEvents;
+}
+
+const missing = (): Refusal =>
+  new Refusal("not_found", "Database does not exist.");
+
+/** Reads the directory, finishes interrupted removals, and makes `_users` when it is not there. */
+export async function openDatabases(
+  options: DatabasesOptions,
+): Promise<Databases> {
+  const { directory } = options;
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const files = await readdir(directory);
+  await Promise.all(
+    files
+      .filter((file) => file.includes(REMOVED))
+      .map((file) => rm(join(directory, file))),
+  );
+  const names = new Set(
+    files.filter((file) => file.endsWith(SUFFIX)).map(nameOfFile),
+  );
+  const opened = new Map<string, Promise<Database>>();
+  const busy = new Set<string>();
+  let newestStart = 0;
+
+  const open = async (name: string, startTime = "0"): Promise<Database> => {
+    if (!names.has(name)) throw missing();
+    const known = opened.get(name);
+    if (known !== undefined && !(await known).isClosed()) return await known;
+    const opening = openDatabase(
+      {
+        name,
+        file: join(directory, fileOfName(name)),
+        kind: name === USERS ? "users" : "vault",
+        instanceStartTime: startTime,
+        passwordIterations: options.passwordIterations,
+      },
+      options.events,
+    );
+    opened.set(name, opening);
+    opening.catch(() => opened.delete(name));
+    return await opening;
+  };
+
+  const create = async (name: string): Promise<void> => {
+    checkName(name);
+    if (names.has(name) || busy.has(name)) {
+      throw new Refusal(
+        "file_exists",
+        "The database could not be created, the file already exists.",
+      );
+    }
+    names.add(name);
+    // Never the second of an earlier database, so that a database made anew can be told from its former life.
+    newestStart = Math.max(Math.floor(Date.now() / 1000), newestStart + 1);
+    try {
+      await open(name, String(newestStart));
+      syncDirectory(directory);
+    } catch (failure) {
+      names.delete(name);
+      throw failure;
+    }
+  };
+
+  if (!names.has(USERS)) {
+    names.add(USERS);
+    await open(USERS, String(Math.floor(Date.now() / 1000)));
+  }
+
+  return {
+    names: () => [...names].sort(),
+    open: (name) => open(name),
+    create,
+    remove: async (name) => {
+      if (!names.has(name)) throw missing();
+      const database = await open(name);
+      names.delete(name);
+      busy.add(name);
+      try {
+        newestStart = Math.max(
+          newestStart,
+          Number(database.state().instanceStartTime),
+        );
+        await database.close();
+        opened.delete(name);
+        await removeFiles(directory, fileOfName(name));
+      } finally {
+        busy.delete(name);
+      }
+    },
+    close: async () => {
+      await Promise.all(
+        [...opened.values()].map(async (opening) => {
+          const database = await opening.catch(() => undefined);
+          await database?.close();
+        }),
+      );
+    },
+  };
+}
+
+/** Throws for a name no database can have. */
+export function checkName(name: string): void {
+  if (!/^[a-z][a-z0-9_$()+/-]*$/.test(name)) {
+    throw new Refusal(
+      "illegal_database_name",
+      `Name: '${name}'. Only lowercase characters (a-z), digits (0-9), and any of the characters _, $, (, ), +, -, and / are allowed. Must begin with a letter.`,
+    );
+  }
+  if (Buffer.byteLength(fileOfName(name)) - SUFFIX.length > MAX_NAME_BYTES) {
+    throw new Refusal(
+      "database_name_too_long",
+      `At least one path segment of \`${name}\` is too long.`,
+    );
+  }
+}
+
+async function removeFiles(directory: string, file: string): Promise<void> {
+  const mark = `${REMOVED}${Date.now()}`;
+  // The main file first: without it the others are nothing.
+  for (const part of [file, `${file}-wal`, `${file}-shm`]) {
+    await rename(join(directory, part), join(directory, part + mark)).catch(
+      (failure: NodeJS.ErrnoException) => {
+        if (failure.code !== "ENOENT") throw failure;
+      },
+    );
+  }
+  syncDirectory(directory);
+  for (const part of [file, `${file}-wal`, `${file}-shm`]) {
+    await rm(join(directory, part + mark), { force: true });
+  }
+}
+
+function syncDirectory(directory: string): void {
+  const handle = openSync(directory, "r");
+  try {
+    fsyncSync(handle);
+  } finally {
+    closeSync(handle);
+  }
+}
+
+function fileOfName(name: string): string {
+  return name.replaceAll("/", "%2F") + SUFFIX;
+}
+
+function nameOfFile(file: string): string {
+  return file.slice(0, -SUFFIX.length).replaceAll("%2F", "/");
+}

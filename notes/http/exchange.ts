@@ -1,0 +1,102 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { once } from "node:events";
+import type { User } from "../auth/authenticate.ts";
+import type { Database, DatabaseAnswer } from "../database.ts";
+import type { ChangesEnd } from "../store/protocol.ts";
+import type { Target } from "./target.ts";
+
+/** One request and the answer to it. */
+export interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** The method, after `X-HTTP-Method-Override`. */
+  readonly method: string;
+  readonly target: Target;
+  readonly user: User;
+  /** Aborted when the client goes away. */
+  readonly gone: AbortSignal;
+}
+
+/** An exchange with a database. */
+export interface DatabaseExchange extends Exchange {
+  readonly database: Database;
+}
+
+type Headers = Readonly<Record<string, string>>;
+
+/** Answers with a JSON value. */
+export function sendJson(
+  response: ServerResponse,
+  status: number,
+  value: unknown,
+  headers: Headers = {},
+): void {
+  sendText(response, status, `${JSON.stringify(value)}\n`, headers);
+}
+
+/** Answers with a whole body; JSON unless the headers say otherwise. */
+export function sendText(
+  response: ServerResponse,
+  status: number,
+  text: string,
+  headers: Headers = {},
+): void {
+  const bytes = Buffer.from(text);
+  response.writeHead(status, {
+    ...(status === 304 ? {} : { "content-type": "application/json" }),
+    ...headers,
+    ...(status === 304 ? {} : { "content-length": bytes.length }),
+  });
+  response.end(response.req.method === "HEAD" ? undefined : bytes);
+}
+
+/** Passes a database's answer on as it comes. */
+export async function sendAnswer(
+  { response, request }: Exchange,
+  answer: DatabaseAnswer,
+): Promise<void> {
+  const headers = withAddress(request, answer.headers);
+  if (answer.chunks === undefined) {
+    sendText(response, answer.status, answer.body ?? "", headers);
+    return;
+  }
+  response.writeHead(answer.status, {
+    "content-type": "application/json",
+    ...headers,
+  });
+  if (response.req.method === "HEAD") {
+    await answer.chunks.return(undefined);
+  } else {
+    await pipeChunks(response, answer.chunks);
+  }
+  response.end();
+}
+
+/** Writes chunks as fast as the client takes them; gives what the generator ended with. */
+export async function pipeChunks(
+  response: ServerResponse,
+  chunks: AsyncGenerator<Uint8Array, ChangesEnd | undefined>,
+): Promise<ChangesEnd | undefined> {
+  for (;;) {
+    const next = await chunks.next();
+    if (next.done === true) return next.value;
+    if (!response.write(next.value) && !response.destroyed) {
+      await Promise.race([once(response, "drain"), once(response, "close")]);
+    }
+  }
+}
+
+/** Locations are told with the address the client used. */
+export function withAddress(
+  request: IncomingMessage,
+  headers: Headers,
+): Headers {
+  if (headers.location === undefined) return headers;
+  const scheme = request.headers["x-forwarded-proto"] ?? "http";
+  const host =
+    request.headers["x-forwarded-host"] ?? request.headers.host ?? "localhost";
+  return {
+    ...headers,
+    location: `${String(scheme)}://${String(host)}${headers.location}`,
+  };
+}

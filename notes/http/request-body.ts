@@ -1,0 +1,108 @@
+import { randomUUID } from "node:crypto";
+import { open, rm, type FileHandle } from "node:fs/promises";
+import type { IncomingMessage } from "node:http";
+import { join } from "node:path";
+import type { Readable } from "node:stream";
+import { createGunzip } from "node:zlib";
+import { Refusal } from "../refusal.ts";
+import type { Body } from "../store/protocol.ts";
+
+/** Bodies up to this size stay in memory; longer ones wait in a file, so that four large uploads cost no memory. */
+const MEMORY_BYTES = 1_048_576;
+/** A client that sends nothing for this long is given up. */
+const IDLE_MS = 60_000;
+
+/** A received body; `discard` removes its file. */
+export interface ReceivedBody {
+  readonly body: Body;
+  readonly milliseconds: number;
+  readonly discard: () => Promise<void>;
+}
+
+/** Receives a request's body, unpacked when it came gzipped. `maxBytes` counts unpacked bytes. */
+export async function receiveBody(
+  request: IncomingMessage,
+  spoolDirectory: string,
+  maxBytes: number,
+): Promise<ReceivedBody> {
+  const started = performance.now();
+  if (Number(request.headers["content-length"] ?? 0) > maxBytes) {
+    throw tooLarge();
+  }
+  const pieces: Buffer[] = [];
+  let length = 0;
+  let file: FileHandle | undefined;
+  const path = join(spoolDirectory, randomUUID());
+  const discard = async (): Promise<void> => {
+    await file?.close().catch(() => undefined);
+    if (file !== undefined) await rm(path, { force: true });
+  };
+  const idle = setTimeout(() => {
+    request.destroy(
+      new Refusal("request_timeout", "The request's body stopped coming."),
+    );
+  }, IDLE_MS);
+  try {
+    for await (const piece of unpacked(request) as AsyncIterable<Buffer>) {
+      idle.refresh();
+      length += piece.length;
+      if (length > maxBytes) throw tooLarge();
+      if (file === undefined) {
+        pieces.push(piece);
+        if (length <= MEMORY_BYTES) continue;
+        file = await open(path, "wx", 0o600);
+        for (const earlier of pieces.splice(0)) await writeAll(file, earlier);
+      } else {
+        await writeAll(file, piece);
+      }
+    }
+  } catch (failure) {
+    await discard();
+    throw isUnpackFailure(failure)
+      ? new Refusal("bad_request", "Request body is not properly gzipped.")
+      : failure;
+  } finally {
+    clearTimeout(idle);
+  }
+  return {
+    body:
+      file === undefined
+        ? { kind: "memory", bytes: Uint8Array.from(Buffer.concat(pieces)) }
+        : { kind: "file", path, length },
+    milliseconds: Math.round(performance.now() - started),
+    discard,
+  };
+}
+
+function unpacked(request: IncomingMessage): Readable {
+  const encoding = request.headers["content-encoding"] ?? "identity";
+  switch (encoding) {
+    case "identity":
+      return request;
+    case "gzip": {
+      const gunzip = createGunzip();
+      request.on("error", (failure) => gunzip.destroy(failure));
+      return request.pipe(gunzip);
+    }
+    default:
+      throw new Refusal(
+        "bad_content_type",
+        `${encoding} is not a supported content encoding.`,
+      );
+  }
+}
+
+function isUnpackFailure(failure: unknown): boolean {
+  return (failure as { code?: string }).code?.startsWith("Z_") === true;
+}
+
+function tooLarge(): Refusal {
+  return new Refusal("too_large", "the request entity is too large");
+}
+
+async function writeAll(file: FileHandle, bytes: Buffer): Promise<void> {
+  let at = 0;
+  while (at < bytes.length) {
+    at += (await file.write(bytes, at)).bytesWritten;
+  }
+}

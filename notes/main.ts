@@ -1,0 +1,117 @@
+import type { Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import {
+  claimDataDirectory,
+  directoryFailure,
+  type DataDirectory,
+} from "./data-directory.ts";
+import { openDatabases, type Databases } from "./databases.ts";
+import { openLog, type Log } from "./log.ts";
+import { readOptions, type Options } from "./options.ts";
+import { makeServer } from "./server.ts";
+import { readSettings } from "./settings.ts";
+import { onStopSignal } from "./signals.ts";
+
+/** What runs must end within this time after a stop signal; the rest is cut. */
+const STOP_MS = 8_000;
+
+await main();
+
+async function main(): Promise<void> {
+  const log = openLog(process.env.HEARTH_LOG_LEVEL ?? "info");
+  try {
+    await start(readOptions(process.argv.slice(2), process.env), log);
+  } catch (failure) {
+    process.stderr.write(`notes: ${(failure as Error).message}\n`);
+    process.exit(1);
+  }
+}
+
+async function start(options: Options, log: Log): Promise<void> {
+  const directory = claimDataDirectory(options.dataDirectory);
+  const settings = readSettings(options.iniFile, options.dataDirectory);
+  const databases = await openDatabases({
+    directory: directory.databases,
+    passwordIterations: settings.passwordIterations(),
+    events: {
+      compacted: (database, before, after, milliseconds) =>
+        log.info(
+          { database, before, after, milliseconds },
+          "database compacted",
+        ),
+      failed: (database, detail) =>
+        log.error({ database, detail }, "database failed"),
+    },
+  }).catch((failure: unknown) => {
+    throw (failure as NodeJS.ErrnoException).code === undefined
+      ? failure
+      : new Error(directoryFailure(options.dataDirectory, failure));
+  });
+  const stopping = new AbortController();
+  const server = makeServer({
+    settings,
+    databases,
+    log,
+    spoolDirectory: directory.spool,
+    stopping: stopping.signal,
+  });
+  await listen(server, options);
+  const { address, port } = server.address() as AddressInfo;
+  log.info(
+    { address, port, pid: process.pid, databases: databases.names().length },
+    "notes store started",
+  );
+  onStopSignal((signal) => {
+    log.info({ signal }, "notes store stopping");
+    void stop(server, databases, directory, stopping, log);
+  });
+}
+
+async function listen(server: Server, options: Options): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", (failure: NodeJS.ErrnoException) => {
+      reject(new Error(listenFailure(failure, options)));
+    });
+    server.listen({ host: options.host, port: options.port }, resolve);
+  });
+}
+
+function listenFailure(
+  failure: NodeJS.ErrnoException,
+  { host, port }: Options,
+): string {
+  switch (failure.code) {
+    case "EADDRINUSE":
+      return `port ${port} on ${host} is already in use by another program; stop that program or give another port with --port or HEARTH_NOTES_PORT`;
+    case "EACCES":
+      return `port ${port} may not be used by this user; give one above 1023 with --port`;
+    case "EADDRNOTAVAIL":
+    case "ENOTFOUND":
+      return `this machine has no address ${host}; give another one with --host`;
+    default:
+      return `cannot listen on ${host}:${port}: ${failure.message}`;
+  }
+}
+
+async function stop(
+  server: Server,
+  databases: Databases,
+  directory: DataDirectory,
+  stopping: AbortController,
+  log: Log,
+): Promise<void> {
+  const cut = setTimeout(() => server.closeAllConnections(), STOP_MS);
+  const closed = new Promise<void>((resolve) => {
+    server.close(() => resolve());
+  });
+  stopping.abort();
+  server.closeIdleConnections();
+  const closeIdle = setInterval(() => server.closeIdleConnections(), 100);
+  await closed;
+  clearTimeout(cut);
+  clearInterval(closeIdle);
+  await databases.close();
+  directory.release();
+  log.info("notes store stopped");
+  log.flush(() => process.exit(0));
+}

@@ -1,0 +1,95 @@
+import { requireServerAdmin } from "../auth/permissions.ts";
+import { sendJson, type Exchange } from "../http/exchange.ts";
+import { Refusal } from "../refusal.ts";
+import { readJsonBody } from "./json-body.ts";
+import type { ServerContext } from "./context.ts";
+import { NODE } from "./server-routes.ts";
+
+/** Answers `/_node/…`: the node's name and its settings. */
+export async function answerNode(
+  context: ServerContext,
+  exchange: Exchange,
+): Promise<void> {
+  requireServerAdmin(exchange.user);
+  const [, node, topic, section, key, ...more] = exchange.target.segments;
+  if (node !== "_local" && node !== NODE) {
+    throw new Refusal("not_found", `no such node: ${node ?? ""}`);
+  }
+  switch (topic) {
+    case undefined:
+      sendJson(exchange.response, 200, { name: NODE });
+      return;
+    case "_config":
+      if (more.length > 0) throw new Refusal("not_found", "missing");
+      await answerConfig(context, exchange, section, key);
+      return;
+    case "_system":
+      sendJson(exchange.response, 200, {
+        uptime: Math.floor(process.uptime()),
+        memory: process.memoryUsage(),
+      });
+      return;
+    default:
+      throw new Refusal(
+        "not_implemented",
+        "This notes store tells only _config and _system of its node.",
+      );
+  }
+}
+
+async function answerConfig(
+  context: ServerContext,
+  exchange: Exchange,
+  section: string | undefined,
+  key: string | undefined,
+): Promise<void> {
+  const { settings, log } = context;
+  const { method, response } = exchange;
+  if (method === "GET" || method === "HEAD") {
+    const sections = settings.sections();
+    if (section === undefined) sendJson(response, 200, sections);
+    else if (key === undefined)
+      sendJson(response, 200, sections[section] ?? {});
+    else sendJson(response, 200, known(settings.get(section, key)));
+    return;
+  }
+  if (
+    section === undefined ||
+    key === undefined ||
+    !["PUT", "DELETE"].includes(method)
+  ) {
+    const names = key === undefined ? "GET" : "GET,PUT,DELETE";
+    throw new Refusal("method_not_allowed", `Only ${names} allowed`, {
+      allow: names,
+    });
+  }
+  const before = settings.get(section, key);
+  if (method === "DELETE") {
+    known(before);
+    if (section === "admins" && Object.keys(settings.admins()).length === 1) {
+      throw new Refusal(
+        "forbidden",
+        "This is the last server admin; make another one first.",
+      );
+    }
+    await settings.set(section, key, undefined);
+  } else {
+    const value = await readJsonBody(context, exchange);
+    if (typeof value !== "string") {
+      throw new Refusal("bad_request", "a JSON string expected");
+    }
+    if (/[\r\n]/.test(value)) {
+      throw new Refusal("bad_request", "The value must be a single line.");
+    }
+    await settings.set(section, key, value);
+  }
+  log.info({ section, key, by: exchange.user.name }, "setting changed");
+  sendJson(response, 200, before ?? "");
+}
+
+function known(value: string | undefined): string {
+  if (value === undefined) {
+    throw new Refusal("not_found", "unknown_config_value");
+  }
+  return value;
+}

@@ -1,0 +1,166 @@
+import { randomBytes } from "node:crypto";
+import {
+  createServer,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from "node:http";
+import {
+  challenge,
+  openAuthentication,
+  type Authenticate,
+} from "./auth/authenticate.ts";
+import { corsHeaders, preflightHeaders } from "./http/cors.ts";
+import { sendText, type Exchange } from "./http/exchange.ts";
+import { readTarget } from "./http/target.ts";
+import { Refusal, refusalBody, refusalOf } from "./refusal.ts";
+import { answerDatabase } from "./routes/database-routes.ts";
+import { answerNode } from "./routes/node-routes.ts";
+import {
+  answerServer,
+  COUCHDB_VERSION,
+  createDatabase,
+  removeDatabase,
+  up,
+} from "./routes/server-routes.ts";
+import type { ServerContext } from "./routes/context.ts";
+
+/** The HTTP server of the notes store; not listening yet. */
+export function makeServer(context: ServerContext): Server {
+  const authenticate = openAuthentication(
+    context.settings,
+    context.databases,
+    context.log,
+  );
+  const server = createServer(
+    // A body may take longer than any fixed time: what stops coming is given up by request-body.ts.
+    { requestTimeout: 0, keepAliveTimeout: 65_000, maxHeaderSize: 65_536 },
+    (request, response) => {
+      void serve(context, authenticate, request, response);
+    },
+  );
+  return server;
+}
+
+async function serve(
+  context: ServerContext,
+  authenticate: Authenticate,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const requestId = randomBytes(5).toString("hex");
+  const origins = context.settings.origins();
+  const gone = new AbortController();
+  response.on("close", () => {
+    if (!response.writableFinished) {
+      gone.abort(new Error("the client went away"));
+    }
+  });
+  response.setHeader("server", `CouchDB/${COUCHDB_VERSION} (Hearth notes)`);
+  response.setHeader("cache-control", "must-revalidate");
+  response.setHeader("x-couch-request-id", requestId);
+  try {
+    const preflight = preflightHeaders(request, origins);
+    if (preflight !== undefined) {
+      response.writeHead(204, preflight).end();
+      return;
+    }
+    for (const [name, value] of Object.entries(corsHeaders(request, origins))) {
+      response.setHeader(name, value);
+    }
+    await route(context, authenticate, request, response, gone.signal);
+  } catch (failure) {
+    if (gone.signal.aborted || request.errored !== null) return;
+    refuse(context, request, response, failure, requestId);
+  }
+}
+
+async function route(
+  context: ServerContext,
+  authenticate: Authenticate,
+  request: IncomingMessage,
+  response: ServerResponse,
+  gone: AbortSignal,
+): Promise<void> {
+  const target = readTarget(request.url ?? "/");
+  const method = methodOf(request);
+  const isUp = target.segments.join("/") === "_up";
+  const user = await authenticate(request);
+  if (user === undefined) {
+    // The health check needs no credentials; wrong ones are refused even there.
+    if (isUp && (method === "GET" || method === "HEAD")) {
+      await up(context, { response });
+      return;
+    }
+    if (!isUp) {
+      throw new Refusal("unauthorized", "Authentication required.", challenge);
+    }
+  }
+  await answer(context, {
+    request,
+    response,
+    method,
+    target,
+    user: user ?? { name: "", roles: [] },
+    gone,
+  });
+}
+
+async function answer(
+  context: ServerContext,
+  exchange: Exchange,
+): Promise<void> {
+  const [first, ...rest] = exchange.target.segments;
+  if (first === "_node") return await answerNode(context, exchange);
+  if (await answerServer(context, exchange)) return;
+  if (rest.length === 0 && exchange.method === "PUT") {
+    return await createDatabase(context, exchange);
+  }
+  if (rest.length === 0 && exchange.method === "DELETE") {
+    return await removeDatabase(context, exchange);
+  }
+  const database = await context.databases.open(first!);
+  await answerDatabase(context, { ...exchange, database });
+}
+
+/** Clients behind proxies that know only GET and POST name the real method in a header. */
+function methodOf(request: IncomingMessage): string {
+  const override = request.headers["x-http-method-override"];
+  return request.method === "POST" && typeof override === "string"
+    ? override.toUpperCase()
+    : (request.method ?? "GET");
+}
+
+function refuse(
+  context: ServerContext,
+  request: IncomingMessage,
+  response: ServerResponse,
+  failure: unknown,
+  requestId: string,
+): void {
+  const refusal = refusalOf(failure);
+  if (!(failure instanceof Refusal)) {
+    context.log.error(
+      { err: failure, requestId, method: request.method },
+      "request failed",
+    );
+  }
+  if (response.headersSent) {
+    // The answer has begun: cut it, so that it cannot be taken for a whole one.
+    response.destroy();
+    return;
+  }
+  // What is left of a large body need not be received to be refused.
+  if (!request.complete && !isShort(request)) {
+    response.setHeader("connection", "close");
+  }
+  sendText(response, refusal.status, refusalBody(refusal), refusal.headers);
+}
+
+function isShort(request: IncomingMessage): boolean {
+  const SHORT_BYTES = 1_048_576;
+  const length = request.headers["content-length"];
+  return length === undefined
+    ? request.headers["transfer-encoding"] === undefined
+    : Number(length) <= SHORT_BYTES;
+}

@@ -1,0 +1,145 @@
+import { randomBytes } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { hashPassword, isPasswordHash } from "./auth/passwords.ts";
+import { parseIni, type Ini } from "./ini.ts";
+import { writeFileDurably } from "./durable-file.ts";
+
+/** The server's settings: the ini file, and over it what was changed through `/_node/_local/_config`. */
+export interface Settings {
+  readonly sections: () => Ini;
+  readonly get: (section: string, key: string) => string | undefined;
+  /** Keeps a value (undefined removes the key) for this and every later start. Passwords of admins are kept as hashes only. */
+  readonly set: (
+    section: string,
+    key: string,
+    value: string | undefined,
+  ) => Promise<void>;
+  /** Names and password hashes of the server admins. */
+  readonly admins: () => Readonly<Record<string, string>>;
+  readonly maxDocumentSize: () => number;
+  readonly maxRequestSize: () => number;
+  readonly origins: () => readonly string[];
+  readonly passwordIterations: () => number;
+  /** Identifies this server for its whole life. */
+  readonly uuid: string;
+}
+
+/** CouchDB's own defaults, where the ini is silent. */
+const defaults = {
+  maxDocumentSize: 8_000_000,
+  maxRequestSize: 4_294_967_296,
+  passwordIterations: 600_000,
+};
+
+type Overrides = Record<string, Record<string, string | null>>;
+
+/** Reads the ini and what was kept in the data directory. Throws one sentence about what is wrong with the ini. */
+export function readSettings(iniFile: string, dataDirectory: string): Settings {
+  const ini = readIni(iniFile);
+  const keptFile = join(dataDirectory, "config.json");
+  const kept = readJson<Overrides>(keptFile) ?? {};
+  let merged = merge(ini, kept);
+  checkAdmins(iniFile, merged);
+  const number = (section: string, key: string, otherwise: number): number => {
+    const value = Number(merged[section]?.[key] ?? otherwise);
+    return Number.isFinite(value) && value > 0 ? value : otherwise;
+  };
+  return {
+    sections: () => merged,
+    get: (section, key) => merged[section]?.[key],
+    set: async (section, key, value) => {
+      const stored =
+        section === "admins" && value !== undefined && !isPasswordHash(value)
+          ? await hashPassword(
+              value,
+              number("chttpd_auth", "iterations", defaults.passwordIterations),
+            )
+          : (value ?? null);
+      (kept[section] ??= {})[key] = stored;
+      writeFileDurably(keptFile, `${JSON.stringify(kept, null, 2)}\n`);
+      merged = merge(ini, kept);
+    },
+    admins: () => merged.admins ?? {},
+    maxDocumentSize: () =>
+      number("couchdb", "max_document_size", defaults.maxDocumentSize),
+    maxRequestSize: () =>
+      number("chttpd", "max_http_request_size", defaults.maxRequestSize),
+    origins: () =>
+      (merged.chttpd?.enable_cors ?? merged.httpd?.enable_cors) === "true"
+        ? (merged.cors?.origins ?? "").split(",").filter((each) => each !== "")
+        : [],
+    passwordIterations: () =>
+      number("chttpd_auth", "iterations", defaults.passwordIterations),
+    uuid: merged.couchdb?.uuid ?? ownUuid(dataDirectory),
+  };
+}
+
+/** Reads and checks the ini file alone. Throws one sentence. */
+export function readIni(iniFile: string): Ini {
+  let text: string;
+  try {
+    text = readFileSync(iniFile, "utf8");
+  } catch (failure) {
+    const code = (failure as NodeJS.ErrnoException).code;
+    throw new Error(
+      code === "ENOENT"
+        ? `the ini file ${iniFile} does not exist; give the right one with --ini`
+        : `the ini file ${iniFile} cannot be read (${code}); make it readable for this user`,
+    );
+  }
+  try {
+    return parseIni(text);
+  } catch (failure) {
+    throw new Error(
+      `the ini file ${iniFile} is broken: ${(failure as Error).message}`,
+    );
+  }
+}
+
+function checkAdmins(iniFile: string, ini: Ini): void {
+  const admins = Object.entries(ini.admins ?? {});
+  if (admins.length === 0) {
+    throw new Error(
+      `the ini file ${iniFile} names no server admin; add admin = -pbkdf2:sha256-… under [admins]`,
+    );
+  }
+  for (const [name, hash] of admins) {
+    if (!isPasswordHash(hash)) {
+      throw new Error(
+        `the ini file ${iniFile} holds something else than a password hash for admin ${name}; put -pbkdf2:sha256-<64 hex>,<salt>,<iterations> there`,
+      );
+    }
+  }
+}
+
+function merge(ini: Ini, kept: Overrides): Ini {
+  const merged: Record<string, Record<string, string>> = {};
+  for (const [section, keys] of Object.entries(ini)) {
+    merged[section] = { ...keys };
+  }
+  for (const [section, keys] of Object.entries(kept)) {
+    const target = (merged[section] ??= {});
+    for (const [key, value] of Object.entries(keys)) {
+      if (value === null) delete target[key];
+      else target[key] = value;
+    }
+  }
+  return merged;
+}
+
+function ownUuid(dataDirectory: string): string {
+  const file = join(dataDirectory, "server.json");
+  const known = readJson<{ uuid: string }>(file);
+  if (known !== undefined) return known.uuid;
+  const uuid = randomBytes(16).toString("hex");
+  mkdirSync(dataDirectory, { recursive: true });
+  writeFileDurably(file, `${JSON.stringify({ uuid })}\n`);
+  return uuid;
+}
+
+function readJson<T>(file: string): T | undefined {
+  return existsSync(file)
+    ? (JSON.parse(readFileSync(file, "utf8")) as T)
+    : undefined;
+}

@@ -1,0 +1,25 @@
+/** The same signal twice within this time counts once: npm passes Ctrl-C on to a process that the terminal has already told. */
+const SAME_MS = 1_000;
+const FORCED_EXIT_CODE = 1;
+
+type StopSignal = "SIGTERM" | "SIGINT" | "SIGHUP";
+
+/** Calls `stop` at the first stop signal; a second one ends the process at once. */
+export function onStopSignal(
+  stop: (signal: StopSignal) => void,
+  now: () => number = Date.now,
+  exit: (code: number) => void = process.exit,
+): void {
+  let first: { signal: StopSignal; at: number } | undefined;
+  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP"] as const) {
+    process.on(signal, () => {
+      if (first === undefined) {
+        first = { signal, at: now() };
+        stop(signal);
+        return;
+      }
+      if (first.signal === signal && now() - first.at < SAME_MS) return;
+      exit(FORCED_EXIT_CODE);
+    });
+  }
+}

@@ -1,0 +1,289 @@
+import { Refusal } from "../refusal.ts";
+import { json, type Answer, type Piece } from "./answer.ts";
+import { documentPieces } from "./assemble.ts";
+import { bodyObject, count, flag, jsonParameter } from "./query.ts";
+import type { StoreRequest } from "./protocol.ts";
+import { committedSequence, sequenceToken } from "./sequence.ts";
+import type { DocumentRow, Store } from "./store.ts";
+
+const PAGE_ROWS = 200;
+
+type Query = StoreRequest["query"];
+
+/** All documents by id, in a range or by a list of keys. */
+export function allDocs(store: Store, request: StoreRequest): Answer {
+  const query = withBody(request);
+  return { status: 200, pieces: view(store, query) };
+}
+
+/** Several `_all_docs` requests in one. */
+export function allDocsQueries(store: Store, request: StoreRequest): Answer {
+  const { queries } = bodyObject(request.body);
+  if (!Array.isArray(queries)) {
+    throw new Refusal("bad_request", "`queries` member must be an array.");
+  }
+  const views = queries.map((query: Record<string, unknown>) =>
+    view(store, queryOf(query)),
+  );
+  return { status: 200, pieces: several(views) };
+}
+
+function* several(
+  views: readonly Generator<Piece, void>[],
+): Generator<Piece, void> {
+  yield '{"results":[';
+  for (const [index, rows] of views.entries()) {
+    yield index === 0 ? "\r\n" : ",\r\n";
+    let held = "";
+    // Each view ends with the line feed of a whole answer, which does not belong inside.
+    for (const piece of rows) {
+      if (held !== "") yield held;
+      held = "";
+      if (typeof piece === "string") held = piece;
+      else yield piece;
+    }
+    yield held.trimEnd();
+  }
+  yield "\r\n]}\n";
+}
+
+/** The options of the body count as those of the query. */
+function withBody(request: StoreRequest): Query {
+  if (request.body === undefined) return request.query;
+  return { ...request.query, ...queryOf(bodyObject(request.body)) };
+}
+
+function queryOf(body: Record<string, unknown>): Record<string, string> {
+  const { keys } = body;
+  if (keys !== undefined && !Array.isArray(keys)) {
+    throw new Refusal("bad_request", "`keys` body member must be an array.");
+  }
+  return Object.fromEntries(
+    Object.entries(body).map(([name, value]) => [name, JSON.stringify(value)]),
+  );
+}
+
+// Reads its parameters at once, so that bad ones are refused before the answer begins.
+function view(store: Store, query: Query): Generator<Piece, void> {
+  const keys = jsonParameter(query, "keys");
+  const limit = count(query, "limit") ?? Infinity;
+  const skip = count(query, "skip") ?? 0;
+  if (Array.isArray(keys)) return keyedView(store, query, keys, limit, skip);
+  return rangeView(store, query, readRange(query), limit, skip);
+}
+
+function* keyedView(
+  store: Store,
+  query: Query,
+  keys: readonly unknown[],
+  limit: number,
+  skip: number,
+): Generator<Piece, void> {
+  yield heading(store, query, "null");
+  const ordered = flag(query, "descending") ? keys.toReversed() : keys;
+  let first = true;
+  for (const key of ordered.slice(skip, skip + limit)) {
+    yield first ? "" : ",\r\n";
+    first = false;
+    const row =
+      typeof key === "string"
+        ? (store.read.document.get(key) as unknown as DocumentRow | undefined)
+        : undefined;
+    if (row === undefined) {
+      yield `{"key":${JSON.stringify(key)},"error":"not_found"}`;
+    } else {
+      yield* rowPieces(store, query, row);
+    }
+  }
+  yield "\r\n]}\n";
+}
+
+function* rangeView(
+  store: Store,
+  query: Query,
+  range: Range,
+  limit: number,
+  skip: number,
+): Generator<Piece, void> {
+  const before = rowsBefore(store, range);
+  yield heading(store, query, String(before + skip));
+  let left = limit;
+  let toSkip = skip;
+  let first = true;
+  for (const row of rowsIn(store, range, skip + limit)) {
+    if (row === "page") {
+      yield "";
+      continue;
+    }
+    if (toSkip > 0) {
+      toSkip -= 1;
+      continue;
+    }
+    if (left <= 0) break;
+    left -= 1;
+    if (!first) yield ",\r\n";
+    first = false;
+    yield* rowPieces(store, query, row);
+  }
+  yield "\r\n]}\n";
+}
+
+function heading(store: Store, query: Query, offset: string): string {
+  const total = (store.read.totals.get() as { documents: number }).documents;
+  const sequence = flag(query, "update_seq")
+    ? `"update_seq":"${sequenceToken(store, committedSequence(store))}",`
+    : "";
+  return `{"total_rows":${total},"offset":${offset},${sequence}"rows":[\r\n`;
+}
+
+function* rowPieces(
+  store: Store,
+  query: Query,
+  row: DocumentRow,
+): Generator<Piece> {
+  const id = JSON.stringify(row.id);
+  const deleted = row.deleted === 1 ? ',"deleted":true' : "";
+  yield `{"id":${id},"key":${id},"value":{"rev":"${row.winner}"${deleted}}`;
+  if (flag(query, "include_docs")) {
+    yield ',"doc":';
+    const pieces =
+      row.deleted === 1
+        ? undefined
+        : documentPieces(store, row, row.winner, {
+            conflicts: flag(query, "conflicts"),
+          });
+    if (pieces === undefined) yield "null";
+    else yield* pieces;
+  }
+  yield "}";
+}
+
+interface Range {
+  readonly descending: boolean;
+  readonly low: string | undefined;
+  readonly lowIncluded: boolean;
+  readonly high: string | undefined;
+  readonly highIncluded: boolean;
+}
+
+function readRange(query: Query): Range {
+  const descending = flag(query, "descending");
+  const key = jsonParameter(query, "key");
+  const start = key ?? jsonParameter(query, "startkey", "start_key");
+  const end = key ?? jsonParameter(query, "endkey", "end_key");
+  const inclusive = query.inclusive_end !== "false";
+  const [low, high] = descending ? [end, start] : [start, end];
+  return {
+    descending,
+    low: lowEnd(low),
+    lowIncluded: descending ? inclusive : true,
+    high: highEnd(high),
+    highIncluded: descending ? true : inclusive,
+  };
+}
+
+// Keys of other types sort before (null, numbers) or after (arrays, objects) all strings.
+function lowEnd(key: unknown): string | undefined {
+  if (typeof key === "string" || key === undefined) return key;
+  return typeof key === "object" && key !== null ? "\u{10ffff}" : undefined;
+}
+
+function highEnd(key: unknown): string | undefined {
+  if (typeof key === "string" || key === undefined) return key;
+  return typeof key === "object" && key !== null ? undefined : "";
+}
+
+function conditions(range: Range): { sql: string; values: string[] } {
+  const parts = ["deleted = 0"];
+  const values: string[] = [];
+  if (range.low !== undefined) {
+    parts.push(`id ${range.lowIncluded ? ">=" : ">"} ?`);
+    values.push(range.low);
+  }
+  if (range.high !== undefined) {
+    parts.push(`id ${range.highIncluded ? "<=" : "<"} ?`);
+    values.push(range.high);
+  }
+  return { sql: parts.join(" AND "), values };
+}
+
+/** How many documents come before the range: CouchDB's `offset`. */
+function rowsBefore(store: Store, range: Range): number {
+  const bound = range.descending ? range.high : range.low;
+  if (bound === undefined) return 0;
+  const beyond = range.descending
+    ? range.highIncluded
+      ? ">"
+      : ">="
+    : range.lowIncluded
+      ? "<"
+      : "<=";
+  const row = store.read
+    .other(
+      `SELECT COUNT(*) AS n FROM documents WHERE deleted = 0 AND id ${beyond} ?`,
+    )
+    .get(bound) as { n: number };
+  return row.n;
+}
+
+function* rowsIn(
+  store: Store,
+  range: Range,
+  wanted: number,
+): Generator<DocumentRow | "page"> {
+  let { low, lowIncluded, high, highIncluded } = range;
+  const rows = Math.min(PAGE_ROWS, wanted);
+  for (;;) {
+    const { sql, values } = conditions({
+      ...range,
+      low,
+      lowIncluded,
+      high,
+      highIncluded,
+    });
+    const page = store.read
+      .other(
+        `SELECT * FROM documents WHERE ${sql} ORDER BY id ${range.descending ? "DESC" : ""} LIMIT ?`,
+      )
+      .all(...values, rows) as unknown as DocumentRow[];
+    yield* page;
+    if (page.length < PAGE_ROWS) return;
+    const last = page.at(-1)!.id;
+    if (range.descending) [high, highIncluded] = [last, false];
+    else [low, lowIncluded] = [last, false];
+    yield "page";
+  }
+}
+
+/** The `_local` documents by id; they are no part of `_all_docs`. */
+export function localDocs(store: Store, request: StoreRequest): Answer {
+  const query = withBody(request);
+  const keys = jsonParameter(query, "keys");
+  const row = (id: unknown): unknown => {
+    const found = typeof id === "string" ? store.read.local.get(id) : undefined;
+    if (found === undefined) return { key: id, error: "not_found" };
+    const rev = `0-${String(found.rev)}`;
+    const members = Buffer.from(found.body as Uint8Array).toString();
+    return {
+      id,
+      key: id,
+      value: { rev },
+      ...(flag(query, "include_docs")
+        ? {
+            doc: {
+              _id: id,
+              _rev: rev,
+              ...(JSON.parse(`{${members}}`) as object),
+            },
+          }
+        : {}),
+    };
+  };
+  const ids = Array.isArray(keys)
+    ? keys
+    : store.read
+        .other("SELECT id FROM local_documents ORDER BY id LIMIT ? OFFSET ?")
+        .all(count(query, "limit") ?? -1, count(query, "skip") ?? 0)
+        .map((found) => found.id);
+  return json(200, { total_rows: null, offset: null, rows: ids.map(row) });
+}

@@ -1,0 +1,130 @@
+import type { Piece } from "./answer.ts";
+import { historyOf, stateOf, type RevisionTree } from "./revisions.ts";
+import { treeOf, type DocumentRow, type Store } from "./store.ts";
+
+/** Which special members a read document carries. */
+export interface Extras {
+  readonly revs?: boolean;
+  readonly revsInfo?: boolean;
+  readonly conflicts?: boolean;
+  readonly deletedConflicts?: boolean;
+  readonly localSeq?: boolean;
+}
+
+/** The JSON text of a document revision, in pieces; undefined when its body is gone or never came. */
+export function documentPieces(
+  store: Store,
+  row: DocumentRow,
+  rev: string,
+  extras: Extras = {},
+): Piece[] | undefined {
+  const about = store.read.revision.get(row.number, rev);
+  const found = store.read.body.get(row.number, rev);
+  if (about === undefined || found === undefined) return undefined;
+  return wrap(
+    row.id,
+    rev,
+    found.body as Uint8Array,
+    (about.deleted === 1 ? ',"_deleted":true' : "") +
+      extraMembers(store, row, rev, extras),
+  );
+}
+
+/** `{"_id":…,"_rev":…` around the stored members. */
+export function wrap(
+  id: string,
+  rev: string,
+  body: Uint8Array,
+  after: string,
+): Piece[] {
+  const head = `{"_id":${JSON.stringify(id)},"_rev":"${rev}"`;
+  return body.length === 0
+    ? [`${head}${after}}`]
+    : [`${head},`, body, `${after}}`];
+}
+
+/** The document as a value, for selectors. */
+export function documentValue(
+  pieces: readonly Piece[],
+): Record<string, unknown> {
+  return JSON.parse(piecesText(pieces)) as Record<string, unknown>;
+}
+
+export function piecesText(pieces: readonly Piece[]): string {
+  return pieces
+    .map((piece) =>
+      typeof piece === "string"
+        ? piece
+        : Buffer.from(
+            piece.buffer,
+            piece.byteOffset,
+            piece.byteLength,
+          ).toString(),
+    )
+    .join("");
+}
+
+function extraMembers(
+  store: Store,
+  row: DocumentRow,
+  rev: string,
+  extras: Extras,
+): string {
+  const wantsTree =
+    extras.revs === true ||
+    extras.revsInfo === true ||
+    extras.conflicts === true ||
+    extras.deletedConflicts === true;
+  let text = "";
+  if (wantsTree) {
+    const tree = treeOf(row);
+    if (extras.revs === true) {
+      text += `,"_revisions":${JSON.stringify(historyOf(tree, rev))}`;
+    }
+    if (extras.revsInfo === true) {
+      text += `,"_revs_info":${JSON.stringify(revsInfo(store, row, tree, rev))}`;
+    }
+    text += conflictMembers(tree, rev, extras);
+  }
+  if (extras.localSeq === true) text += `,"_local_seq":${row.seq}`;
+  return text;
+}
+
+function conflictMembers(
+  tree: RevisionTree,
+  rev: string,
+  extras: Extras,
+): string {
+  if (extras.conflicts !== true && extras.deletedConflicts !== true) return "";
+  const others = stateOf(tree).leaves.filter((leaf) => leaf.rev !== rev);
+  const list = (name: string, deleted: boolean): string => {
+    const revs = others
+      .filter((leaf) => leaf.deleted === deleted)
+      .map((leaf) => leaf.rev);
+    return revs.length === 0 ? "" : `,"${name}":${JSON.stringify(revs)}`;
+  };
+  return (
+    (extras.conflicts === true ? list("_conflicts", false) : "") +
+    (extras.deletedConflicts === true ? list("_deleted_conflicts", true) : "")
+  );
+}
+
+function revsInfo(
+  store: Store,
+  row: DocumentRow,
+  tree: RevisionTree,
+  rev: string,
+): { rev: string; status: string }[] {
+  const history = historyOf(tree, rev);
+  return (history?.ids ?? []).map((hash, index) => {
+    const ancestor = `${history!.start - index}-${hash}`;
+    const about = store.read.revision.get(row.number, ancestor);
+    const status =
+      about === undefined
+        ? "missing"
+        : about.deleted === 1
+          ? "deleted"
+          : "available";
+    return { rev: ancestor, status };
+  });
+}

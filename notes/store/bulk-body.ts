@@ -1,0 +1,232 @@
+import { closeSync, openSync, readSync } from "node:fs";
+import { isUtf8 } from "node:buffer";
+import { Refusal } from "../refusal.ts";
+import {
+  invalidJson,
+  onlySpace,
+  readDocument,
+  readDocumentAt,
+  type IncomingDocument,
+} from "./incoming.ts";
+import type { Body } from "./protocol.ts";
+import { bodyBytes } from "./query.ts";
+import { INCOMPLETE, scanValue, skipSpace } from "./scan-json.ts";
+
+/** Bytes of a spooled body held at a time, unless one document is longer. */
+const WINDOW_BYTES = 1_048_576;
+
+/** A document found in a `_bulk_docs` body; `read` brings it again from where it lies. */
+export interface BulkEntry {
+  readonly document: Omit<IncomingDocument, "body">;
+  readonly size: number;
+  readonly read: () => IncomingDocument;
+}
+
+export interface BulkBody {
+  readonly entries: readonly BulkEntry[];
+  readonly newEdits: boolean;
+  readonly close: () => void;
+}
+
+/** Goes through a `_bulk_docs` body without holding all of it: each document is checked, and read again when it is written. */
+export async function readBulkBody(
+  body: Body | undefined,
+  maxDocumentSize: number,
+  breathe: () => Promise<void>,
+): Promise<BulkBody> {
+  const source = openSource(body);
+  try {
+    return {
+      ...(await scan(source, maxDocumentSize, breathe)),
+      close: source.close,
+    };
+  } catch (failure) {
+    source.close();
+    throw failure;
+  }
+}
+
+interface Source {
+  readonly length: number;
+  readonly read: (start: number, end: number) => Buffer;
+  readonly close: () => void;
+}
+
+function openSource(body: Body | undefined): Source {
+  if (body?.kind !== "file") {
+    const bytes = bodyBytes(body);
+    return {
+      length: bytes.length,
+      read: (start, end) => bytes.subarray(start, end),
+      close: () => undefined,
+    };
+  }
+  const file = openSync(body.path, "r");
+  return {
+    length: body.length,
+    read: (start, end) => {
+      const bytes = Buffer.allocUnsafeSlow(end - start);
+      let filled = 0;
+      while (filled < bytes.length) {
+        const count = readSync(
+          file,
+          bytes,
+          filled,
+          bytes.length - filled,
+          start + filled,
+        );
+        if (count === 0)
+          throw new Error("a spooled request body became shorter");
+        filled += count;
+      }
+      return bytes;
+    },
+    close: () => closeSync(file),
+  };
+}
+
+async function scan(
+  source: Source,
+  maxDocumentSize: number,
+  breathe: () => Promise<void>,
+): Promise<Omit<BulkBody, "close">> {
+  const window = openWindow(source, maxDocumentSize);
+  const entries: BulkEntry[] = [];
+  let docsSeen = false;
+  let newEdits: unknown = true;
+
+  if (window.peek() !== 0x7b) {
+    window.value();
+    throw new Refusal("bad_request", "Request body must be a JSON object");
+  }
+  window.skip();
+  let more = window.peek() !== 0x7d;
+  while (more) {
+    const key = window.value();
+    if (typeof key !== "string" || window.peek() !== 0x3a) throw invalidJson();
+    window.skip();
+    if (key === "docs") {
+      docsSeen = true;
+      entries.length = 0;
+      if (window.peek() !== 0x5b) {
+        throw new Refusal("bad_request", "`docs` parameter must be an array.");
+      }
+      window.skip();
+      while (window.peek() !== 0x5d) {
+        entries.push(window.document());
+        await breathe();
+        if (window.peek() === 0x2c) {
+          window.skip();
+          if (window.peek() === 0x5d) throw invalidJson();
+        } else if (window.peek() !== 0x5d) throw invalidJson();
+      }
+      window.skip();
+    } else {
+      const value = window.value();
+      if (key === "new_edits") newEdits = value;
+    }
+    more = window.peek() === 0x2c;
+    if (more) {
+      window.skip();
+      if (window.peek() !== 0x22) throw invalidJson();
+    }
+  }
+  if (window.peek() !== 0x7d) throw invalidJson();
+  window.skip();
+  window.expectEnd();
+  if (!docsSeen) {
+    throw new Refusal(
+      "bad_request",
+      "POST body must include `docs` parameter.",
+    );
+  }
+  if (typeof newEdits !== "boolean") {
+    throw new Refusal(
+      "bad_request",
+      "`new_edits` parameter must be a boolean.",
+    );
+  }
+  return { entries, newEdits };
+}
+
+interface Window {
+  /** The next byte that is no white space; undefined at the end. */
+  readonly peek: () => number | undefined;
+  readonly skip: () => void;
+  readonly value: () => unknown;
+  readonly document: () => BulkEntry;
+  readonly expectEnd: () => void;
+}
+
+function openWindow(source: Source, maxDocumentSize: number): Window {
+  let base = 0;
+  let at = 0;
+  let bytes = source.read(0, Math.min(WINDOW_BYTES, source.length));
+  const final = (): boolean => base + bytes.length >= source.length;
+
+  const refill = (): void => {
+    if (final()) throw invalidJson();
+    const kept = bytes.length - at;
+    if (kept > maxDocumentSize * 1.25 + WINDOW_BYTES) {
+      throw new Refusal("document_too_large", "");
+    }
+    base += at;
+    at = 0;
+    const end = Math.min(
+      base + kept + Math.max(WINDOW_BYTES, kept),
+      source.length,
+    );
+    bytes = source.read(base, end);
+  };
+
+  const peek = (): number | undefined => {
+    for (;;) {
+      at = skipSpace(bytes, at);
+      if (at < bytes.length) return bytes[at];
+      if (final()) return undefined;
+      refill();
+    }
+  };
+
+  return {
+    peek,
+    skip: () => {
+      at += 1;
+    },
+    value: () => {
+      peek();
+      for (;;) {
+        const end = scanValue(bytes, at, final());
+        if (end === INCOMPLETE) {
+          refill();
+          continue;
+        }
+        if (end < 0 || !isUtf8(bytes.subarray(at, end))) throw invalidJson();
+        const value = JSON.parse(bytes.toString("utf8", at, end)) as unknown;
+        at = end;
+        return value;
+      }
+    },
+    document: () => {
+      peek();
+      for (;;) {
+        const { document, end } = readDocumentAt(bytes, at, final());
+        if (document === undefined) {
+          refill();
+          continue;
+        }
+        const [start, stop] = [base + at, base + end];
+        at = end;
+        const { body, ...about } = document;
+        return {
+          document: about,
+          size: body.length,
+          read: () => readDocument(source.read(start, stop)),
+        };
+      }
+    },
+    expectEnd: () => {
+      if (!final() || !onlySpace(bytes, at)) throw invalidJson();
+    },
+  };
+}

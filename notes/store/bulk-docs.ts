@@ -1,0 +1,96 @@
+import { Refusal } from "../refusal.ts";
+import { json, type Answer } from "./answer.ts";
+import { readBulkBody, type BulkEntry } from "./bulk-body.ts";
+import { edit, replicate } from "./change-document.ts";
+import { checkId, newId, refuseDesign } from "./document-ids.ts";
+import { writeLocal } from "./local-documents.ts";
+import type { StoreRequest } from "./protocol.ts";
+import { breather, inTransaction, type Store } from "./store.ts";
+import { storable } from "./users.ts";
+
+interface Placed {
+  readonly id: string;
+  readonly entry: BulkEntry;
+  readonly index: number;
+}
+
+type Outcome =
+  | { readonly ok: true; readonly id: string; readonly rev: string }
+  | { readonly id: string; readonly error: string; readonly reason: string };
+
+/** Writes many documents in one transaction. One bad or too large document refuses the whole request; a conflict refuses only itself. */
+export async function bulkDocs(
+  store: Store,
+  request: StoreRequest,
+): Promise<Answer> {
+  const breathe = breather();
+  const body = await readBulkBody(
+    request.body,
+    request.maxDocumentSize,
+    breathe,
+  );
+  try {
+    const placed = place(body.entries, request.maxDocumentSize);
+    const outcomes: (Outcome | undefined)[] = [];
+    if (placed.length > 0) {
+      await inTransaction(store, async () => {
+        for (const item of placed) {
+          outcomes[item.index] = writeOne(store, request, item, body.newEdits);
+          await breathe();
+        }
+      });
+    }
+    // With new_edits false only what was refused is told.
+    const told = body.newEdits
+      ? outcomes
+      : outcomes.filter(
+          (outcome) => outcome !== undefined && "error" in outcome,
+        );
+    return json(201, told);
+  } finally {
+    body.close();
+  }
+}
+
+/** The documents in the order of their ids, in which CouchDB gives them their sequences. */
+function place(
+  entries: readonly BulkEntry[],
+  maxDocumentSize: number,
+): Placed[] {
+  const placed = entries.map((entry, index) => {
+    const id = entry.document.id ?? newId();
+    checkId(id);
+    if (entry.size > maxDocumentSize) {
+      throw new Refusal("document_too_large", id);
+    }
+    return { id, entry, index, key: Buffer.from(id) };
+  });
+  return placed.sort(
+    (a, b) => Buffer.compare(a.key, b.key) || a.index - b.index,
+  );
+}
+
+function writeOne(
+  store: Store,
+  request: StoreRequest,
+  { id, entry }: Placed,
+  newEdits: boolean,
+): Outcome {
+  try {
+    refuseDesign(id, request.admin === true);
+    const document = entry.read();
+    if (id.startsWith("_local/")) {
+      return { ok: true, id, rev: writeLocal(store, id, document) };
+    }
+    const stored = storable(store, id, document);
+    const rev = newEdits
+      ? edit(store, id, stored)
+      : replicate(store, id, stored);
+    return { ok: true, id, rev };
+  } catch (failure) {
+    if (!(failure instanceof Refusal) || failure.code === "bad_request") {
+      throw failure;
+    }
+    return { id, error: failure.code, reason: failure.message };
+  }
+}

@@ -1,0 +1,181 @@
+import { Refusal } from "../refusal.ts";
+import type { IncomingDocument } from "./incoming.ts";
+import {
+  graft,
+  historyOf,
+  newHash,
+  revisionText,
+  stateOf,
+  type Revision,
+} from "./revisions.ts";
+import { treeOf, type DocumentRow, type Store } from "./store.ts";
+
+const conflict = (): Refusal =>
+  new Refusal("conflict", "Document update conflict.");
+
+/** Writes an edit: it must name the leaf it follows. Returns the new revision; throws 409 otherwise. Call within a transaction. */
+export function edit(
+  store: Store,
+  id: string,
+  document: IncomingDocument,
+  rev: Revision | undefined = document.rev,
+): string {
+  const row = rowOf(store, id);
+  const parent = parentOf(row, rev, document.deleted);
+  const [generation, parentText] =
+    parent === undefined ? [0, ""] : [parent.pos, revisionText(parent)];
+  const hash = newHash(document.deleted, parentText, document.body);
+  const ids = parent === undefined ? [hash] : [hash, parent.hash];
+  if (!insert(store, row, id, { start: generation + 1, ids }, document)) {
+    // The very same edit of the same parent has been made before and was edited or deleted since.
+    throw conflict();
+  }
+  return `${generation + 1}-${hash}`;
+}
+
+/** Writes a revision that was made elsewhere, with its history; one that is known already stays as it is. Call within a transaction. */
+export function replicate(
+  store: Store,
+  id: string,
+  document: IncomingDocument,
+): string {
+  const { rev, history } = document;
+  if (rev === undefined && history === undefined) {
+    throw new Refusal(
+      "bad_request",
+      "When `new_edits: false`, the document needs `_rev` or `_revisions` specified",
+    );
+  }
+  const own = rev ?? { pos: history!.start, hash: history!.ids[0]! };
+  const path =
+    history !== undefined &&
+    history.start === own.pos &&
+    history.ids[0] === own.hash
+      ? history
+      : { start: own.pos, ids: [own.hash] };
+  if (path.start < 1) throw new Refusal("bad_request", "Invalid rev format");
+  insert(store, rowOf(store, id), id, path, document);
+  return revisionText(own);
+}
+
+function rowOf(store: Store, id: string): DocumentRow | undefined {
+  return store.write.document.get(id) as unknown as DocumentRow | undefined;
+}
+
+function parentOf(
+  row: DocumentRow | undefined,
+  rev: Revision | undefined,
+  deletes: boolean,
+): Revision | undefined {
+  if (row === undefined) {
+    if (rev !== undefined) throw conflict();
+    return undefined;
+  }
+  if (rev !== undefined) {
+    const named = revisionText(rev);
+    const leaf = stateOf(treeOf(row)).leaves.find(
+      (candidate) => candidate.rev === named,
+    );
+    if (leaf === undefined || leaf.deleted) throw conflict();
+    return rev;
+  }
+  // A deleted document may be made again; the new one goes on from the deletion.
+  if (row.deleted === 0 || deletes) throw conflict();
+  const [pos, hash] = row.winner.split(/-(.*)/s);
+  return { pos: Number(pos), hash: hash! };
+}
+
+/** Puts a path and its newest revision's body in place. False when the revision was there already. */
+function insert(
+  store: Store,
+  row: DocumentRow | undefined,
+  id: string,
+  path: { readonly start: number; readonly ids: readonly string[] },
+  document: IncomingDocument,
+): boolean {
+  const { totals, write } = store;
+  const before = row === undefined ? undefined : treeOf(row);
+  const oldLeaves = before === undefined ? [] : stateOf(before).leaves;
+  const { tree, known, stemmed } = graft(
+    before ?? [],
+    path,
+    document.deleted,
+    store.revsLimit,
+  );
+  if (row !== undefined && known) return false;
+
+  const state = stateOf(tree);
+  const conflicts = state.leaves.filter(
+    (leaf) => !leaf.deleted && leaf.rev !== state.winner,
+  ).length;
+  totals.updateSeq += 1;
+  const deleted = state.deleted ? 1 : 0;
+  const treeText = JSON.stringify(tree);
+  let number: number;
+  if (row === undefined) {
+    number = Number(
+      write.insertDocument.run(
+        id,
+        totals.updateSeq,
+        state.winner,
+        deleted,
+        conflicts,
+        treeText,
+      ).lastInsertRowid,
+    );
+  } else {
+    number = row.number;
+    write.updateDocument.run(
+      number,
+      totals.updateSeq,
+      state.winner,
+      deleted,
+      conflicts,
+      treeText,
+    );
+    if (row.deleted === 1) totals.deleted -= 1;
+    else totals.documents -= 1;
+  }
+  if (state.deleted) totals.deleted += 1;
+  else totals.documents += 1;
+
+  const leaves = new Set(state.leaves.map((leaf) => leaf.rev));
+  for (const leaf of oldLeaves) {
+    if (!leaves.has(leaf.rev)) retire(store, number, leaf.rev);
+  }
+  for (const rev of stemmed) drop(store, number, rev);
+  const rev = `${path.start}-${path.ids[0]!}`;
+  const size = document.body.length;
+  write.insertRevision.run(
+    number,
+    rev,
+    document.deleted ? 1 : 0,
+    document.type ?? null,
+    size,
+    document.body,
+  );
+  totals.liveBytes += size;
+  if (!leaves.has(rev)) retire(store, number, rev);
+  return true;
+}
+
+function retire(store: Store, number: number, rev: string): void {
+  const row = store.write.retireRevision.get(number, rev) as
+    { size: number } | undefined;
+  if (row === undefined) return;
+  store.totals.liveBytes -= row.size;
+  store.totals.staleBytes += row.size;
+}
+
+function drop(store: Store, number: number, rev: string): void {
+  const row = store.write.dropRevision.get(number, rev) as
+    { size: number; leaf: number } | undefined;
+  if (row === undefined) return;
+  if (row.leaf === 1) store.totals.liveBytes -= row.size;
+  else store.totals.staleBytes -= row.size;
+}
+
+/** Whether the tree holds the revision. */
+export function holds(row: DocumentRow, rev: string): boolean {
+  return historyOf(treeOf(row), rev) !== undefined;
+}

@@ -1,0 +1,294 @@
+import { Refusal } from "../refusal.ts";
+import type { Answer, Piece } from "./answer.ts";
+import { documentPieces, documentValue } from "./assemble.ts";
+import { bodyObject, flag, jsonParameter } from "./query.ts";
+import type { ChangesEnd, StoreRequest } from "./protocol.ts";
+import { stateOf } from "./revisions.ts";
+import { compileSelector, memberAt, memberPath } from "./selector.ts";
+import { committedSequence, readSince, sequenceToken } from "./sequence.ts";
+import { treeOf, type DocumentRow, type Store } from "./store.ts";
+
+/** Rows read at a time; other requests run in between. */
+const PAGE_ROWS = 200;
+
+interface Filter {
+  readonly passes: (row: DocumentRow) => boolean;
+  /** Members to show of an included document; all when undefined. */
+  readonly fields: readonly string[] | undefined;
+  /** CouchDB counts what is left differently for filters that it does not run along the whole feed. */
+  readonly pendingCountsAll: boolean;
+}
+
+/** One pass over the changes feed: the rows since `since`, and where it ended. */
+export function changes(store: Store, request: StoreRequest): Answer {
+  const { query } = request;
+  const committed = committedSequence(store);
+  const since = readSince(store, query.since, committed);
+  const limit = readLimit(query.limit);
+  const style = query.style ?? "main_only";
+  if (style !== "main_only" && style !== "all_docs") {
+    throw new Refusal(
+      "bad_request",
+      "The `style` parameter must be main_only or all_docs.",
+    );
+  }
+  const filter = readFilter(store, request);
+  return {
+    status: 200,
+    pieces: changesRows(store, request, {
+      since,
+      committed,
+      limit,
+      allLeaves: style === "all_docs",
+      filter,
+    }),
+  };
+}
+
+interface Pass {
+  readonly since: number;
+  readonly committed: number;
+  readonly limit: number;
+  readonly allLeaves: boolean;
+  readonly filter: Filter | undefined;
+}
+
+function* changesRows(
+  store: Store,
+  request: StoreRequest,
+  pass: Pass,
+): Generator<Piece, ChangesEnd> {
+  const { query, feed } = request;
+  const descending = flag(query, "descending");
+  const interval = Number(query.seq_interval ?? 1);
+  const lines = feed?.lines === true;
+  let rows = 0;
+  let last = descending ? pass.since : pass.committed;
+  for (const row of rowsBetween(store, pass, descending)) {
+    if (row === "page") {
+      yield "";
+      continue;
+    }
+    if (rows >= pass.limit) break;
+    if (pass.filter !== undefined && !pass.filter.passes(row)) continue;
+    // CouchDB gives the sequence of a row when the rows that may still come, this one included, are a multiple of the interval.
+    const remaining = (pass.limit % interval) - (rows % interval);
+    const withSequence = !(interval > 1) || remaining % interval === 0;
+    if (!lines && (rows > 0 || feed?.first === false)) yield ",\r\n";
+    yield `{"seq":${withSequence ? `"${sequenceToken(store, row.seq)}"` : "null"},"id":${JSON.stringify(row.id)},"changes":[${changedRevisions(row, pass.allLeaves)}]`;
+    if (row.deleted === 1) yield ',"deleted":true';
+    if (flag(query, "include_docs")) {
+      yield ',"doc":';
+      yield* includedDocument(store, row, request, pass.filter);
+    }
+    yield lines ? "}\n" : "}";
+    rows += 1;
+    last = row.seq;
+  }
+  const complete = !descending && rows < pass.limit;
+  if (rows === 0 && pass.limit === 0) last = pass.since;
+  if (complete) last = pass.committed;
+  return {
+    token: sequenceToken(store, last),
+    seq: last,
+    rows,
+    pending: pendingAfter(store, pass, rows, last, descending),
+  };
+}
+
+function* rowsBetween(
+  store: Store,
+  pass: Pass,
+  descending: boolean,
+): Generator<DocumentRow | "page"> {
+  const statement = store.read.other(
+    descending
+      ? `SELECT * FROM documents WHERE seq < ? AND seq > ? ORDER BY seq DESC LIMIT ${PAGE_ROWS}`
+      : `SELECT * FROM documents WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ${PAGE_ROWS}`,
+  );
+  // CouchDB ignores `since` when it goes backwards.
+  let at = descending ? pass.committed + 1 : pass.since;
+  for (;;) {
+    const page = statement.all(
+      at,
+      descending ? 0 : pass.committed,
+    ) as unknown as DocumentRow[];
+    yield* page;
+    if (page.length < PAGE_ROWS) return;
+    at = page.at(-1)!.seq;
+    yield "page";
+  }
+}
+
+function changedRevisions(row: DocumentRow, allLeaves: boolean): string {
+  const revs = allLeaves
+    ? stateOf(treeOf(row)).leaves.map((leaf) => leaf.rev)
+    : [row.winner];
+  return revs.map((rev) => `{"rev":"${rev}"}`).join(",");
+}
+
+function* includedDocument(
+  store: Store,
+  row: DocumentRow,
+  request: StoreRequest,
+  filter: Filter | undefined,
+): Generator<Piece> {
+  const pieces = documentPieces(store, row, row.winner, {
+    conflicts: flag(request.query, "conflicts"),
+  });
+  if (pieces === undefined) yield "null";
+  else if (filter?.fields === undefined) yield* pieces;
+  else yield JSON.stringify(project(documentValue(pieces), filter.fields));
+}
+
+function pendingAfter(
+  store: Store,
+  pass: Pass,
+  rows: number,
+  last: number,
+  descending: boolean,
+): number {
+  const countAfter = (seq: number): number =>
+    (
+      store.read
+        .other("SELECT COUNT(*) AS n FROM documents WHERE seq > ? AND seq <= ?")
+        .get(seq, pass.committed) as { n: number }
+    ).n;
+  if (descending) return countAfter(0) - rows;
+  if (pass.filter?.pendingCountsAll === true) {
+    return countAfter(pass.since) - rows;
+  }
+  return countAfter(last);
+}
+
+function readLimit(text: string | undefined): number {
+  // CouchDB's own default, which seq_interval counts down from.
+  if (text === undefined) return 1e16;
+  if (!/^-?\d+$/.test(text)) {
+    throw new Refusal(
+      "bad_request",
+      "The `limit` parameter must be an integer.",
+    );
+  }
+  const limit = Number(text);
+  return limit < 0 ? 1e16 : limit;
+}
+
+function readFilter(store: Store, request: StoreRequest): Filter | undefined {
+  const { query, body } = request;
+  switch (query.filter) {
+    case undefined:
+      return undefined;
+    case "_selector":
+      return selectorFilter(store, request);
+    case "_doc_ids": {
+      const given =
+        body === undefined
+          ? jsonParameter(query, "doc_ids")
+          : bodyObject(body).doc_ids;
+      if (!Array.isArray(given)) {
+        throw new Refusal(
+          "bad_request",
+          "`doc_ids` filter parameter is not a list of doc ids.",
+        );
+      }
+      const ids = new Set(given);
+      return {
+        passes: (row) => ids.has(row.id),
+        fields: undefined,
+        pendingCountsAll: true,
+      };
+    }
+    case "_design":
+      return {
+        passes: (row) => row.id.startsWith("_design/"),
+        fields: undefined,
+        pendingCountsAll: true,
+      };
+    default:
+      if (query.filter.startsWith("_")) {
+        throw new Refusal("bad_request", "unknown builtin filter name");
+      }
+      throw new Refusal("not_found", "missing");
+  }
+}
+
+function selectorFilter(store: Store, request: StoreRequest): Filter {
+  if (request.body === undefined) {
+    throw new Refusal(
+      "bad_request",
+      "Selector must be specified in POST payload",
+    );
+  }
+  const { selector, fields } = bodyObject(request.body);
+  if (
+    typeof selector !== "object" ||
+    selector === null ||
+    Array.isArray(selector)
+  ) {
+    throw new Refusal("bad_request", "Selector error: expected a JSON object");
+  }
+  let compiled: ReturnType<typeof compileSelector>;
+  try {
+    compiled = compileSelector(selector as Record<string, unknown>);
+  } catch (failure) {
+    throw new Refusal("bad_request", (failure as Error).message);
+  }
+  const quick = [...compiled.members].every((name) => QUICK_MEMBERS.has(name));
+  return {
+    passes: (row) => {
+      const value =
+        (quick ? headOf(store, row) : undefined) ?? wholeOf(store, row);
+      return value !== undefined && compiled.matches(value);
+    },
+    fields:
+      Array.isArray(fields) && fields.length > 0
+        ? fields.filter((field) => typeof field === "string")
+        : undefined,
+    pendingCountsAll: false,
+  };
+}
+
+/** Members that are known without reading a document's body: LiveSync's selector asks for no other. */
+const QUICK_MEMBERS = new Set(["type", "_id", "_rev", "_deleted"]);
+
+function headOf(
+  store: Store,
+  row: DocumentRow,
+): Record<string, unknown> | undefined {
+  const about = store.read.revision.get(row.number, row.winner);
+  if (about === undefined || about.type === null) return undefined;
+  return {
+    _id: row.id,
+    _rev: row.winner,
+    type: about.type,
+    ...(row.deleted === 1 ? { _deleted: true } : {}),
+  };
+}
+
+function wholeOf(
+  store: Store,
+  row: DocumentRow,
+): Record<string, unknown> | undefined {
+  const pieces = documentPieces(store, row, row.winner);
+  return pieces === undefined ? undefined : documentValue(pieces);
+}
+
+/** Only the given members (paths) of a document. */
+export function project(
+  document: Record<string, unknown>,
+  fields: readonly string[],
+): Record<string, unknown> {
+  const shown: Record<string, unknown> = {};
+  for (const field of fields) {
+    const names = memberPath(field);
+    const value = memberAt(document, names);
+    if (value === undefined) continue;
+    let place = shown;
+    for (const name of names.slice(0, -1)) {
+      place = (place[name] ??= {}) as Record<string, unknown>;
+    }
+    place[names.at(-1)!] = value;
+  }
+  return shown;
+}

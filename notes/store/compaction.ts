@@ -1,0 +1,82 @@
+import { setTimeout } from "node:timers/promises";
+import { fileBytes } from "./administration.ts";
+import { json, type Answer } from "./answer.ts";
+import {
+  exclusively,
+  inTransaction,
+  publicState,
+  type Store,
+} from "./store.ts";
+
+/** Superseded revisions dropped, and pages given back, per step; writes and feeds go on between the steps. */
+const REVISIONS_PER_STEP = 200;
+const PAGES_PER_STEP = 256;
+const PAUSE_MS = 2;
+
+/** Starts a compaction and answers at once. Leaves, deleted ones too, are never touched. */
+export function compact(store: Store): Answer {
+  if (!store.compacting) {
+    store.compacting = true;
+    tellState(store);
+    void run(store).finally(() => {
+      store.compacting = false;
+      if (!store.closing) tellState(store);
+    });
+  }
+  return json(202, { ok: true });
+}
+
+async function run(store: Store): Promise<void> {
+  const started = performance.now();
+  const before = fileBytes(store);
+  try {
+    while (!store.closing && (await dropSuperseded(store))) {
+      await setTimeout(PAUSE_MS);
+    }
+    while (!store.closing && (await giveBackPages(store))) {
+      await setTimeout(PAUSE_MS);
+    }
+    if (store.closing) return;
+    await exclusively(store, async () => {
+      store.writer.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+    });
+    store.tell({
+      kind: "compacted",
+      before,
+      after: fileBytes(store),
+      milliseconds: Math.round(performance.now() - started),
+    });
+  } catch (failure) {
+    store.tell({
+      kind: "refused",
+      call: 0,
+      code: "internal_error",
+      reason: "compaction failed",
+      detail: String(failure),
+    });
+  }
+}
+
+async function dropSuperseded(store: Store): Promise<boolean> {
+  return await inTransaction(store, () => {
+    const rows = store.write
+      .other(
+        `DELETE FROM revisions WHERE rowid IN (SELECT rowid FROM revisions WHERE leaf = 0 LIMIT ${REVISIONS_PER_STEP}) RETURNING size`,
+      )
+      .all() as { size: number }[];
+    for (const { size } of rows) store.totals.staleBytes -= size;
+    return rows.length === REVISIONS_PER_STEP;
+  });
+}
+
+async function giveBackPages(store: Store): Promise<boolean> {
+  return await exclusively(store, async () => {
+    store.writer.exec(`PRAGMA incremental_vacuum(${PAGES_PER_STEP})`);
+    const row = store.writer.prepare("PRAGMA freelist_count").get();
+    return Number(row?.freelist_count) > 0;
+  });
+}
+
+function tellState(store: Store): void {
+  store.tell({ kind: "state", state: publicState(store) });
+}

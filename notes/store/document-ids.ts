@@ -1,0 +1,41 @@
+import { randomBytes } from "node:crypto";
+import { Refusal } from "../refusal.ts";
+
+/** Throws for ids that no document may have. */
+export function checkId(id: string): void {
+  if (id === "") {
+    throw new Refusal("illegal_docid", "Document id must not be empty");
+  }
+  if (id.startsWith("_") && !/^_(?:local|design)\/./s.test(id)) {
+    throw new Refusal(
+      "illegal_docid",
+      "Only reserved document ids may start with underscore.",
+    );
+  }
+}
+
+/** Throws for design documents: a member may not write them, and this store runs no views. */
+export function refuseDesign(id: string, admin: boolean): void {
+  if (!id.startsWith("_design/")) return;
+  if (!admin) {
+    throw new Refusal("forbidden", "You are not a db or server admin.");
+  }
+  throw new Refusal(
+    "not_implemented",
+    "This notes store keeps no design documents: it has no views, indexes or validation functions.",
+  );
+}
+
+export function newId(): string {
+  return randomBytes(16).toString("hex");
+}
+
+/** An id within a URL path, as CouchDB writes it in Location headers. */
+export function idInUrl(id: string): string {
+  return encodeURIComponent(id)
+    .replace(
+      /[!'()*]/g,
+      (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`,
+    )
+    .replaceAll("%3A", ":");
+}

@@ -1,0 +1,215 @@
+import { Refusal } from "../refusal.ts";
+import type { Answer, Piece } from "./answer.ts";
+import { documentPieces, documentValue } from "./assemble.ts";
+import { project } from "./changes.ts";
+import { bodyObject } from "./query.ts";
+import type { StoreRequest } from "./protocol.ts";
+import { collate, compileSelector, type Selector } from "./selector.ts";
+import type { DocumentRow, Store } from "./store.ts";
+
+const PAGE_ROWS = 100;
+const NO_INDEX =
+  "No matching index found, create an index to optimize query time.";
+const MANY_EXAMINED =
+  "\nThe number of documents examined is high in proportion to the number of results returned. Consider adding a more specific index to improve this.";
+
+const options = new Set([
+  "selector",
+  "fields",
+  "limit",
+  "skip",
+  "sort",
+  "bookmark",
+  "conflicts",
+  "execution_stats",
+  "r",
+  "stable",
+  "stale",
+  "update",
+  "use_index",
+  "allow_fallback",
+  "partition",
+]);
+
+interface Search {
+  readonly selector: Selector;
+  readonly conflicts: boolean;
+  readonly onlyConflicted: boolean;
+  readonly fields: readonly string[];
+  readonly limit: number;
+  readonly skip: number;
+  readonly after: string;
+  readonly stats: boolean;
+}
+
+/** Mango search: every live document is looked at, in the order of their ids; there are no indexes. */
+export function find(store: Store, request: StoreRequest): Answer {
+  const body = bodyObject(request.body);
+  const search = readSearch(body);
+  if (isEmptyRange(body.selector as Record<string, unknown>)) {
+    return { status: 200, body: '{"docs":[\r\n]}\r\n\n' };
+  }
+  return { status: 200, pieces: searchRows(store, search) };
+}
+
+function* searchRows(store: Store, search: Search): Generator<Piece, void> {
+  const started = performance.now();
+  let examined = 0;
+  let skipped = 0;
+  let found = 0;
+  let last: string | undefined;
+  yield '{"docs":[\r\n';
+  for (const row of search.limit > 0 ? liveRows(store, search) : []) {
+    if (row === "page") {
+      yield "";
+      continue;
+    }
+    examined += 1;
+    const pieces = documentPieces(store, row, row.winner, {
+      conflicts: search.conflicts,
+    });
+    if (pieces === undefined) continue;
+    const value = documentValue(pieces);
+    if (!search.selector.matches(value)) continue;
+    if (skipped < search.skip) {
+      skipped += 1;
+      continue;
+    }
+    if (found > 0) yield ",\r\n";
+    if (search.fields.length === 0) yield* pieces;
+    else yield JSON.stringify(project(value, search.fields));
+    found += 1;
+    last = row.id;
+    if (found === search.limit) break;
+  }
+  yield `\r\n],\r\n"bookmark": ${JSON.stringify(bookmarkOf(last))}`;
+  if (search.stats) {
+    const stats = {
+      total_keys_examined: examined,
+      total_docs_examined: examined,
+      total_quorum_docs_examined: 0,
+      results_returned: found,
+      execution_time_ms:
+        Math.round((performance.now() - started) * 1000) / 1000,
+    };
+    yield `,\r\n"execution_stats": ${JSON.stringify(stats)}`;
+  }
+  const warning = examined > found * 10 ? NO_INDEX + MANY_EXAMINED : NO_INDEX;
+  yield `,\r\n"warning": ${JSON.stringify(warning)}}\r\n\n`;
+}
+
+function* liveRows(
+  store: Store,
+  search: Search,
+): Generator<DocumentRow | "page"> {
+  const statement = store.read.other(
+    search.onlyConflicted
+      ? `SELECT * FROM documents WHERE conflicts > 0 AND deleted = 0 AND id > ? ORDER BY id LIMIT ${PAGE_ROWS}`
+      : `SELECT * FROM documents WHERE deleted = 0 AND id > ? ORDER BY id LIMIT ${PAGE_ROWS}`,
+  );
+  let after = search.after;
+  for (;;) {
+    const page = statement.all(after) as unknown as DocumentRow[];
+    yield* page;
+    if (page.length < PAGE_ROWS) return;
+    after = page.at(-1)!.id;
+    yield "page";
+  }
+}
+
+function readSearch(body: Record<string, unknown>): Search {
+  for (const name of Object.keys(body)) {
+    if (!options.has(name)) {
+      throw new Refusal("invalid_key", `Invalid key ${name} for this request.`);
+    }
+  }
+  const { selector, conflicts, fields } = body;
+  if (selector === undefined) {
+    throw new Refusal("missing_required_key", "Missing required key: selector");
+  }
+  if (
+    typeof selector !== "object" ||
+    selector === null ||
+    Array.isArray(selector)
+  ) {
+    throw new Refusal(
+      "invalid_selector_json",
+      `Selector must be a JSON object, not: ${JSON.stringify(selector)}`,
+    );
+  }
+  if (hasEntries(body.sort)) {
+    throw new Refusal(
+      "no_usable_index",
+      "No index exists for this sort, try indexing by the sort fields.",
+    );
+  }
+  const compiled = compileSelector(selector as Record<string, unknown>);
+  const wanted = (selector as { _conflicts?: { $exists?: unknown } })
+    ._conflicts;
+  return {
+    selector: compiled,
+    conflicts: conflicts === true,
+    onlyConflicted: conflicts === true && wanted?.$exists === true,
+    fields: Array.isArray(fields)
+      ? fields.filter((field) => typeof field === "string")
+      : [],
+    limit: countOption(body, "limit", 25),
+    skip: countOption(body, "skip", 0),
+    after: readBookmark(body.bookmark),
+    stats: body.execution_stats === true,
+  };
+}
+
+function hasEntries(value: unknown): boolean {
+  return (
+    typeof value === "object" && value !== null && Object.keys(value).length > 0
+  );
+}
+
+function countOption(
+  body: Record<string, unknown>,
+  name: string,
+  otherwise: number,
+): number {
+  const value = body[name] ?? otherwise;
+  if (!Number.isInteger(value) || (value as number) < 0) {
+    throw new Refusal(
+      "invalid_non_neg_integer",
+      `${JSON.stringify(value)} is not an integer greater than or equal to zero`,
+    );
+  }
+  return value as number;
+}
+
+/** Mango compares the ends of an id range by collation before it looks: `h:` to `h;` is empty, since `;` sorts before `:`. */
+function isEmptyRange(selector: Record<string, unknown>): boolean {
+  const range = selector._id as Record<string, unknown> | undefined;
+  const low = range?.$gt ?? range?.$gte;
+  const high = range?.$lt ?? range?.$lte;
+  return (
+    typeof low === "string" &&
+    typeof high === "string" &&
+    collate(low, high) > 0
+  );
+}
+
+function bookmarkOf(last: string | undefined): string {
+  return last === undefined
+    ? "nil"
+    : `h1${Buffer.from(last).toString("base64url")}`;
+}
+
+function readBookmark(bookmark: unknown): string {
+  if (bookmark === undefined || bookmark === "nil" || bookmark === null) {
+    return "";
+  }
+  const match =
+    typeof bookmark === "string" ? /^h1([\w-]+)$/.exec(bookmark) : null;
+  if (match === null) {
+    throw new Refusal(
+      "invalid_bookmark",
+      `Invalid bookmark value: ${JSON.stringify(bookmark)}`,
+    );
+  }
+  return Buffer.from(match[1]!, "base64url").toString();
+}

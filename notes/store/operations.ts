@@ -1,0 +1,55 @@
+import {
+  info,
+  putRevsLimit,
+  putSecurity,
+  revsLimit,
+} from "./administration.ts";
+import { allDocs, allDocsQueries, localDocs } from "./all-docs.ts";
+import type { Answer } from "./answer.ts";
+import { bulkDocs } from "./bulk-docs.ts";
+import { bulkGet } from "./bulk-get.ts";
+import { changes } from "./changes.ts";
+import { compact } from "./compaction.ts";
+import {
+  copyDocument,
+  deleteDocument,
+  getDocument,
+  postDocument,
+  putDocument,
+} from "./documents.ts";
+import { find } from "./find.ts";
+import { deleteLocal, getLocal, putLocal } from "./local-documents.ts";
+import type { OperationName, StoreRequest } from "./protocol.ts";
+import { missingRevs, revsDiff } from "./revs-diff.ts";
+import type { Store } from "./store.ts";
+
+type Operation = (
+  store: Store,
+  request: StoreRequest,
+) => Answer | Promise<Answer>;
+
+/** Everything a database's worker can be asked. */
+export const operations: Readonly<Record<OperationName, Operation>> = {
+  allDocs,
+  allDocsQueries,
+  bulkDocs,
+  bulkGet,
+  changes,
+  compact,
+  copyDocument,
+  deleteDocument,
+  deleteLocal,
+  find,
+  getDocument,
+  getLocal,
+  info,
+  localDocs,
+  missingRevs,
+  postDocument,
+  putDocument,
+  putLocal,
+  putRevsLimit,
+  putSecurity,
+  revsDiff,
+  revsLimit,
+};

@@ -1,0 +1,129 @@
+// What the main thread and a database's worker thread say to each other.
+
+/** A request body: in memory when small, else in a file that the main thread removes afterwards. */
+export type Body =
+  | { readonly kind: "memory"; readonly bytes: Uint8Array }
+  | { readonly kind: "file"; readonly path: string; readonly length: number };
+
+export interface SecurityObject {
+  readonly admins?: { readonly names?: unknown; readonly roles?: unknown };
+  readonly members?: { readonly names?: unknown; readonly roles?: unknown };
+}
+
+/** One operation on a database. Which members count depends on the operation. */
+export interface StoreRequest {
+  readonly operation: OperationName;
+  readonly query: Readonly<Record<string, string>>;
+  readonly id?: string;
+  readonly body?: Body;
+  readonly ifMatch?: string;
+  readonly ifNoneMatch?: string;
+  readonly destination?: string;
+  readonly acceptsMultipart?: boolean;
+  /** Whether the caller may write design documents: a server or database admin. */
+  readonly admin?: boolean;
+  /** How the rows of a changes answer are written, and whether rows came before. */
+  readonly feed?: { readonly lines: boolean; readonly first: boolean };
+  readonly maxDocumentSize: number;
+}
+
+export const operationNames = [
+  "allDocs",
+  "allDocsQueries",
+  "bulkDocs",
+  "bulkGet",
+  "changes",
+  "compact",
+  "copyDocument",
+  "deleteDocument",
+  "deleteLocal",
+  "find",
+  "getDocument",
+  "getLocal",
+  "info",
+  "localDocs",
+  "missingRevs",
+  "postDocument",
+  "putDocument",
+  "putLocal",
+  "putRevsLimit",
+  "putSecurity",
+  "revsDiff",
+  "revsLimit",
+] as const;
+
+export type OperationName = (typeof operationNames)[number];
+
+/** Where a changes answer ended: the token for `since`, its number, the rows given, and what is left. */
+export interface ChangesEnd {
+  readonly token: string;
+  readonly seq: number;
+  readonly rows: number;
+  readonly pending: number;
+}
+
+export type ToWorker =
+  | {
+      readonly kind: "call";
+      readonly call: number;
+      readonly request: StoreRequest;
+    }
+  | { readonly kind: "ack"; readonly call: number }
+  | { readonly kind: "cancel"; readonly call: number }
+  | { readonly kind: "close" };
+
+export type FromWorker =
+  | { readonly kind: "ready"; readonly state: PublicState }
+  | { readonly kind: "unusable"; readonly message: string }
+  | {
+      readonly kind: "head";
+      readonly call: number;
+      readonly status: number;
+      readonly headers: Readonly<Record<string, string>>;
+      /** The whole body, unless `streaming`. */
+      readonly body: string | undefined;
+      readonly streaming: boolean;
+    }
+  | {
+      readonly kind: "chunk";
+      readonly call: number;
+      readonly bytes: Uint8Array;
+    }
+  | {
+      readonly kind: "end";
+      readonly call: number;
+      readonly end: ChangesEnd | undefined;
+    }
+  | {
+      readonly kind: "refused";
+      readonly call: number;
+      readonly code: string;
+      readonly reason: string;
+      readonly detail: string | undefined;
+    }
+  | { readonly kind: "state"; readonly state: PublicState }
+  | {
+      readonly kind: "compacted";
+      readonly before: number;
+      readonly after: number;
+      readonly milliseconds: number;
+    }
+  | { readonly kind: "closed" };
+
+/** What the main thread knows of an open database at any time. */
+export interface PublicState {
+  readonly updateSeq: number;
+  readonly security: SecurityObject;
+  readonly instanceStartTime: string;
+  readonly compacting: boolean;
+}
+
+export interface WorkerData {
+  readonly name: string;
+  readonly file: string;
+  readonly kind: "vault" | "users";
+  /** Seconds since 1970 as text; used only when the file is new. */
+  readonly instanceStartTime: string;
+  /** PBKDF2 rounds for the passwords of user documents. */
+  readonly passwordIterations: number;
+}

@@ -1,0 +1,82 @@
+import { readFileSync } from "node:fs";
+import { isUtf8 } from "node:buffer";
+import { Refusal } from "../refusal.ts";
+import { invalidJson } from "./incoming.ts";
+import type { Body, StoreRequest } from "./protocol.ts";
+
+type Query = StoreRequest["query"];
+
+/** Only the word `true` switches an option on. */
+export function flag(query: Query, name: string): boolean {
+  return query[name] === "true";
+}
+
+/** A count of rows; undefined when it is not given. */
+export function count(query: Query, name: string): number | undefined {
+  const text = query[name];
+  if (text === undefined) return undefined;
+  if (!/^-?\d+$/.test(text)) {
+    throw new Refusal(
+      "query_parse_error",
+      `Invalid value for integer: "${text}"`,
+    );
+  }
+  const value = Number(text);
+  if (value < 0) {
+    throw new Refusal(
+      "query_parse_error",
+      `Invalid value for positive integer: "${text}"`,
+    );
+  }
+  return value;
+}
+
+/** A parameter that holds JSON; undefined when it is not given. */
+export function jsonParameter(query: Query, ...names: string[]): unknown {
+  for (const name of names) {
+    const text = query[name];
+    if (text === undefined) continue;
+    try {
+      return JSON.parse(text);
+    } catch {
+      throw invalidJson();
+    }
+  }
+  return undefined;
+}
+
+/** The whole of a request body. */
+export function bodyBytes(body: Body | undefined): Buffer {
+  switch (body?.kind) {
+    case undefined:
+      return Buffer.alloc(0);
+    case "memory":
+      return Buffer.from(
+        body.bytes.buffer,
+        body.bytes.byteOffset,
+        body.bytes.byteLength,
+      );
+    case "file":
+      return readFileSync(body.path);
+  }
+}
+
+/** The body as JSON; an empty one is no JSON. */
+export function bodyJson(body: Body | undefined): unknown {
+  const bytes = bodyBytes(body);
+  if (!isUtf8(bytes)) throw invalidJson();
+  try {
+    return JSON.parse(bytes.toString());
+  } catch {
+    throw invalidJson();
+  }
+}
+
+/** The body as a JSON object. */
+export function bodyObject(body: Body | undefined): Record<string, unknown> {
+  const value = bodyJson(body);
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    throw new Refusal("bad_request", "Request body must be a JSON object");
+  }
+  return value as Record<string, unknown>;
+}

@@ -1,0 +1,134 @@
+import { createHash } from "node:crypto";
+import {
+  collectLeaves,
+  merge,
+  rootToLeaf,
+  traverseRevTree,
+  winningRev,
+  type RevisionNode,
+  type RevisionTree,
+} from "pouchdb-merge";
+import { Refusal } from "../refusal.ts";
+
+export type { RevisionTree } from "pouchdb-merge";
+
+/** `3-abc…`: the generation and a hash. */
+export interface Revision {
+  readonly pos: number;
+  readonly hash: string;
+}
+
+/** Reads `N-hash`; anything else is refused with 400. */
+export function parseRevision(text: unknown): Revision {
+  const match =
+    typeof text === "string" ? /^(\d{1,15})-(.+)$/s.exec(text) : null;
+  if (match === null) throw new Refusal("bad_request", "Invalid rev format");
+  return { pos: Number(match[1]), hash: match[2]! };
+}
+
+export function revisionText(revision: Revision): string {
+  return `${revision.pos}-${revision.hash}`;
+}
+
+/** The hash of a new revision: the same change to the same parent gives the same one everywhere, so that devices agree. */
+export function newHash(
+  deleted: boolean,
+  parent: string,
+  body: Uint8Array,
+): string {
+  return createHash("md5")
+    .update(`${deleted ? 1 : 0}\n${parent}\n`)
+    .update(body)
+    .digest("hex");
+}
+
+/** What a document's tree says about its present state. */
+export interface TreeState {
+  readonly winner: string;
+  readonly deleted: boolean;
+  /** All leaves, winner first, then those that are not deleted, each group from the newest to the oldest. */
+  readonly leaves: readonly Leaf[];
+}
+
+export interface Leaf {
+  readonly rev: string;
+  readonly deleted: boolean;
+}
+
+export function stateOf(tree: RevisionTree): TreeState {
+  const winner = winningRev({ rev_tree: tree });
+  const leaves = collectLeaves(tree)
+    .map((leaf) => ({ rev: leaf.rev, deleted: leaf.opts.deleted === true }))
+    .sort(
+      (a, b) =>
+        Number(b.rev === winner) - Number(a.rev === winner) ||
+        Number(a.deleted) - Number(b.deleted) ||
+        compareRevisions(b.rev, a.rev),
+    );
+  return { winner, deleted: leaves[0]!.deleted, leaves };
+}
+
+/** Adds a path (newest hash first) to the tree. `known` when the tree already held its newest revision. */
+export function graft(
+  tree: RevisionTree,
+  path: { readonly start: number; readonly ids: readonly string[] },
+  deleted: boolean,
+  revsLimit: number,
+): { tree: RevisionTree; known: boolean; stemmed: readonly string[] } {
+  const ids = path.ids.slice(0, path.start);
+  let node: RevisionNode = [ids[0]!, deleted ? { deleted: true } : {}, []];
+  for (const hash of ids.slice(1)) node = [hash, {}, [node]];
+  const merged = merge(
+    tree,
+    { pos: path.start - ids.length + 1, ids: node },
+    revsLimit,
+  );
+  return {
+    tree: merged.tree,
+    known: merged.conflicts === "internal_node",
+    stemmed: merged.stemmedRevs || [],
+  };
+}
+
+/** The history of one revision, itself first; undefined when the tree does not hold it. */
+export function historyOf(
+  tree: RevisionTree,
+  rev: string,
+): { start: number; ids: string[] } | undefined {
+  const { pos, hash } = parseRevision(rev);
+  for (const path of rootToLeaf(tree)) {
+    const index = pos - path.pos;
+    if (path.ids[index]?.id === hash) {
+      const ids = path.ids.slice(0, index + 1).map((node) => node.id);
+      return { start: pos, ids: ids.reverse() };
+    }
+  }
+  return undefined;
+}
+
+/** Every revision the tree knows of, with or without a body. */
+export function knownRevisions(tree: RevisionTree): Set<string> {
+  const revs = new Set<string>();
+  traverseRevTree(tree, (_isLeaf, pos, hash) => {
+    revs.add(`${pos}-${hash}`);
+  });
+  return revs;
+}
+
+/** The leaves that descend from (or are) the given revision; empty when the tree does not hold it. */
+export function leavesOf(tree: RevisionTree, rev: string): string[] {
+  const { pos, hash } = parseRevision(rev);
+  const below = rootToLeaf(tree)
+    .filter((path) => path.ids[pos - path.pos]?.id === hash)
+    .map((path) => `${path.pos + path.ids.length - 1}-${path.ids.at(-1)!.id}`);
+  return stateOf(tree)
+    .leaves.map((leaf) => leaf.rev)
+    .filter((leaf) => below.includes(leaf));
+}
+
+export function compareRevisions(a: string, b: string): number {
+  const left = parseRevision(a);
+  const right = parseRevision(b);
+  if (left.pos !== right.pos) return left.pos - right.pos;
+  return left.hash < right.hash ? -1 : left.hash > right.hash ? 1 : 0;
+}

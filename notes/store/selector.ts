@@ -1,0 +1,300 @@
+// CouchDB's mango selectors. pouchdb-selector-core was tried: it lets `$ne` match a missing member, which CouchDB
+// does not, and so every LiveSync pull would have brought deleted chunks.
+import { Refusal } from "../refusal.ts";
+
+/** Whether a value matches; `undefined` stands for a member that is not there. */
+type Test = (value: unknown, raw: boolean) => boolean;
+
+export interface Selector {
+  readonly matches: (document: Readonly<Record<string, unknown>>) => boolean;
+  /** The first names of all member paths it looks at. */
+  readonly members: ReadonlySet<string>;
+}
+
+/** Compiles a selector; throws `invalid_operator` for what mango does not know. */
+export function compileSelector(
+  selector: Readonly<Record<string, unknown>>,
+): Selector {
+  const members = new Set<string>();
+  const test = all(selector, false, members);
+  return { matches: (document) => test(document, false), members };
+}
+
+const collator = new Intl.Collator("und");
+
+/** Order of strings as CouchDB's indexes collate them. */
+export function collate(a: string, b: string): number {
+  return collator.compare(a, b);
+}
+
+function all(
+  selector: Readonly<Record<string, unknown>>,
+  negated: boolean,
+  members: Set<string>,
+): Test {
+  const tests = Object.entries(selector).map(([name, condition]) =>
+    name.startsWith("$")
+      ? operator(name, condition, negated, members)
+      : member(name, condition, negated, members),
+  );
+  return negated ? anyOf(tests) : everyOf(tests);
+}
+
+const everyOf =
+  (tests: readonly Test[]): Test =>
+  (value, raw) =>
+    tests.every((test) => test(value, raw));
+
+const anyOf =
+  (tests: readonly Test[]): Test =>
+  (value, raw) =>
+    tests.some((test) => test(value, raw));
+
+function member(
+  path: string,
+  condition: unknown,
+  negated: boolean,
+  members: Set<string>,
+): Test {
+  const names = memberPath(path);
+  members.add(names[0]!);
+  const test =
+    isObject(condition) && Object.keys(condition).length > 0
+      ? all(condition, negated, new Set())
+      : operator("$eq", condition, negated, members);
+  const acceptsMissing =
+    isObject(condition) &&
+    Object.keys(condition).length === 1 &&
+    condition.$exists === negated;
+  return (value, raw) => {
+    const found = memberAt(value, names);
+    if (found === undefined) return acceptsMissing;
+    return test(found, raw || path === "_id");
+  };
+}
+
+/** The names of a path such as `a.b`; a dot after a backslash belongs to the name. */
+export function memberPath(path: string): string[] {
+  return path.split(/(?<!\\)\./).map((name) => name.replaceAll("\\.", "."));
+}
+
+/** The value at a path, or undefined. */
+export function memberAt(value: unknown, names: readonly string[]): unknown {
+  let found = value;
+  for (const name of names) {
+    if (Array.isArray(found) && /^\d+$/.test(name)) found = found[Number(name)];
+    else if (isObject(found) && Object.hasOwn(found, name)) found = found[name];
+    else return undefined;
+  }
+  return found;
+}
+
+const opposites: Readonly<Record<string, string>> = {
+  $lt: "$gte",
+  $lte: "$gt",
+  $eq: "$ne",
+  $ne: "$eq",
+  $gte: "$lt",
+  $gt: "$lte",
+  $in: "$nin",
+  $nin: "$in",
+};
+
+function operator(
+  name: string,
+  argument: unknown,
+  negated: boolean,
+  members: Set<string>,
+): Test {
+  switch (name) {
+    case "$and":
+    case "$or": {
+      const tests = selectorList(name, argument).map((selector) =>
+        all(selector, negated, members),
+      );
+      return (name === "$and") !== negated ? everyOf(tests) : anyOf(tests);
+    }
+    case "$nor": {
+      const tests = selectorList(name, argument).map((selector) =>
+        all(selector, !negated, members),
+      );
+      return negated ? anyOf(tests) : everyOf(tests);
+    }
+    case "$not":
+      return isObject(argument)
+        ? all(argument, !negated, members)
+        : operator("$eq", argument, !negated, members);
+    case "$exists": {
+      if (typeof argument !== "boolean") throw badArgument(name, argument);
+      return (value) => (value !== undefined) === (argument !== negated);
+    }
+    default: {
+      const opposite = opposites[name];
+      if (negated && opposite !== undefined)
+        return plain(opposite, argument, members);
+      const test = plain(name, argument, members);
+      return negated ? (value, raw) => !test(value, raw) : test;
+    }
+  }
+}
+
+function plain(name: string, argument: unknown, members: Set<string>): Test {
+  switch (name) {
+    case "$lt":
+      return (value, raw) => compare(value, argument, raw) < 0;
+    case "$lte":
+      return (value, raw) => compare(value, argument, raw) <= 0;
+    case "$eq":
+      return (value, raw) => compare(value, argument, raw) === 0;
+    case "$ne":
+      return (value, raw) => compare(value, argument, raw) !== 0;
+    case "$gte":
+      return (value, raw) => compare(value, argument, raw) >= 0;
+    case "$gt":
+      return (value, raw) => compare(value, argument, raw) > 0;
+    case "$in":
+    case "$nin": {
+      const list = listArgument(name, argument);
+      const within: Test = (value) =>
+        (Array.isArray(value) ? value : [value]).some((item) =>
+          list.some((wanted) => compare(item, wanted, false) === 0),
+        ) || list.some((wanted) => compare(value, wanted, false) === 0);
+      return name === "$in" ? within : (value, raw) => !within(value, raw);
+    }
+    case "$all": {
+      const list = listArgument(name, argument);
+      return (value) =>
+        Array.isArray(value) &&
+        list.length > 0 &&
+        list.every((wanted) =>
+          value.some((item) => compare(item, wanted, false) === 0),
+        );
+    }
+    case "$size": {
+      if (!isCount(argument)) throw badArgument(name, argument);
+      return (value) => Array.isArray(value) && value.length === argument;
+    }
+    case "$type":
+      if (typeof argument !== "string") throw badArgument(name, argument);
+      return (value) => typeName(value) === argument;
+    case "$mod": {
+      const [divisor, rest] = listArgument(name, argument);
+      if (
+        !Number.isInteger(divisor) ||
+        divisor === 0 ||
+        !Number.isInteger(rest)
+      ) {
+        throw badArgument(name, argument);
+      }
+      return (value) =>
+        Number.isInteger(value) &&
+        (value as number) % (divisor as number) === rest;
+    }
+    case "$regex": {
+      const pattern = regularExpression(argument);
+      return (value) => typeof value === "string" && pattern.test(value);
+    }
+    case "$beginsWith":
+      if (typeof argument !== "string") throw badArgument(name, argument);
+      return (value) => typeof value === "string" && value.startsWith(argument);
+    case "$elemMatch":
+    case "$allMatch": {
+      if (!isObject(argument)) throw badArgument(name, argument);
+      const test = all(argument, false, members);
+      return (value, raw) =>
+        Array.isArray(value) &&
+        value.length > 0 &&
+        (name === "$elemMatch"
+          ? value.some((item) => test(item, raw))
+          : value.every((item) => test(item, raw)));
+    }
+    case "$keyMapMatch": {
+      if (!isObject(argument)) throw badArgument(name, argument);
+      const test = all(argument, false, members);
+      return (value, raw) =>
+        isObject(value) && Object.keys(value).some((key) => test(key, raw));
+    }
+    default:
+      throw new Refusal("invalid_operator", `Invalid operator: ${name}`);
+  }
+}
+
+function selectorList(
+  name: string,
+  argument: unknown,
+): Record<string, unknown>[] {
+  const list = listArgument(name, argument);
+  if (!list.every(isObject)) throw badArgument(name, argument);
+  return list;
+}
+
+function listArgument(name: string, argument: unknown): unknown[] {
+  if (!Array.isArray(argument)) throw badArgument(name, argument);
+  return argument;
+}
+
+function badArgument(name: string, argument: unknown): Refusal {
+  return new Refusal(
+    "bad_request",
+    `Invalid argument for ${name}: ${JSON.stringify(argument)}`,
+  );
+}
+
+function regularExpression(argument: unknown): RegExp {
+  try {
+    if (typeof argument === "string") return new RegExp(argument, "u");
+  } catch {
+    // Reported below.
+  }
+  throw badArgument("$regex", argument);
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isInteger(value) && (value as number) >= 0;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function typeName(value: unknown): string {
+  if (value === null) return "null";
+  return Array.isArray(value) ? "array" : typeof value;
+}
+
+/** Null before booleans, numbers, strings, arrays, objects. `raw` compares strings by code point, as for ids. */
+function compare(a: unknown, b: unknown, raw: boolean): number {
+  const rank = rankOf(a) - rankOf(b);
+  if (rank !== 0) return rank;
+  if (typeof a === "string" && typeof b === "string") {
+    return raw ? Buffer.compare(Buffer.from(a), Buffer.from(b)) : collate(a, b);
+  }
+  if (typeof a === "number" || typeof a === "boolean") {
+    return Number(a) - Number(b);
+  }
+  if (Array.isArray(a) && Array.isArray(b)) return compareLists(a, b, raw);
+  if (isObject(a) && isObject(b)) {
+    return compareLists(Object.entries(a), Object.entries(b), raw);
+  }
+  return 0;
+}
+
+function compareLists(
+  a: readonly unknown[],
+  b: readonly unknown[],
+  raw: boolean,
+): number {
+  for (let index = 0; index < Math.min(a.length, b.length); index += 1) {
+    const order = compare(a[index], b[index], raw);
+    if (order !== 0) return order;
+  }
+  return a.length - b.length;
+}
+
+function rankOf(value: unknown): number {
+  if (value === null || value === undefined) return 0;
+  if (typeof value === "boolean") return 1;
+  if (typeof value === "number") return 2;
+  if (typeof value === "string") return 3;
+  return Array.isArray(value) ? 4 : 5;
+}

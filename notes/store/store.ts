@@ -1,0 +1,218 @@
+import { setImmediate } from "node:timers/promises";
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+import type {
+  FromWorker,
+  PublicState,
+  SecurityObject,
+  WorkerData,
+} from "./protocol.ts";
+import type { RevisionTree } from "./revisions.ts";
+import { openReader, openWriter } from "./schema.ts";
+
+/** A row of `documents`. */
+export interface DocumentRow {
+  readonly number: number;
+  readonly id: string;
+  readonly seq: number;
+  readonly winner: string;
+  readonly deleted: number;
+  readonly conflicts: number;
+  readonly tree: string;
+}
+
+/** A row of `revisions` without the body. */
+export interface RevisionRow {
+  readonly deleted: number;
+  readonly type: string | null;
+  readonly size: number;
+}
+
+/** The counters of a database; written with every transaction. */
+export interface Totals {
+  updateSeq: number;
+  documents: number;
+  deleted: number;
+  liveBytes: number;
+  staleBytes: number;
+}
+
+/** One open database, as its worker thread sees it. */
+export interface Store {
+  readonly name: string;
+  readonly kind: WorkerData["kind"];
+  readonly file: string;
+  readonly instanceId: string;
+  readonly instanceStartTime: string;
+  readonly passwordIterations: number;
+  readonly writer: DatabaseSync;
+  readonly reader: DatabaseSync;
+  readonly write: Statements;
+  readonly read: Statements;
+  readonly totals: Totals;
+  readonly tell: (message: FromWorker) => void;
+  security: SecurityObject;
+  revsLimit: number;
+  compacting: boolean;
+  closing: boolean;
+  /** The end of the last write: writes go one after the other. */
+  lastWrite: Promise<unknown>;
+}
+
+export type Statements = ReturnType<typeof prepareStatements>;
+
+export function openStore(
+  data: WorkerData,
+  tell: (message: FromWorker) => void,
+): Store {
+  const writer = openWriter(data.file, data.instanceStartTime);
+  const reader = openReader(data.file);
+  const read = prepareStatements(reader);
+  const property = (name: string): string =>
+    (read.property.get(name) as { value: string }).value;
+  return {
+    name: data.name,
+    kind: data.kind,
+    file: data.file,
+    instanceId: property("instance_id"),
+    instanceStartTime: property("instance_start_time"),
+    passwordIterations: data.passwordIterations,
+    writer,
+    reader,
+    write: prepareStatements(writer),
+    read,
+    totals: readTotals(read),
+    tell,
+    security: JSON.parse(property("security")) as SecurityObject,
+    revsLimit: Number(property("revs_limit")),
+    compacting: false,
+    closing: false,
+    lastWrite: Promise.resolve(),
+  };
+}
+
+export function publicState(store: Store): PublicState {
+  return {
+    updateSeq: store.totals.updateSeq,
+    security: store.security,
+    instanceStartTime: store.instanceStartTime,
+    compacting: store.compacting,
+  };
+}
+
+/** Runs `change` alone and in one transaction, then tells the main thread. What it returns is on disk when the promise resolves. */
+export async function inTransaction<T>(
+  store: Store,
+  change: () => T | Promise<T>,
+): Promise<T> {
+  return await exclusively(store, async () => {
+    const before = { ...store.totals };
+    store.writer.exec("BEGIN IMMEDIATE");
+    let result: T;
+    try {
+      result = await change();
+      const { updateSeq, documents, deleted, liveBytes, staleBytes } =
+        store.totals;
+      store.write.putTotals.run(
+        updateSeq,
+        documents,
+        deleted,
+        liveBytes,
+        staleBytes,
+      );
+      store.writer.exec("COMMIT");
+    } catch (failure) {
+      Object.assign(store.totals, before);
+      if (store.writer.isTransaction) store.writer.exec("ROLLBACK");
+      throw failure;
+    }
+    store.tell({ kind: "state", state: publicState(store) });
+    return result;
+  });
+}
+
+/** Runs `work` when every earlier write has ended. */
+export async function exclusively<T>(
+  store: Store,
+  work: () => Promise<T>,
+): Promise<T> {
+  const mine = store.lastWrite.then(work);
+  store.lastWrite = mine.catch(() => undefined);
+  return await mine;
+}
+
+/** Lets other requests of this database run when the present one has worked for some milliseconds. */
+export function breather(): () => Promise<void> {
+  const SLICE_MS = 8;
+  let since = performance.now();
+  return async () => {
+    if (performance.now() - since < SLICE_MS) return;
+    await setImmediate();
+    since = performance.now();
+  };
+}
+
+export function treeOf(row: DocumentRow): RevisionTree {
+  return JSON.parse(row.tree) as RevisionTree;
+}
+
+function readTotals(read: Statements): Totals {
+  const row = read.totals.get() as Record<string, number>;
+  return {
+    updateSeq: row.update_seq!,
+    documents: row.documents!,
+    deleted: row.deleted!,
+    liveBytes: row.live_bytes!,
+    staleBytes: row.stale_bytes!,
+  };
+}
+
+function prepareStatements(database: DatabaseSync) {
+  const lazily = new Map<string, StatementSync>();
+  return {
+    property: database.prepare("SELECT value FROM properties WHERE name = ?"),
+    putProperty: database.prepare(
+      "UPDATE properties SET value = ?2 WHERE name = ?1",
+    ),
+    totals: database.prepare("SELECT * FROM totals"),
+    putTotals: database.prepare(
+      "UPDATE totals SET update_seq = ?, documents = ?, deleted = ?, live_bytes = ?, stale_bytes = ?",
+    ),
+    document: database.prepare("SELECT * FROM documents WHERE id = ?"),
+    insertDocument: database.prepare(
+      "INSERT INTO documents (id, seq, winner, deleted, conflicts, tree) VALUES (?, ?, ?, ?, ?, ?)",
+    ),
+    updateDocument: database.prepare(
+      "UPDATE documents SET seq = ?2, winner = ?3, deleted = ?4, conflicts = ?5, tree = ?6 WHERE number = ?1",
+    ),
+    revision: database.prepare(
+      "SELECT deleted, type, size FROM revisions WHERE document = ? AND rev = ?",
+    ),
+    body: database.prepare(
+      "SELECT body FROM revisions WHERE document = ? AND rev = ?",
+    ),
+    insertRevision: database.prepare(
+      "INSERT INTO revisions (document, rev, leaf, deleted, type, size, body) VALUES (?, ?, 1, ?, ?, ?, ?)",
+    ),
+    retireRevision: database.prepare(
+      "UPDATE revisions SET leaf = 0 WHERE document = ? AND rev = ? AND leaf = 1 RETURNING size",
+    ),
+    dropRevision: database.prepare(
+      "DELETE FROM revisions WHERE document = ? AND rev = ? RETURNING size, leaf",
+    ),
+    local: database.prepare(
+      "SELECT id, rev, body FROM local_documents WHERE id = ?",
+    ),
+    putLocal: database.prepare(
+      "INSERT INTO local_documents VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET rev = excluded.rev, body = excluded.body",
+    ),
+    dropLocal: database.prepare("DELETE FROM local_documents WHERE id = ?"),
+    /** Any other statement, prepared at its first use. */
+    other: (sql: string): StatementSync => {
+      const known = lazily.get(sql);
+      if (known !== undefined) return known;
+      const statement = database.prepare(sql);
+      lazily.set(sql, statement);
+      return statement;
+    },
+  };
+}

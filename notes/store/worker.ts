@@ -1,0 +1,188 @@
+// The thread of one database: it alone opens the file. Large writes and long reads give way to other requests every few milliseconds.
+import { parentPort, workerData } from "node:worker_threads";
+import { Refusal, refusalOf } from "../refusal.ts";
+import type { Answer, Piece } from "./answer.ts";
+import { operations } from "./operations.ts";
+import type {
+  ChangesEnd,
+  FromWorker,
+  StoreRequest,
+  ToWorker,
+  WorkerData,
+} from "./protocol.ts";
+import {
+  breather,
+  exclusively,
+  openStore,
+  publicState,
+  type Store,
+} from "./store.ts";
+
+/** Bytes gathered before they are sent, and chunks that may be under way to a client at a time. */
+const CHUNK_BYTES = 65_536;
+const CHUNKS_UNDER_WAY = 4;
+
+interface Call {
+  underWay: number;
+  cancelled: boolean;
+  wake: () => void;
+}
+
+const port = parentPort!;
+const calls = new Map<number, Call>();
+
+const tell = (message: FromWorker, transfer: ArrayBuffer[] = []): void => {
+  port.postMessage(message, transfer);
+};
+
+start();
+
+function start(): void {
+  let store: Store;
+  try {
+    store = openStore(workerData as WorkerData, tell);
+  } catch (failure) {
+    tell({ kind: "unusable", message: (failure as Error).message });
+    return;
+  }
+  port.on("message", (message: ToWorker) => {
+    switch (message.kind) {
+      case "call":
+        void answer(store, message.call, message.request);
+        break;
+      case "ack": {
+        const call = calls.get(message.call);
+        if (call === undefined) break;
+        call.underWay -= 1;
+        call.wake();
+        break;
+      }
+      case "cancel": {
+        const call = calls.get(message.call);
+        if (call === undefined) break;
+        call.cancelled = true;
+        call.wake();
+        break;
+      }
+      case "close":
+        void close(store);
+        break;
+      default:
+        message satisfies never;
+    }
+  });
+  tell({ kind: "ready", state: publicState(store) });
+}
+
+async function answer(
+  store: Store,
+  number: number,
+  request: StoreRequest,
+): Promise<void> {
+  const call: Call = { underWay: 0, cancelled: false, wake: () => undefined };
+  calls.set(number, call);
+  try {
+    const result = await operations[request.operation](store, request);
+    sendHead(number, result);
+    if ("pieces" in result) {
+      const end = await sendPieces(number, call, result.pieces);
+      // A cut answer must not look like a whole one.
+      if (!call.cancelled) tell({ kind: "end", call: number, end });
+    }
+  } catch (failure) {
+    const refusal = refusalOf(failure);
+    tell({
+      kind: "refused",
+      call: number,
+      code: refusal.code,
+      reason: refusal.message,
+      detail:
+        failure instanceof Refusal
+          ? undefined
+          : ((failure as Error).stack ?? String(failure)),
+    });
+  } finally {
+    calls.delete(number);
+  }
+}
+
+function sendHead(number: number, result: Answer): void {
+  tell({
+    kind: "head",
+    call: number,
+    status: result.status,
+    headers: result.headers ?? {},
+    body: "body" in result ? result.body : undefined,
+    streaming: "pieces" in result,
+  });
+}
+
+async function sendPieces(
+  number: number,
+  call: Call,
+  pieces: Generator<Piece, ChangesEnd | void>,
+): Promise<ChangesEnd | undefined> {
+  const breathe = breather();
+  let gathered: Uint8Array[] = [];
+  let size = 0;
+  const send = async (): Promise<void> => {
+    if (size === 0) return;
+    const bytes = joined(gathered, size);
+    gathered = [];
+    size = 0;
+    while (call.underWay >= CHUNKS_UNDER_WAY && !call.cancelled) {
+      await new Promise<void>((resolve) => {
+        call.wake = resolve;
+      });
+    }
+    call.underWay += 1;
+    tell({ kind: "chunk", call: number, bytes }, [bytes.buffer]);
+  };
+  for (;;) {
+    const next = pieces.next();
+    if (call.cancelled) {
+      pieces.return(undefined);
+      return undefined;
+    }
+    if (next.done === true) {
+      await send();
+      return next.value ?? undefined;
+    }
+    const piece = next.value;
+    if (piece.length > 0) {
+      const bytes = typeof piece === "string" ? Buffer.from(piece) : piece;
+      gathered.push(bytes);
+      size += bytes.length;
+      if (size >= CHUNK_BYTES) await send();
+    }
+    await breathe();
+  }
+}
+
+function joined(
+  pieces: readonly Uint8Array[],
+  size: number,
+): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(size);
+  let at = 0;
+  for (const piece of pieces) {
+    bytes.set(piece, at);
+    at += piece.length;
+  }
+  return bytes;
+}
+
+async function close(store: Store): Promise<void> {
+  store.closing = true;
+  for (const call of calls.values()) {
+    call.cancelled = true;
+    call.wake();
+  }
+  await exclusively(store, async () => {
+    store.reader.close();
+    // Closing the last connection writes the log back into the file.
+    store.writer.close();
+  });
+  tell({ kind: "closed" });
+  port.close();
+}
