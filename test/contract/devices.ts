@@ -1,0 +1,41 @@
+import { randomUUID } from "node:crypto";
+import PouchDB from "pouchdb-core";
+import http from "pouchdb-adapter-http";
+import memory from "pouchdb-adapter-memory";
+import replication from "pouchdb-replication";
+
+PouchDB.plugin(http).plugin(memory).plugin(replication);
+
+export type Device = InstanceType<typeof PouchDB>;
+
+/** A device's local database, in memory. */
+export function newDevice(): Device {
+  return new PouchDB(`device-${randomUUID()}`, { adapter: "memory" });
+}
+
+/** A database on the server, as a device reaches it. */
+export function remote(
+  url: string,
+  database: string,
+  user: { readonly name: string; readonly password: string },
+): Device {
+  return new PouchDB(`${url}/${database}`, {
+    adapter: "http",
+    skip_setup: true,
+    auth: { username: user.name, password: user.password },
+  });
+}
+
+/** Calls `look` until it gives something, at most for `milliseconds`. */
+export async function eventually<T>(
+  look: () => Promise<T | undefined>,
+  milliseconds = 15_000,
+): Promise<T> {
+  const end = Date.now() + milliseconds;
+  for (;;) {
+    const found = await look();
+    if (found !== undefined) return found;
+    if (Date.now() > end) throw new Error("it did not happen in time");
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
