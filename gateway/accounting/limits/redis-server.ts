@@ -1,0 +1,110 @@
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer, type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Redis } from "ioredis";
+import { connectRedis } from "../../cache/redis.ts";
+
+/** A real redis-server of a test, alone on a free port. */
+export interface TestRedis {
+  readonly port: number;
+  /** A client that the gateway would use; closed with the server. */
+  connect(): Redis;
+  /** A connected client. */
+  connected(): Promise<Redis>;
+  /** Frozen: connections stay and nothing answers. */
+  freeze(): void;
+  thaw(): void;
+  /** Killed; all data is gone. */
+  kill(): Promise<void>;
+  /** Started again on the same port. */
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Without redis-server on this machine the suites that need it are skipped, and say so. */
+export const hasRedisServer =
+  spawnSync("redis-server", ["--version"]).status === 0;
+if (!hasRedisServer)
+  console.warn(
+    "redis-server is not installed: the limits in Redis are not tested. Install it (apt install redis-server, brew install redis) and run again.",
+  );
+
+export async function startTestRedis(): Promise<TestRedis> {
+  const directory = await mkdtemp(join(tmpdir(), "hearth-redis-"));
+  const port = await freePort();
+  const clients: Redis[] = [];
+  let server = launch();
+  await answering();
+
+  function launch() {
+    const args = ["--port", String(port), "--bind", "127.0.0.1", "--save", ""];
+    return spawn("redis-server", [...args, "--dir", directory], {
+      stdio: "ignore",
+    });
+  }
+
+  async function answering(): Promise<void> {
+    const probe = connectRedis({ host: "127.0.0.1", port }, () => undefined);
+    await until(() => probe.status === "ready");
+    probe.disconnect();
+  }
+
+  async function kill(): Promise<void> {
+    if (server.exitCode !== null || server.signalCode !== null) return;
+    const exited = once(server, "exit");
+    server.kill("SIGKILL");
+    await exited;
+  }
+
+  function connect(): Redis {
+    const client = connectRedis({ host: "127.0.0.1", port }, () => undefined);
+    clients.push(client);
+    return client;
+  }
+
+  return {
+    port,
+    connect,
+    async connected() {
+      const client = connect();
+      await until(() => client.status === "ready");
+      return client;
+    },
+    freeze: () => void server.kill("SIGSTOP"),
+    thaw: () => void server.kill("SIGCONT"),
+    kill,
+    async start() {
+      server = launch();
+      await answering();
+    },
+    async stop() {
+      for (const client of clients) client.disconnect();
+      await kill();
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Asks until it is so; throws after ten seconds. */
+export async function until(
+  is: () => boolean | Promise<boolean>,
+): Promise<void> {
+  for (let tries = 0; tries < 1_000; tries++) {
+    if (await is()) return;
+    await sleep(10);
+  }
+  throw new Error("it did not come true within 10 s");
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}
