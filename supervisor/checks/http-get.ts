@@ -1,0 +1,59 @@
+import { request as requestPlain } from "node:http";
+import { request as requestTls } from "node:https";
+
+export type HttpAnswer = {
+  readonly status: number;
+  readonly body: string;
+};
+
+export type HttpAsk = {
+  readonly method?: "GET" | "POST";
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+  readonly signal: AbortSignal;
+};
+
+const longestBody = 4 * 1024 * 1024;
+
+/** One request on a connection of its own, so that a server that stops never waits for ours. Rejects on network errors. */
+export function askHttp(url: string, ask: HttpAsk): Promise<HttpAnswer> {
+  const send = url.startsWith("https:") ? requestTls : requestPlain;
+  return new Promise((resolve, reject) => {
+    const call = send(
+      url,
+      {
+        method: ask.method ?? "GET",
+        agent: false,
+        headers: { connection: "close", ...ask.headers },
+        signal: ask.signal,
+      },
+      (response) => {
+        const chunks: Buffer[] = [];
+        let size = 0;
+        response.on("data", (chunk: Buffer) => {
+          size += chunk.length;
+          if (size > longestBody)
+            response.destroy(new Error("the answer is over 4 MiB"));
+          chunks.push(chunk);
+        });
+        response.once("error", reject);
+        response.once("end", () =>
+          resolve({
+            status: response.statusCode ?? 0,
+            body: Buffer.concat(chunks).toString("utf8"),
+          }),
+        );
+      },
+    );
+    call.once("error", reject);
+    call.end(ask.body);
+  });
+}
+
+/** True for a 200 answer: the usual probe. */
+export async function answersOk(
+  url: string,
+  signal: AbortSignal,
+): Promise<boolean> {
+  return (await askHttp(url, { signal })).status === 200;
+}

@@ -1,0 +1,34 @@
+import { readFileSync } from "node:fs";
+import { loadConfig, shippedConfig } from "../config/load.ts";
+import { configFiles } from "../embedded/stack.ts";
+import { readVariable } from "../environment.ts";
+import { print } from "./terminal.ts";
+import { defineVerb } from "./verb.ts";
+
+export const config = defineVerb({
+  name: "config",
+  description:
+    "Print config/supervisor.yaml, the manual of the supervisor's settings.",
+  example: "hearth config --check",
+  args: {
+    check: {
+      type: "boolean",
+      description:
+        "Read the settings in use instead and say what is wrong in them",
+    },
+  },
+  run: async ({ check }) => {
+    if (!check) {
+      print(readFileSync(shippedConfig, "utf8").trimEnd());
+      return 0;
+    }
+    const files = configFiles(process.env);
+    const { config: read, leftOut } = loadConfig(files, (name) =>
+      readVariable(name),
+    );
+    print(`${files.join(", ")}: ${read.checks.length} checks, no mistake.`);
+    for (const sentence of leftOut)
+      if (!sentence.includes("SUPERVISOR_DATABASE_URL")) print(sentence);
+    return 0;
+  },
+});

@@ -1,0 +1,38 @@
+import { sentencesOf } from "../failure.ts";
+import { complain } from "./terminal.ts";
+import { runVerb, UsageError, type ExitCode, type Verb } from "./verb.ts";
+
+const hearth: Verb = {
+  name: "",
+  description: "Hearth: your own AI gateway and notes sync.",
+  example: "hearth up --help",
+  verbs: {
+    up: async () => (await import("./up.ts")).up,
+    down: async () => (await import("./down.ts")).down,
+    status: async () => (await import("./status.ts")).status,
+    check: async () => (await import("./check.ts")).check,
+    logs: async () => (await import("./logs.ts")).logs,
+    restart: async () => (await import("./restart.ts")).restart,
+    models: async () => (await import("./models.ts")).models,
+    config: async () => (await import("./config.ts")).config,
+  },
+};
+
+async function main(): Promise<ExitCode> {
+  try {
+    return await runVerb(hearth, process.argv.slice(2));
+  } catch (error) {
+    if (error instanceof UsageError) {
+      complain([error.message]);
+      return 2;
+    }
+    complain(sentencesOf(error));
+    return 1;
+  }
+}
+
+// A reader that has gone (`hearth logs | head`) is no error.
+process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+  if (error.code === "EPIPE") process.exit(0);
+});
+process.exitCode = await main();

@@ -1,0 +1,114 @@
+import { askHttp, type HttpAnswer } from "../checks/http-get.ts";
+import { locateHome, type Home } from "../embedded/home.ts";
+import { readSecretsFile } from "../embedded/secrets.ts";
+import { readVariable, type Environment } from "../environment.ts";
+import { Failure, codeOf, textOf } from "../failure.ts";
+import { isAlive } from "../processes/identity.ts";
+import { readRunFile } from "../processes/run-file.ts";
+
+export type StackClient = {
+  readonly address: string;
+  /** Answers the parsed body; throws a Failure with the supervisor's own sentence for any status but 2xx and 503. */
+  readonly ask: (
+    method: "GET" | "POST",
+    path: string,
+    timeoutMs?: number,
+  ) => Promise<unknown>;
+};
+
+export const addressArg = {
+  url: {
+    type: "string",
+    description: "Address of the supervisor, if it is not this project's own",
+    valueHint: "http://host:4080",
+  },
+} as const;
+
+const usualTimeoutMs = 15_000;
+
+/** Finds the supervisor: `--url`, HEARTH_URL, else run.json. Throws a Failure when none runs here. */
+export function findStack(
+  url: string | undefined,
+  env: Environment = process.env,
+): StackClient {
+  const home = locateHome(env);
+  const given = url ?? readVariable("HEARTH_URL", env);
+  const address = (given ?? addressHere(home)).replace(/\/+$/, "");
+  if (!URL.canParse(address))
+    throw new Failure(
+      `"${address}" is no address: write one such as http://127.0.0.1:4080.`,
+    );
+  const password =
+    readVariable("HEARTH_OPERATOR_PASSWORD", env) ??
+    (given === undefined ? undefined : operatorPassword(home));
+  const headers: Readonly<Record<string, string>> =
+    password === undefined
+      ? {}
+      : {
+          authorization: `Basic ${Buffer.from(`operator:${password}`).toString("base64")}`,
+        };
+  return {
+    address,
+    ask: async (method, path, timeoutMs = usualTimeoutMs) => {
+      const answer = await askHttp(`${address}${path}`, {
+        method,
+        headers,
+        signal: AbortSignal.timeout(timeoutMs),
+      }).catch((error: unknown) => {
+        throw new Failure(
+          `the supervisor at ${address} does not answer (${codeOf(error) ?? textOf(error)}): see whether it runs, \`hearth up\` starts it here.`,
+        );
+      });
+      return bodyOf(answer, address);
+    },
+  };
+}
+
+/** Whether the supervisor that run.json names still lives. */
+export function supervisorHere(home: Home) {
+  const { supervisor } = readRunFile(home.runFile);
+  if (
+    supervisor === null ||
+    supervisor.pid === null ||
+    supervisor.startTime === null
+  )
+    return undefined;
+  const identity = { pid: supervisor.pid, startTime: supervisor.startTime };
+  return isAlive(identity)
+    ? { ...identity, address: supervisor.address }
+    : undefined;
+}
+
+function addressHere(home: Home): string {
+  const supervisor = supervisorHere(home);
+  if (supervisor === undefined)
+    throw new Failure("Hearth is not running here: `hearth up` starts it.");
+  return supervisor.address;
+}
+
+function operatorPassword(home: Home): string | undefined {
+  return readSecretsFile(home)?.operatorPassword;
+}
+
+function bodyOf(answer: HttpAnswer, address: string): unknown {
+  let body: unknown;
+  try {
+    body = JSON.parse(answer.body);
+  } catch {
+    throw new Failure(
+      `what answers at ${address} is no Hearth supervisor (status ${answer.status}): give its address with --url.`,
+    );
+  }
+  if (answer.status < 300 || answer.status === 503) return body;
+  const message =
+    typeof body === "object" && body !== null && "error" in body
+      ? messageOf(body.error)
+      : undefined;
+  throw new Failure(message ?? `the supervisor answered ${answer.status}.`);
+}
+
+function messageOf(error: unknown): string | undefined {
+  return typeof error === "object" && error !== null && "message" in error
+    ? String(error.message)
+    : undefined;
+}

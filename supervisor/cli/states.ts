@@ -1,0 +1,42 @@
+import type { CheckState } from "../checks/state.ts";
+import type { ServiceState } from "../runtime.ts";
+import type { Cell, Tone } from "./terminal.ts";
+
+/** Shape, colour and word of a service's state: colour is never alone. */
+export function serviceCell(state: ServiceState): Cell {
+  switch (state) {
+    case "running":
+      return cell("●", "up", "ok");
+    case "waiting":
+      return cell("○", "waiting", "soft");
+    case "starting":
+      return cell("◐", "starting", "warn");
+    case "backing-off":
+      return cell("✕", "restarting", "bad");
+    case "gave-up":
+      return cell("✕", "gave up", "bad");
+    case "stopping":
+      return cell("◑", "stopping", "soft");
+    case "stopped":
+      return cell("○", "stopped", "soft");
+  }
+}
+
+export function checkCell(state: CheckState, inhibitedBy: string | null): Cell {
+  if (inhibitedBy !== null && state !== "up")
+    return cell("‖", `waits for ${inhibitedBy}`, "soft");
+  switch (state) {
+    case "new":
+      return cell("○", "not yet", "soft");
+    case "up":
+      return cell("●", "up", "ok");
+    case "pending":
+      return cell("▲", "pending", "warn");
+    case "down":
+      return cell("✕", "down", "bad");
+  }
+}
+
+function cell(shape: string, word: string, tone: Tone): Cell {
+  return { text: `${shape} ${word}`, tone };
+}

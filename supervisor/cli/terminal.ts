@@ -1,0 +1,84 @@
+import { styleText } from "node:util";
+
+export type Stream = NodeJS.WriteStream;
+export type Tone =
+  "plain" | "strong" | "soft" | "ok" | "warn" | "bad" | "ember";
+
+const formats = {
+  plain: "reset",
+  strong: "bold",
+  soft: "dim",
+  ok: "green",
+  warn: "yellow",
+  bad: "red",
+  ember: "cyan",
+} as const satisfies Record<Tone, Parameters<typeof styleText>[0]>;
+
+/** Colour where the stream is a terminal that wants it (NO_COLOR is honoured). */
+export function paint(
+  tone: Tone,
+  text: string,
+  stream: Stream = process.stdout,
+): string {
+  return tone === "plain" ? text : styleText(formats[tone], text, { stream });
+}
+
+export function widthOf(stream: Stream = process.stdout): number {
+  return stream.isTTY && stream.columns > 0 ? stream.columns : Infinity;
+}
+
+export type Cell = {
+  readonly text: string;
+  readonly tone?: Tone;
+  readonly right?: boolean;
+};
+
+/** Rows with aligned columns, two spaces apart; the last column is cut where the terminal ends. */
+export function alignColumns(
+  rows: readonly (readonly Cell[])[],
+  width: number = widthOf(),
+  stream: Stream = process.stdout,
+): readonly string[] {
+  const columns = Math.max(0, ...rows.map((row) => row.length));
+  const widths = Array.from({ length: columns }, (_, column) =>
+    Math.max(0, ...rows.map((row) => lengthOf(row[column]?.text ?? ""))),
+  );
+  return rows.map((row) => {
+    let used = 0;
+    return row
+      .map((cell, column) => {
+        const isLast = column === row.length - 1;
+        const wide = widths[column] ?? 0;
+        const text = isLast ? cut(cell.text, width - used) : cell.text;
+        used += wide + 2;
+        const space = " ".repeat(Math.max(0, wide - lengthOf(text)));
+        const painted = paint(cell.tone ?? "plain", text, stream);
+        if (cell.right === true) return space + painted;
+        return isLast ? painted : painted + space;
+      })
+      .join("  ")
+      .trimEnd();
+  });
+}
+
+function cut(text: string, room: number): string {
+  if (lengthOf(text) <= room || room < 2) return text;
+  return `${[...text].slice(0, room - 1).join("")}…`;
+}
+
+function lengthOf(text: string): number {
+  return [...text].length;
+}
+
+export function print(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+/** What went wrong, one sentence a line, on standard error. */
+export function complain(sentences: readonly string[]): void {
+  for (const sentence of sentences) {
+    const continued = sentence.startsWith("  ");
+    const lead = continued ? "" : `${paint("bad", "hearth:", process.stderr)} `;
+    process.stderr.write(`${lead}${sentence}\n`);
+  }
+}

@@ -1,0 +1,167 @@
+import { locateHome, makeHome } from "../embedded/home.ts";
+import { AlreadyRunning, startStack, type Stack } from "../embedded/stack.ts";
+import { inWords } from "../duration.ts";
+
+import { findRunners, type FoundRunner } from "../discovery/runners.ts";
+import type { ServiceView } from "../runtime.ts";
+import { findFirstSteps, type FirstSteps } from "./first-steps.ts";
+import { openScreen, type LiveScreen } from "./live-screen.ts";
+import { onStopSignals } from "./signals.ts";
+import { serviceCell } from "./states.ts";
+import { paint, print } from "./terminal.ts";
+import { upDetached } from "./up-detached.ts";
+import { defineVerb, type ExitCode } from "./verb.ts";
+
+const sayThatItWaitsAfterMs = 2500;
+
+export const up = defineVerb({
+  name: "up",
+  description: "Start everything on this machine and keep it running.",
+  example: "hearth up --detach",
+  args: {
+    detach: {
+      type: "boolean",
+      description: "Return when everything is up; `hearth down` stops it",
+    },
+    echo: {
+      type: "boolean",
+      default: true,
+      description: "Add the alias hearth-echo, which repeats what it is told",
+      negativeDescription: "Leave the alias hearth-echo out",
+    },
+  },
+  run: async ({ detach, echo }) => {
+    const begun = performance.now();
+    const home = locateHome();
+    makeHome(home);
+    const runners = findRunners(process.env);
+    if (detach) return upDetached({ home, echo, runners, begun });
+    return upHere(echo, runners, begun);
+  },
+});
+
+/** Runs the supervisor in this very process until it is told to stop. */
+async function upHere(
+  echo: boolean,
+  runners: Promise<readonly FoundRunner[]>,
+  begun: number,
+): Promise<ExitCode> {
+  const stop = new AbortController();
+  const halt = new AbortController();
+  const stopAsked = Promise.withResolvers<string>();
+  let screen = openScreen();
+  let isUp = false;
+  const forget = onStopSignals(
+    (signal) => {
+      stop.abort();
+      stopAsked.resolve(signal);
+    },
+    (signal) => {
+      halt.abort();
+      screen.end();
+      process.exit(signal === "SIGINT" ? 130 : 143);
+    },
+  );
+  try {
+    const stack = await startStack({
+      home: locateHome(),
+      env: process.env,
+      echo,
+      onService: (view, before) => {
+        if (isUp) sayChange(view, before);
+        else screen.show(view);
+      },
+      onCheck: (check) =>
+        sayEvent(
+          check.state === "down",
+          `check ${check.name} is ${check.state}: ${check.latest?.text ?? ""}`,
+        ),
+      onNotice: (sentence) => screen.say(paint("soft", `  ${sentence}`)),
+      onStopAsked: stopAsked.resolve,
+      stop: stop.signal,
+      halt: halt.signal,
+    });
+    screen.end();
+    isUp = true;
+    print(await textWhenUp(stack, runners, performance.now() - begun));
+    const reason = await stopAsked.promise;
+    isUp = false;
+    screen = openScreen();
+    await stopStack(stack, screen, reason);
+    return 0;
+  } catch (error) {
+    screen.end();
+    if (stop.signal.aborted) {
+      print("\nHearth stopped before it was up.");
+      return 0;
+    }
+    if (!(error instanceof AlreadyRunning)) throw error;
+    print(error.message);
+    return 0;
+  } finally {
+    forget();
+  }
+}
+
+async function stopStack(
+  stack: Stack,
+  screen: LiveScreen,
+  reason: string,
+): Promise<void> {
+  print(`\nStopping (${reason}) …`);
+  const patience = setTimeout(
+    () =>
+      screen.say(
+        "  the gateway finishes the calls that run; Ctrl-C once more ends everything at once",
+      ),
+    sayThatItWaitsAfterMs,
+  );
+  try {
+    await stack.stop(reason);
+  } finally {
+    clearTimeout(patience);
+    screen.end();
+  }
+  print("Hearth is stopped; keys, spend and notes are kept.");
+}
+
+async function textWhenUp(
+  stack: Stack,
+  runners: Promise<readonly FoundRunner[]>,
+  tookMs: number,
+): Promise<string> {
+  const steps: FirstSteps = {
+    addresses: stack.addresses,
+    secretsFile: locateHome().secrets,
+    masterKey: stack.secrets.masterKey,
+    gatewayReady: stack.gatewayReady,
+    tookMs,
+    runners: await runners,
+    stopWith: "Ctrl-C",
+  };
+  return findFirstSteps(steps);
+}
+
+/** While it runs, what happens is said in a line each. */
+function sayChange(view: ServiceView, before: ServiceView["state"]): void {
+  if (
+    view.state === before ||
+    view.state === "waiting" ||
+    view.state === "starting"
+  )
+    return;
+  const fine = view.state === "running";
+  const took =
+    fine && view.tookMs !== null ? ` again after ${inWords(view.tookMs)}` : "";
+  sayEvent(
+    !fine,
+    `${view.name} is ${serviceCell(view.state).text.slice(2)}${took}${view.reason === null ? "" : `: ${view.reason}`}`,
+  );
+}
+
+function sayEvent(bad: boolean, text: string): void {
+  const time = new Date().toTimeString().slice(0, 8);
+  print(
+    `${paint("soft", time)}  ${bad ? paint("bad", "✕") : paint("ok", "●")} ${text}`,
+  );
+}

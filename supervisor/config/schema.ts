@@ -1,0 +1,100 @@
+import { z } from "zod";
+import { parseDuration } from "../duration.ts";
+
+/** A duration in a file ("30s"); milliseconds once read. */
+const duration = z
+  .string("must be a duration such as 500ms, 30s, 2m, 1h")
+  .transform((text, context) => {
+    const ms = parseDuration(text);
+    if (ms !== undefined && ms > 0) return ms;
+    context.addIssue({
+      code: "custom",
+      message: `"${text}" is no duration: write 500ms, 30s, 2m, 1h or 7d`,
+    });
+    return z.NEVER;
+  });
+
+const times = z.number().int().min(1).max(100);
+const name = z
+  .string()
+  .regex(/^[a-z][a-z0-9-]*$/, "must be lower-case letters, digits and -");
+
+const healRule = z.strictObject({
+  restart: name,
+  max: times.default(3),
+  per: duration.prefault("1h"),
+  cooldown: duration.prefault("60s"),
+  grace: duration.prefault("30s"),
+});
+
+const everyCheck = {
+  name,
+  every: duration.prefault("30s"),
+  timeout: duration.prefault("10s"),
+  fail_after: times.default(3),
+  recover_after: times.default(2),
+  depends_on: z.array(name).default([]),
+  heal: healRule.optional(),
+};
+
+const check = z.discriminatedUnion("kind", [
+  z.strictObject({
+    ...everyCheck,
+    kind: z.literal("http"),
+    url: z.url({ protocol: /^https?$/, error: "must be an http(s) address" }),
+    expect: z
+      .strictObject({
+        status: z.number().int().min(100).max(599).default(200),
+        within: duration.optional(),
+        json: z
+          .record(z.string(), z.union([z.string(), z.number(), z.boolean()]))
+          .optional(),
+      })
+      .prefault({}),
+  }),
+  z.strictObject({
+    ...everyCheck,
+    kind: z.literal("tcp"),
+    host: z.string().min(1).default("127.0.0.1"),
+    port: z.number().int().min(1).max(65_535),
+  }),
+  z.strictObject({
+    ...everyCheck,
+    kind: z.literal("postgres"),
+    url: z.url({
+      protocol: /^postgres(ql)?$/,
+      error: "must be a postgres:// address",
+    }),
+    expect: z
+      .strictObject({
+        connections_below_percent: z.number().min(1).max(100).default(90),
+      })
+      .prefault({}),
+  }),
+]);
+
+export const configSchema = z
+  .strictObject({ checks: z.array(check).default([]) })
+  .superRefine(({ checks }, context) => {
+    const names = checks.map((each) => each.name);
+    for (const [index, each] of checks.entries()) {
+      if (names.indexOf(each.name) !== index)
+        context.addIssue({
+          code: "custom",
+          path: ["checks", index, "name"],
+          message: `"${each.name}" is used twice: names are unique`,
+        });
+      for (const [at, dependency] of each.depends_on.entries())
+        if (!names.includes(dependency) || dependency === each.name)
+          context.addIssue({
+            code: "custom",
+            path: ["checks", index, "depends_on", at],
+            message: `there is no other check "${dependency}"; there are ${names.filter((other) => other !== each.name).join(", ")}`,
+          });
+    }
+  });
+
+/** config/supervisor.yaml as read; durations in milliseconds. */
+export type SupervisorConfig = Readonly<z.output<typeof configSchema>>;
+export type Check = SupervisorConfig["checks"][number];
+export type HealRule = Readonly<z.output<typeof healRule>>;

@@ -1,0 +1,37 @@
+const unitInMs: Readonly<Record<string, number>> = {
+  ms: 1,
+  s: 1000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+};
+
+/** "500ms", "30s", "2m", "1h", "7d" as milliseconds; undefined for anything else. */
+export function parseDuration(text: string): number | undefined {
+  const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(text.trim());
+  const [, amount, unit] = match ?? [];
+  const factor = unit === undefined ? undefined : unitInMs[unit];
+  return factor === undefined ? undefined : Math.round(Number(amount) * factor);
+}
+
+/** Milliseconds in words: "0.4 s", "12 s", "5 min 3 s", "5 h 50 min", "3 d 4 h". */
+export function inWords(ms: number): string {
+  if (ms < 9950) return `${(Math.max(0, ms) / 1000).toFixed(1)} s`;
+  const seconds = Math.round(ms / 1000);
+  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 3600) return twoParts(seconds, 60, "min", 1, "s");
+  if (seconds < 86_400) return twoParts(seconds, 3600, "h", 60, "min");
+  return twoParts(seconds, 86_400, "d", 3600, "h");
+}
+
+function twoParts(
+  seconds: number,
+  large: number,
+  largeUnit: string,
+  small: number,
+  smallUnit: string,
+): string {
+  const rest = Math.floor((seconds % large) / small);
+  const whole = `${Math.floor(seconds / large)} ${largeUnit}`;
+  return rest === 0 ? whole : `${whole} ${rest} ${smallUnit}`;
+}

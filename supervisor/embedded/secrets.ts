@@ -1,0 +1,92 @@
+import { randomBytes } from "node:crypto";
+import { chmodSync, existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { z } from "zod";
+import { writeDurably } from "../durable-file.ts";
+import { Failure, codeOf, sentencesOf } from "../failure.ts";
+import { isNewHome, type Home } from "./home.ts";
+
+const names = [
+  "masterKey",
+  "saltKey",
+  "postgresPassword",
+  "gatewayDbPassword",
+  "supervisorDbPassword",
+  "backupDbPassword",
+  "notesAdminPassword",
+  "operatorPassword",
+] as const;
+
+/** Every secret of the embedded stack; nothing else holds them. */
+export type Secrets = Readonly<Record<(typeof names)[number], string>>;
+
+const secretText = z
+  .string()
+  .regex(/^[A-Za-z0-9_-]{16,}$/, "at least 16 letters, digits, - or _");
+const stored = z.looseObject(
+  Object.fromEntries(names.map((name) => [name, secretText.optional()])),
+);
+
+/** Reads secrets.json, or makes it at the first start. A secret that a newer version adds is made and kept. */
+export function readOrMakeSecrets(home: Home): Secrets {
+  const known = readSecretsFile(home);
+  if (known === undefined && !isNewHome(home))
+    throw new Failure(
+      `${home.secrets} is gone, and without it the data in ${home.root} cannot be opened: put it back from a copy, or move ${home.root} away to begin anew.`,
+    );
+  const secrets = { ...makeSecrets(), ...known };
+  if (known === undefined || names.some((name) => !(name in known)))
+    writeDurably(home.secrets, `${JSON.stringify(secrets, null, 2)}\n`);
+  chmodSync(home.secrets, 0o600);
+  return secrets;
+}
+
+/** The secrets if there are any; throws one sentence when the file is broken. */
+export function readSecretsFile(home: Home): Partial<Secrets> | undefined {
+  let text: string;
+  try {
+    text = readFileSync(home.secrets, "utf8");
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return undefined;
+    throw new Failure(sentencesOf(error, home.secrets), error);
+  }
+  try {
+    return stored.parse(JSON.parse(text)) as Partial<Secrets>;
+  } catch (error) {
+    const detail =
+      error instanceof z.ZodError
+        ? error.issues
+            .map((issue) => `${issue.path.join(".")}: ${issue.message}`)
+            .join("; ")
+        : "it is not JSON";
+    throw new Failure(
+      `${home.secrets} cannot be read (${detail}): mend it or put it back from a copy.`,
+    );
+  }
+}
+
+/** 32 URL-safe characters of 192 random bits. */
+function makeSecret(): string {
+  return randomBytes(24).toString("base64url");
+}
+
+function makeSecrets(): Secrets {
+  return {
+    masterKey: `sk-${makeSecret()}`,
+    saltKey: makeSecret(),
+    postgresPassword: makeSecret(),
+    gatewayDbPassword: makeSecret(),
+    supervisorDbPassword: makeSecret(),
+    backupDbPassword: makeSecret(),
+    notesAdminPassword: makeSecret(),
+    operatorPassword: makeSecret(),
+  };
+}
+
+/** Writes one secret to a file of its own (0600) and returns the path, for a variable `<NAME>_FILE`. */
+export function handOver(home: Home, name: string, secret: string): string {
+  const path = join(home.handed, name);
+  if (!existsSync(path) || readFileSync(path, "utf8") !== secret)
+    writeDurably(path, secret);
+  return path;
+}

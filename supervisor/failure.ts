@@ -1,0 +1,54 @@
+/**
+ * What stops a command: one clear sentence each, all at once. The text is for people and never holds a secret.
+ */
+export class Failure extends Error {
+  readonly sentences: readonly string[];
+
+  constructor(sentences: string | readonly string[], cause?: unknown) {
+    const all = typeof sentences === "string" ? [sentences] : sentences;
+    super(all.join("\n"), { cause });
+    this.name = "Failure";
+    this.sentences = all;
+  }
+}
+
+/** The code of a system error ("ENOENT", "EADDRINUSE" …), if it is one. */
+export function codeOf(error: unknown): string | undefined {
+  if (typeof error !== "object" || error === null || !("code" in error))
+    return undefined;
+  return typeof error.code === "string" ? error.code : undefined;
+}
+
+export function textOf(error: unknown): string {
+  if (error instanceof AggregateError)
+    return error.errors.map(textOf).join("; ") || error.message;
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** Sentences for any error: a failure's own, or one made of a system error about `path`. */
+export function sentencesOf(error: unknown, path?: string): readonly string[] {
+  if (error instanceof Failure) return error.sentences;
+  const where =
+    path ??
+    (typeof error === "object" &&
+    error !== null &&
+    "path" in error &&
+    typeof error.path === "string"
+      ? error.path
+      : undefined);
+  switch (codeOf(error)) {
+    case "ENOSPC":
+    case "EDQUOT":
+      return [
+        `no space is left on the disk${where === undefined ? "" : ` that holds ${where}`}: free some, then run the command again.`,
+      ];
+    case "EACCES":
+    case "EPERM":
+    case "EROFS":
+      return [
+        `${where ?? "a file"} may not be written by this user: change its owner or its rights, or choose another place with HEARTH_HOME.`,
+      ];
+    default:
+      return [textOf(error)];
+  }
+}

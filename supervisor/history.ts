@@ -1,0 +1,123 @@
+import { DatabaseSync } from "node:sqlite";
+
+/** The supervisor's own memory: every transition and every act with its reason. It needs nothing else to be up. */
+export type History = {
+  /** A service went from one state to another. */
+  readonly serviceChanged: (
+    service: string,
+    from: string,
+    to: string,
+    reason: string | null,
+  ) => void;
+  /** A check went from one state to another. */
+  readonly checkChanged: (
+    check: string,
+    from: string,
+    to: string,
+    reason: string | null,
+  ) => void;
+  /** Something was done to a service. */
+  readonly act: (service: string, act: Act, reason: string) => void;
+  /** When it was started again by itself since it was last told to start or to restart (milliseconds since 1970). */
+  readonly restartsOf: (service: string) => readonly number[];
+  /** When it was last healed, as `restartsOf`. */
+  readonly healsOf: (service: string) => readonly number[];
+  readonly latest: (limit: number) => readonly HistoryEntry[];
+  readonly close: () => void;
+};
+
+/** restart: by itself after it ended; heal: because a check said so; restart-asked: a person said so. */
+export type Act =
+  | "start"
+  | "adopt"
+  | "stop"
+  | "restart"
+  | "restart-asked"
+  | "heal"
+  | "supervisor-start"
+  | "supervisor-stop";
+
+export type HistoryEntry = {
+  readonly at: number;
+  readonly kind: "service" | "check" | "act";
+  readonly name: string;
+  readonly from: string | null;
+  readonly to: string;
+  readonly reason: string | null;
+};
+
+const steps: readonly string[] = [
+  `CREATE TABLE transitions (
+     at INTEGER NOT NULL, kind TEXT NOT NULL CHECK (kind IN ('service', 'check')), name TEXT NOT NULL,
+     from_state TEXT NOT NULL, to_state TEXT NOT NULL, reason TEXT
+   ) STRICT;
+   CREATE INDEX transitions_by_name ON transitions (kind, name, at);
+   CREATE TABLE acts (at INTEGER NOT NULL, name TEXT NOT NULL, act TEXT NOT NULL, reason TEXT NOT NULL) STRICT;
+   CREATE INDEX acts_by_name ON acts (name, at);`,
+];
+
+/** Opens (and brings up to date) the history file. `now` gives milliseconds since 1970. */
+export function openHistory(
+  path: string,
+  now: () => number = Date.now,
+): History {
+  const db = new DatabaseSync(path);
+  db.exec(
+    "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA busy_timeout = 2000",
+  );
+  migrate(db);
+  const addTransition = db.prepare(
+    "INSERT INTO transitions (at, kind, name, from_state, to_state, reason) VALUES (?, ?, ?, ?, ?, ?)",
+  );
+  const addAct = db.prepare(
+    "INSERT INTO acts (at, name, act, reason) VALUES (?, ?, ?, ?)",
+  );
+  const actsSinceTold = db.prepare(
+    `SELECT at FROM acts WHERE name = ? AND act = ? AND rowid > coalesce(
+       (SELECT max(rowid) FROM acts AS told WHERE told.name = acts.name AND told.act IN ('start', 'restart-asked')), 0)
+     ORDER BY at`,
+  );
+  const latest = db.prepare(
+    `SELECT at, kind, name, from_state, to_state, reason FROM transitions
+     UNION ALL SELECT at, 'act', name, NULL, act, reason FROM acts
+     ORDER BY at DESC LIMIT ?`,
+  );
+  const timesOf = (name: string, act: Act) =>
+    actsSinceTold.all(name, act).map((row) => Number(row["at"]));
+  return {
+    serviceChanged: (name, from, to, reason) => {
+      addTransition.run(now(), "service", name, from, to, reason);
+    },
+    checkChanged: (name, from, to, reason) => {
+      addTransition.run(now(), "check", name, from, to, reason);
+    },
+    act: (name, act, reason) => {
+      addAct.run(now(), name, act, reason);
+    },
+    restartsOf: (name) => timesOf(name, "restart"),
+    healsOf: (name) => timesOf(name, "heal"),
+    latest: (limit) => latest.all(limit).map(entryOf),
+    close: () => db.close(),
+  };
+}
+
+function migrate(db: DatabaseSync): void {
+  const row = db.prepare("PRAGMA user_version").get();
+  const version = Number(row?.["user_version"] ?? 0);
+  for (const [index, step] of steps.entries()) {
+    if (index < version) continue;
+    db.exec(`BEGIN; ${step}; PRAGMA user_version = ${index + 1}; COMMIT`);
+  }
+}
+
+function entryOf(row: Record<string, unknown>): HistoryEntry {
+  const kind = row["kind"];
+  return {
+    at: Number(row["at"]),
+    kind: kind === "service" || kind === "check" ? kind : "act",
+    name: String(row["name"]),
+    from: row["from_state"] === null ? null : String(row["from_state"]),
+    to: String(row["to_state"]),
+    reason: row["reason"] === null ? null : String(row["reason"]),
+  };
+}

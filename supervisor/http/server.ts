@@ -1,0 +1,165 @@
+import Fastify, { type FastifyInstance, type FastifyReply } from "fastify";
+import type { Watch } from "../checks/watch.ts";
+import { sentencesOf } from "../failure.ts";
+import type { History } from "../history.ts";
+import { portTaken } from "../processes/ports.ts";
+import { Failure, codeOf } from "../failure.ts";
+import type { Runtime } from "../runtime.ts";
+import type { Status } from "../status.ts";
+import { judgeAccess } from "./access.ts";
+import { renderStatusPage } from "./status-page.ts";
+
+export type ApiParts = {
+  readonly status: () => Status;
+  readonly runtime: () => Runtime | undefined;
+  readonly watch: () => Watch | undefined;
+  readonly history: History;
+  /** Begins to stop everything; absent when this supervisor started nothing. */
+  readonly stop: ((reason: string) => void) | undefined;
+  readonly operatorPassword: string | undefined;
+};
+
+const mostLogLines = 5000;
+
+/** The supervisor's HTTP face: /, /healthz, /readyz, /api/… Errors are {error: {message}}. */
+export function buildApi(parts: ApiParts): FastifyInstance {
+  const server = Fastify({ forceCloseConnections: true });
+
+  server.addHook("onRequest", async (request, reply) => {
+    const path = request.url.split("?")[0];
+    if (path === "/healthz" || path === "/readyz") return;
+    switch (judgeAccess(request, parts.operatorPassword)) {
+      case "allowed":
+        return;
+      case "foreign-page":
+        return refuse(reply, 403, "a page of another origin may not do this.");
+      case "needs-password":
+        return refuse(
+          reply.header("www-authenticate", 'Basic realm="Hearth"'),
+          401,
+          "from another machine this needs the user operator and the operator password.",
+        );
+    }
+  });
+  server.addHook("onSend", async (_request, reply) => {
+    reply.headers({
+      "x-content-type-options": "nosniff",
+      "x-frame-options": "DENY",
+      "referrer-policy": "no-referrer",
+      "cache-control": "no-store",
+    });
+  });
+  server.setNotFoundHandler((request, reply) =>
+    refuse(
+      reply,
+      404,
+      `there is no ${request.method} ${request.url.split("?")[0]}.`,
+    ),
+  );
+  server.setErrorHandler((error, _request, reply) =>
+    refuse(reply, 500, sentencesOf(error).join(" ")),
+  );
+
+  server.get("/healthz", () => ({ status: "ok" }));
+  server.get("/readyz", (_request, reply) => {
+    const { ok, verdict } = parts.status();
+    return reply.code(ok ? 200 : 503).send({ ready: ok, verdict });
+  });
+  server.get("/", (_request, reply) =>
+    reply
+      .type("text/html; charset=utf-8")
+      .send(renderStatusPage(parts.status())),
+  );
+  server.get("/api/status", () => parts.status());
+  server.get("/api/history", () => ({ entries: parts.history.latest(200) }));
+
+  server.get<{ Params: { name: string }; Querystring: { lines?: string } }>(
+    "/api/logs/:name",
+    (request, reply) => {
+      const runtime = parts.runtime();
+      const { name } = request.params;
+      if (runtime?.inspect(name) === undefined)
+        return refuse(reply, 404, noSuch("service", name, serviceNames()));
+      const lines = Number(request.query.lines ?? 200);
+      if (!Number.isInteger(lines) || lines < 1 || lines > mostLogLines)
+        return refuse(reply, 400, `lines must be from 1 to ${mostLogLines}.`);
+      return reply.send({ name, lines: runtime.logs(name, lines) });
+    },
+  );
+  server.post<{ Params: { name: string } }>(
+    "/api/checks/:name",
+    async (request, reply) => {
+      const { name } = request.params;
+      const view = await parts.watch()?.lookNow(name);
+      if (view !== undefined) return view;
+      const known =
+        parts
+          .watch()
+          ?.list()
+          .map((check) => check.name) ?? [];
+      return refuse(reply, 404, noSuch("check", name, known));
+    },
+  );
+  server.post<{ Params: { name: string } }>(
+    "/api/restart/:name",
+    async (request, reply) => {
+      const runtime = parts.runtime();
+      const { name } = request.params;
+      if (runtime?.inspect(name) === undefined)
+        return refuse(reply, 404, noSuch("service", name, serviceNames()));
+      try {
+        await runtime.restart(name, "asked by the operator");
+      } catch (error) {
+        return refuse(reply, 502, sentencesOf(error).join(" "));
+      }
+      return runtime.inspect(name);
+    },
+  );
+  server.post("/api/stop", (_request, reply) => {
+    if (parts.stop === undefined)
+      return refuse(
+        reply,
+        409,
+        "this supervisor started nothing that it could stop.",
+      );
+    parts.stop("asked by the operator");
+    return reply.code(202).send({ stopping: true });
+  });
+
+  function serviceNames(): readonly string[] {
+    return (
+      parts
+        .runtime()
+        ?.list()
+        .map((service) => service.name) ?? []
+    );
+  }
+  return server;
+}
+
+/** Listens, or says which program has the port. */
+export async function listen(
+  server: FastifyInstance,
+  host: string,
+  port: number,
+): Promise<string> {
+  try {
+    return await server.listen({ host, port });
+  } catch (error) {
+    if (codeOf(error) === "EADDRINUSE")
+      throw new Failure(
+        portTaken(port, "the supervisor", "HEARTH_SUPERVISOR_PORT"),
+      );
+    throw error;
+  }
+}
+
+function noSuch(what: string, name: string, known: readonly string[]): string {
+  return known.length === 0
+    ? `there is no ${what} "${name}", nor any other.`
+    : `there is no ${what} "${name}"; there are ${known.join(", ")}.`;
+}
+
+function refuse(reply: FastifyReply, status: number, message: string) {
+  return reply.code(status).send({ error: { message, code: String(status) } });
+}

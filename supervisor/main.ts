@@ -1,0 +1,98 @@
+import { pino } from "pino";
+import { locateHome } from "./embedded/home.ts";
+import { startStack } from "./embedded/stack.ts";
+import { readVariable } from "./environment.ts";
+import { Failure, sentencesOf } from "./failure.ts";
+import { onStopSignals } from "./cli/signals.ts";
+import { startWatcher } from "./watcher.ts";
+
+const log = pino(
+  process.stdout.isTTY
+    ? {
+        transport: {
+          target: "pino-pretty",
+          options: { ignore: "pid,hostname" },
+        },
+      }
+    : { base: null, timestamp: pino.stdTimeFunctions.isoTime },
+);
+
+/** The supervisor alone, as its environment says: HEARTH_RUNTIME=process starts and keeps the embedded stack, none only watches. */
+async function main(): Promise<void> {
+  const stop = new AbortController();
+  const halt = new AbortController();
+  const stopAsked = Promise.withResolvers<string>();
+  stop.signal.addEventListener("abort", () => stopAsked.resolve("a signal"));
+  onStopSignals(
+    (signal) => {
+      log.info({ signal }, "told to stop");
+      stop.abort();
+    },
+    (signal) => {
+      log.warn({ signal }, "told again: ending at once");
+      halt.abort();
+      process.exit(1);
+    },
+  );
+  const say = {
+    onNotice: (sentence: string) => log.warn(sentence),
+    onCheck: (check: {
+      name: string;
+      state: string;
+      latest: { text: string } | null;
+    }) =>
+      log[check.state === "down" ? "error" : "info"](
+        { check: check.name, state: check.state, saw: check.latest?.text },
+        "check changed",
+      ),
+  };
+  const runtime = readVariable("HEARTH_RUNTIME") ?? "none";
+  if (runtime === "process") {
+    const stack = await startStack({
+      home: locateHome(),
+      env: process.env,
+      echo: readVariable("HEARTH_ECHO") !== "off",
+      ...say,
+      onService: (view, before) => {
+        if (view.state !== before)
+          log.info(
+            {
+              service: view.name,
+              state: view.state,
+              pid: view.pid,
+              reason: view.reason,
+            },
+            "service changed",
+          );
+      },
+      onStopAsked: stopAsked.resolve,
+      stop: stop.signal,
+      halt: halt.signal,
+    });
+    log.info(stack.addresses, "everything is up");
+    await stack.stop(await stopAsked.promise);
+  } else if (runtime === "none") {
+    const watcher = await startWatcher({
+      home: locateHome(),
+      env: process.env,
+      ...say,
+    });
+    log.info({ address: watcher.address }, "watching");
+    await stopAsked.promise;
+    await watcher.stop();
+  } else {
+    throw new Failure(
+      `HEARTH_RUNTIME is "${runtime}": it must be process (start and keep everything on this machine) or none (only watch).`,
+    );
+  }
+  log.info("stopped");
+}
+
+main().then(
+  () => process.exit(0),
+  (error: unknown) => {
+    for (const sentence of sentencesOf(error))
+      process.stderr.write(`hearth: ${sentence}\n`);
+    process.exit(1);
+  },
+);

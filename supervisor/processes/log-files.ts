@@ -1,0 +1,50 @@
+import {
+  closeSync,
+  copyFileSync,
+  fstatSync,
+  openSync,
+  readSync,
+  statSync,
+  truncateSync,
+} from "node:fs";
+
+const largestLog = 10 * 1024 * 1024;
+const tailBlock = 256 * 1024;
+
+/**
+ * Keeps a log below a size by copying it to `<name>.1` and emptying it in place: the program that writes has it open for
+ * appending and goes on at the new end.
+ */
+export function rotate(path: string, limit: number = largestLog): boolean {
+  const size = sizeOf(path);
+  if (size <= limit) return false;
+  copyFileSync(path, `${path}.1`);
+  truncateSync(path, 0);
+  return true;
+}
+
+/** Bytes in the file, 0 when there is none. */
+export function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+/** The last `lines` lines of a file, from byte `from` on; none when there is no file. Reads at most the last 256 KiB. */
+export function lastLines(
+  path: string,
+  lines: number,
+  from: number = 0,
+): readonly string[] {
+  if (sizeOf(path) === 0) return [];
+  const file = openSync(path, "r");
+  try {
+    const size = fstatSync(file).size;
+    const start = Math.max(from > size ? 0 : from, size - tailBlock, 0);
+    const block = Buffer.alloc(size - start);
+    readSync(file, block, 0, block.length, start);
+    const text = block.toString("utf8").split("\n");
+    if (text.at(-1) === "") text.pop();
+    return lines === 0 ? [] : text.slice(-lines);
+  } finally {
+    closeSync(file);
+  }
+}

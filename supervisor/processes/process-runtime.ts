@@ -1,0 +1,252 @@
+import { createHmac } from "node:crypto";
+import { join } from "node:path";
+import { Failure } from "../failure.ts";
+import type { History } from "../history.ts";
+import type {
+  ServiceState,
+  ServiceView,
+  StartableRuntime,
+} from "../runtime.ts";
+import { isAlive, type ProcessIdentity } from "./identity.ts";
+import { lastLines, rotate } from "./log-files.ts";
+import { readRunFile, writeRunFile, type RunFile } from "./run-file.ts";
+import {
+  createService,
+  looksWell,
+  type Service,
+  type ServiceSpec,
+} from "./service.ts";
+import { statsOf } from "./stats.ts";
+import { stopProcess } from "./stop.ts";
+
+export type ProcessRuntimeOptions = {
+  readonly specs: readonly ServiceSpec[];
+  readonly logDirectory: string;
+  readonly runFile: string;
+  readonly supervisor: NonNullable<RunFile["supervisor"]>;
+  readonly history: History;
+  /** Keys the fingerprints of how services were started, so that they tell nothing about secrets. */
+  readonly fingerprintKey: string;
+  readonly onChange: (view: ServiceView, before: ServiceState) => void;
+};
+
+export type ProcessRuntime = StartableRuntime & {
+  /** Ends everything at once (a second Ctrl-C). */
+  readonly halt: () => void;
+  /** Copies and empties logs that grew too large. */
+  readonly rotateLogs: () => void;
+};
+
+/** Runs services as plain processes of this machine, in order, and keeps them running. */
+export function createProcessRuntime(
+  options: ProcessRuntimeOptions,
+): ProcessRuntime {
+  const { specs, history, runFile } = options;
+  const before = readRunFile(runFile);
+  const waiters = new Set<() => void>();
+  let starting = true;
+  const services = new Map<string, Service>(
+    specs.map((spec) => [
+      spec.name,
+      createService(spec, logFile(spec.name), {
+        changed,
+        restarting: (name, reason) => history.act(name, "restart", reason),
+        earlierRestarts: (name) => history.restartsOf(name),
+        untilRunning,
+      }),
+    ]),
+  );
+
+  function logFile(name: string): string {
+    return join(options.logDirectory, `${name}.log`);
+  }
+
+  function views(): readonly ServiceView[] {
+    return [...services.values()].map((service) => service.view());
+  }
+
+  function named(name: string): Service {
+    const service = services.get(name);
+    if (service === undefined)
+      throw new Failure(
+        `no service is called "${name}": there are ${[...services.keys()].join(", ")}.`,
+      );
+    return service;
+  }
+
+  function changed(view: ServiceView, from: ServiceState): void {
+    if (from !== view.state)
+      history.serviceChanged(view.name, from, view.state, view.reason);
+    writeRun();
+    options.onChange(view, from);
+    for (const look of waiters) look();
+  }
+
+  /** Notes who runs now, so that a later supervisor finds them. Entries not started yet keep what an earlier one wrote. */
+  function writeRun(supervisor: RunFile["supervisor"] = options.supervisor) {
+    const entries = [...services.values()].map((service) => {
+      const { name, address, port } = service.spec;
+      const identity = service.identity();
+      const earlier = before.services[name];
+      const view = service.view();
+      const untouched =
+        starting &&
+        identity === undefined &&
+        (view.state === "stopped" || view.state === "waiting");
+      return [
+        name,
+        untouched && earlier !== undefined
+          ? earlier
+          : {
+              pid: identity?.pid ?? null,
+              startTime: identity?.startTime ?? null,
+              address,
+              port,
+              fingerprint: fingerprintOf(service.spec),
+            },
+      ] as const;
+    });
+    writeRunFile(runFile, {
+      supervisor,
+      services: Object.fromEntries(entries),
+    });
+  }
+
+  function fingerprintOf(spec: ServiceSpec): string {
+    const { file, args, cwd, env } = spec.plan();
+    const telling = Object.entries(env)
+      .filter(([name]) =>
+        /(_KEY|_URL|_HOST|_PORT|_PASSWORD|_FILE|_DIR|_CONFIG)$/.test(name),
+      )
+      .toSorted();
+    return createHmac("sha256", options.fingerprintKey)
+      .update(JSON.stringify([file, args, cwd, telling]))
+      .digest("hex")
+      .slice(0, 32);
+  }
+
+  function untilRunning(
+    names: readonly string[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const look = () => {
+        if (names.every((name) => named(name).view().state === "running")) {
+          waiters.delete(look);
+          resolve();
+        }
+      };
+      signal.addEventListener(
+        "abort",
+        () => {
+          waiters.delete(look);
+          reject(new Failure("told to stop"));
+        },
+        { once: true },
+      );
+      waiters.add(look);
+      look();
+    });
+  }
+
+  /** The process that an earlier supervisor left, when it is surely ours and well; one that is not well is stopped. */
+  async function leftover(
+    service: Service,
+  ): Promise<ProcessIdentity | undefined> {
+    const { spec } = service;
+    const entry = before.services[spec.name];
+    if (entry === undefined || entry.pid === null || entry.startTime === null)
+      return undefined;
+    const identity = { pid: entry.pid, startTime: entry.startTime };
+    if (!isAlive(identity)) return undefined;
+    const same = entry.fingerprint === fingerprintOf(spec);
+    if (same && (await looksWell(spec, new AbortController().signal))) {
+      history.act(
+        spec.name,
+        "adopt",
+        `pid ${identity.pid} of an earlier supervisor is healthy`,
+      );
+      return identity;
+    }
+    history.act(
+      spec.name,
+      "stop",
+      `pid ${identity.pid} of an earlier supervisor ${same ? "is not healthy" : "was started with other settings"}`,
+    );
+    await stopProcess(identity, spec.stopSignal, spec.stopWithinMs);
+    return undefined;
+  }
+
+  async function stopAll(reason: string): Promise<void> {
+    const stopped = new Map<string, Promise<void>>();
+    const stop = (service: Service): Promise<void> => {
+      const { name } = service.spec;
+      const known = stopped.get(name);
+      if (known !== undefined) return known;
+      const users = [...services.values()].filter(({ spec }) =>
+        [...spec.needs, ...spec.uses].includes(name),
+      );
+      const done = Promise.all(users.map(stop)).then(() =>
+        service.stop(reason),
+      );
+      stopped.set(name, done);
+      return done;
+    };
+    await Promise.all([...services.values()].map(stop));
+  }
+
+  return {
+    list: views,
+    inspect: (name) => services.get(name)?.view(),
+    stats: (name) => {
+      const identity = named(name).identity();
+      return identity === undefined ? undefined : statsOf(identity.pid);
+    },
+    logs: (name, lines) => lastLines(logFile(named(name).spec.name), lines),
+    restart: async (name, reason) => {
+      const service = named(name);
+      history.act(name, "restart-asked", reason);
+      await service.restart(reason);
+    },
+    start: async () => {
+      // What no longer belongs to the stack (the echo after --no-echo) is stopped, not left.
+      await Promise.all([
+        ...Object.entries(before.services)
+          .filter(([name]) => !services.has(name))
+          .map(([, { pid, startTime }]) =>
+            pid === null || startTime === null
+              ? undefined
+              : stopProcess({ pid, startTime }, "SIGTERM", 10_000),
+          ),
+      ]);
+      const ups = [...services.values()].map(async (service) => {
+        const adopted = await leftover(service);
+        if (adopted === undefined)
+          history.act(service.spec.name, "start", "hearth up");
+        await service.start(adopted);
+      });
+      try {
+        await Promise.all(ups);
+      } catch (error) {
+        for (const up of ups) up.catch(() => {});
+        await stopAll("another service did not start");
+        await Promise.allSettled(ups);
+        starting = false;
+        writeRun(null);
+        throw error;
+      }
+      starting = false;
+      writeRun();
+    },
+    stop: async (reason) => {
+      await stopAll(reason);
+      writeRun(null);
+    },
+    halt: () => {
+      for (const service of services.values()) service.halt();
+    },
+    rotateLogs: () => {
+      for (const name of services.keys()) rotate(logFile(name));
+    },
+  };
+}

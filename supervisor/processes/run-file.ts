@@ -1,0 +1,46 @@
+import { readFileSync } from "node:fs";
+import { z } from "zod";
+import { writeDurably } from "../durable-file.ts";
+import { codeOf } from "../failure.ts";
+
+const identity = {
+  pid: z.number().int().positive().nullable(),
+  startTime: z.string().nullable(),
+};
+
+const runFile = z.object({
+  supervisor: z
+    .object({ ...identity, address: z.string(), port: z.number().int() })
+    .nullable(),
+  services: z.record(
+    z.string(),
+    z.object({
+      ...identity,
+      address: z.string(),
+      port: z.number().int(),
+      /** Of the way it was started; another one is not adopted. */
+      fingerprint: z.string(),
+    }),
+  ),
+});
+
+/** What runs, where: addresses, process ids with start times. Kept after a stop for its ports. */
+export type RunFile = Readonly<z.infer<typeof runFile>>;
+
+export const nothingRuns: RunFile = { supervisor: null, services: {} };
+
+/** Reads run.json; one that is missing or not ours counts as empty. */
+export function readRunFile(path: string): RunFile {
+  try {
+    const parsed = runFile.safeParse(JSON.parse(readFileSync(path, "utf8")));
+    return parsed.success ? parsed.data : nothingRuns;
+  } catch (error) {
+    if (codeOf(error) === "ENOENT" || error instanceof SyntaxError)
+      return nothingRuns;
+    throw error;
+  }
+}
+
+export function writeRunFile(path: string, content: RunFile): void {
+  writeDurably(path, `${JSON.stringify(content, null, 2)}\n`);
+}

@@ -1,0 +1,41 @@
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import type { ServiceStats } from "../runtime.ts";
+
+/** Linux counts processor time in hundredths of a second for every program, whatever the kernel's own tick. */
+const ticksPerSecond = 100;
+
+/** Resident memory and processor time of one process; undefined when it is gone. */
+export function statsOf(pid: number): ServiceStats | undefined {
+  try {
+    return process.platform === "linux" ? fromProc(pid) : fromPs(pid);
+  } catch {
+    return undefined;
+  }
+}
+
+function fromProc(pid: number): ServiceStats | undefined {
+  const rss = /^VmRSS:\s+(\d+) kB$/m.exec(
+    readFileSync(`/proc/${pid}/status`, "utf8"),
+  )?.[1];
+  const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return rss === undefined
+    ? undefined
+    : {
+        memoryBytes: Number(rss) * 1024,
+        cpuSeconds: (Number(fields[11]) + Number(fields[12])) / ticksPerSecond,
+      };
+}
+
+function fromPs(pid: number): ServiceStats | undefined {
+  const ps = spawnSync("ps", ["-o", "rss=,time=", "-p", String(pid)], {
+    encoding: "utf8",
+  });
+  const [rss, time] = (ps.stdout ?? "").trim().split(/\s+/);
+  if (rss === undefined || time === undefined) return undefined;
+  const cpuSeconds = time
+    .split(/[:-]/)
+    .reduce((sum, part) => sum * 60 + Number(part), 0);
+  return { memoryBytes: Number(rss) * 1024, cpuSeconds };
+}
