@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import fs from "node:fs/promises";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
+import fc from "fast-check";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { FRAME_BYTES } from "./journal-line.ts";
 import {
@@ -265,3 +266,56 @@ test("calls under way at a kill come back as interrupted, the same at every repl
   ]);
   await third.close();
 });
+
+test("damaged bytes anywhere cost only the calls whose lines they hit", async () => {
+  const writer = await openTestJournal(directory);
+  for (let call = 0; call < 30; call++) {
+    writer.intent({ id: `call-${call}`, startedAt: call });
+    writer.outcome({ id: `call-${call}`, cost: call });
+  }
+  const end = writer.state().bytes;
+  await writer.close();
+  const file = path.join(directory, "000001.jsonl");
+  const whole = await fs.readFile(file);
+
+  const damage = fc.record({
+    at: fc.nat(end - 1),
+    bytes: fc.uint8Array({ minLength: 1, maxLength: 80 }),
+  });
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(damage, { minLength: 1, maxLength: 4 }),
+      async (damages) => {
+        const bytes = Buffer.from(whole);
+        for (const { at, bytes: written } of damages) bytes.set(written, at);
+        await fs.writeFile(file, bytes);
+        const expected = intactCalls(whole, bytes);
+        const journal = await openTestJournal(directory);
+        try {
+          const rows = await readAll(journal);
+          const ended = rows.filter(({ outcome }) => outcome !== null);
+          expect(ended.map(({ outcome }) => outcome?.cost)).toEqual(expected);
+        } finally {
+          await journal.close();
+        }
+      },
+    ),
+    { numRuns: 150, interruptAfterTimeLimit: 20_000 },
+  );
+});
+
+/** Numbers of the calls of which neither line differs, nor the newline before it, by which a line is found. */
+function intactCalls(whole: Buffer, damaged: Buffer): number[] {
+  const intact = new Map<string, number>();
+  for (let start = 0; whole[start] !== 0;) {
+    const next = whole.indexOf("\n", start) + 1;
+    const from = Math.max(0, start - 1);
+    const id = /"call-(\d+)"/.exec(whole.toString("utf8", start, next))?.[1];
+    const same = whole.compare(damaged, from, next, from, next) === 0;
+    if (same && id !== undefined) intact.set(id, (intact.get(id) ?? 0) + 1);
+    start = next;
+  }
+  return [...intact].flatMap(([id, lines]) =>
+    lines === 2 ? [Number(id)] : [],
+  );
+}

@@ -27,7 +27,7 @@ export type JournalState = {
   /** Bytes taken by lines, and by segments whose lines are not all in the ledger. */
   readonly bytes: number;
   readonly limitBytes: number;
-  /** An alarm: over 80 % of the limit, or the disk has no room for another segment. */
+  /** An alarm: over 80 % of the limit taken, also by room kept for outcomes, or no room on the disk for another segment. */
   readonly nearLimit: boolean;
   /** New intents are refused. */
   readonly full: boolean;

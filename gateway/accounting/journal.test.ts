@@ -247,3 +247,10 @@ test("an id that is open already, and an outcome without intent, are refused", a
   ]);
   expect(journal.state().pendingRecords).toBe(1);
 });
+
+test("a directory that cannot be used is one sentence", async () => {
+  const file = path.join(directory, "instance");
+  await expect(openTestJournal(path.join(file, "below"))).rejects.toThrow(
+    /^The journal .*below cannot be used \(ENOTDIR: .*\): mend that, or name another directory in HEARTH_JOURNAL_DIR\.$/,
+  );
+});

@@ -37,13 +37,19 @@ export async function openJournal<
   Intent extends Started,
   Outcome extends Recorded,
 >(options: JournalOptions<Intent, Outcome>): Promise<Journal<Intent, Outcome>> {
-  await fs.mkdir(options.dir, { recursive: true });
-  const lock = lockJournal(options.dir);
+  let release = () => {};
   try {
-    return await openLocked(options, lock.release);
+    await fs.mkdir(options.dir, { recursive: true });
+    release = lockJournal(options.dir).release;
+    return await openLocked(options, release);
   } catch (error) {
-    lock.release();
-    throw error;
+    release();
+    // What the system says (no permission, a file in the way, disk full) lacks what to do.
+    if (!(error instanceof Error && "syscall" in error)) throw error;
+    throw new Error(
+      `The journal ${options.dir} cannot be used (${error.message}): mend that, or name another directory in HEARTH_JOURNAL_DIR.`,
+      { cause: error },
+    );
   }
 }
 
@@ -204,7 +210,7 @@ async function openLocked<Intent extends Started, Outcome extends Recorded>(
         openIntents: writer.openIntents(),
         bytes: segments.usedBytes(),
         limitBytes,
-        nearLimit: segments.nearLimit(),
+        nearLimit: segments.nearLimit(writer.openIntents()),
         full: writer.full(),
         problem: writer.problem(),
       };

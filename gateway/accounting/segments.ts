@@ -61,7 +61,8 @@ export type Segments = {
   unlink(segment: Segment): Promise<void>;
   /** Bytes of files that can take no more lines. */
   usedBytes(): number;
-  nearLimit(): boolean;
+  /** Whether lines and `reserves` reserves take most of the limit, or the disk gave no room last time. */
+  nearLimit(reserves: number): boolean;
   /** Resolves when no segment is being made. */
   quiet(): Promise<void>;
   /** Closes the files, after the last `sync`. */
@@ -281,8 +282,9 @@ export async function openSegments(
       directoryChanged = true;
     },
     usedBytes,
-    nearLimit: () =>
-      usedBytes() > limitBytes * NEAR_LIMIT || diskFullSince > -Infinity,
+    nearLimit: (reserves) =>
+      usedBytes() + reserves * reserveBytes > limitBytes * NEAR_LIMIT ||
+      diskFullSince > -Infinity,
     async quiet() {
       await allocating;
     },

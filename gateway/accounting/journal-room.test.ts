@@ -1,0 +1,347 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import fs from "node:fs";
+import { fileURLToPath } from "node:url";
+import fc from "fast-check";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import {
+  makeDirectory,
+  openTestJournal,
+  readAll,
+  recordingLog,
+  segmentFiles,
+  type TestJournal,
+} from "./journal-fixture.ts";
+import { JournalFull } from "./journal.ts";
+
+let directory: string;
+let journal: TestJournal | undefined;
+beforeEach(async () => {
+  directory = await makeDirectory();
+});
+afterEach(async () => {
+  vi.restoreAllMocks();
+  await journal?.close();
+  journal = undefined;
+  await fs.promises.rm(directory, { recursive: true, force: true });
+});
+
+async function open(
+  options: Parameters<typeof openTestJournal>[1] = {},
+): Promise<TestJournal> {
+  journal = await openTestJournal(directory, options);
+  return journal;
+}
+
+/** Begins calls until one is refused; returns the number of that one. */
+function beginUntilFull(to: TestJournal, first: number): number {
+  for (let call = first; ; call++) {
+    try {
+      void to.intent({ id: `call-${call}`, startedAt: call });
+    } catch (error) {
+      expect(error).toBeInstanceOf(JournalFull);
+      expect(error).toMatchObject({ code: "journal_full" });
+      return call;
+    }
+  }
+}
+
+/** The next system call of this name fails as a full disk makes it fail. */
+function failOnce(name: "writeSync" | "fdatasync"): void {
+  const failure = Object.assign(
+    new Error(`ENOSPC: no space left on device, ${name}`),
+    { code: "ENOSPC" },
+  );
+  if (name === "writeSync") {
+    vi.spyOn(fs, name).mockImplementationOnce(() => {
+      throw failure;
+    });
+  } else {
+    vi.spyOn(fs, name).mockImplementationOnce((_fd, callback) =>
+      callback(failure),
+    );
+  }
+}
+
+test("at its limit the journal refuses calls, and still takes the end of every call under way", async () => {
+  const log = recordingLog();
+  const small = await open({ limitBytes: 64 * 1024, log });
+  const burst = beginUntilFull(small, 0);
+  // The last segment was still being made.
+  await expect.poll(() => segmentFiles(directory)).toHaveLength(4);
+  const begun = beginUntilFull(small, burst);
+  expect(begun).toBeGreaterThan(100);
+  expect(small.state()).toMatchObject({
+    full: true,
+    nearLimit: true,
+    openIntents: begun,
+  });
+  expect(log.lines.at(-1)).toMatchObject({ level: "error" });
+  for (let call = 0; call < begun; call++) {
+    small.outcome({ id: `call-${call}`, cost: call, error: "x".repeat(5_000) });
+  }
+  expect(small.state()).toMatchObject({
+    openIntents: 0,
+    pendingRecords: begun,
+  });
+  const { rows, position } = await small.read(1_000);
+  expect(rows.map(({ outcome }) => outcome?.cost)).toEqual(
+    Array.from({ length: begun }, (_, call) => call),
+  );
+  for (const name of await segmentFiles(directory)) {
+    expect(fs.statSync(`${directory}/${name}`).size).toBe(16 * 1024);
+  }
+
+  small.commit(position);
+  await expect
+    .poll(() => small.state())
+    .toMatchObject({ full: false, nearLimit: false });
+  small.intent({ id: "after", startedAt: 1 });
+  small.outcome({ id: "after", cost: 1 });
+});
+
+test("whatever the order and lengths, the outcome of an accepted intent finds room", async () => {
+  const step = fc.oneof(
+    { weight: 3, arbitrary: fc.record({ begin: fc.nat(900) }) },
+    { weight: 2, arbitrary: fc.record({ end: fc.nat(), length: fc.nat(700) }) },
+  );
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(step, { minLength: 100, maxLength: 300 }),
+      async (steps) => {
+        const dir = await makeDirectory();
+        const tight = await openTestJournal(dir, {
+          segmentBytes: 4 * 1024,
+          limitBytes: 20 * 1024,
+        });
+        const under: string[] = [];
+        const costs = new Map<string, number>();
+        const end = (at: number, length: number) => {
+          const [id = ""] = under.splice(at % under.length, 1);
+          tight.outcome({
+            id,
+            cost: costs.get(id) ?? -1,
+            error: "e".repeat(length),
+          });
+        };
+        try {
+          for (const [index, next] of steps.entries()) {
+            if ("begin" in next) {
+              try {
+                tight.intent({
+                  id: `call-${index}`,
+                  startedAt: index,
+                  metadata: "m".repeat(next.begin),
+                });
+                under.push(`call-${index}`);
+                costs.set(`call-${index}`, index);
+              } catch (error) {
+                expect(error).toBeInstanceOf(JournalFull);
+              }
+            } else if (under.length > 0) end(next.end, next.length);
+          }
+          while (under.length > 0) end(0, 10_000);
+          const rows = await readAll(tight);
+          expect(
+            new Map(
+              rows.map(({ intent, outcome }) => [intent.id, outcome?.cost]),
+            ),
+          ).toEqual(costs);
+          expect(rows).toHaveLength(costs.size);
+          const sizes = (await segmentFiles(dir)).map(
+            (name) => fs.statSync(`${dir}/${name}`).size,
+          );
+          expect(
+            sizes.reduce((sum, size) => sum + size, 0),
+          ).toBeLessThanOrEqual(20 * 1024);
+        } finally {
+          await tight.close();
+          await fs.promises.rm(dir, { recursive: true, force: true });
+        }
+      },
+    ),
+    // So that a failure is shrunk in time to be shown.
+    { numRuns: 60, interruptAfterTimeLimit: 20_000 },
+  );
+});
+
+test("on a full disk calls under way end in the segments made before", async () => {
+  await open();
+  journal?.intent({ id: "first", startedAt: 1 });
+  await expect.poll(() => segmentFiles(directory)).toHaveLength(2);
+  await journal?.close();
+
+  const child = fileURLToPath(
+    import.meta.resolve("./journal-disk-full-child.ts"),
+  );
+  const run = spawn(
+    "sh",
+    [
+      "-c",
+      'ulimit -f 64; exec "$0" "$1" "$2"',
+      process.execPath,
+      child,
+      directory,
+    ],
+    {
+      stdio: ["ignore", "pipe", "inherit"],
+    },
+  );
+  let output = "";
+  run.stdout.on("data", (part) => (output += part));
+  try {
+    expect(await once(run, "close")).toEqual([0, null]);
+  } finally {
+    run.kill("SIGKILL");
+  }
+  const said = JSON.parse(output) as {
+    begun: number;
+    refusal: string;
+    full: object;
+    ended: object;
+  };
+  expect(said.refusal).toBe("journal_full");
+  expect(said.begun).toBeGreaterThan(40);
+  expect(said.full).toMatchObject({ full: true, nearLimit: true });
+  expect(said.ended).toMatchObject({ openIntents: 0 });
+  // Nothing is left of the segments that found no room.
+  expect(
+    fs.readdirSync(directory).filter((name) => name.endsWith(".new")),
+  ).toEqual([]);
+
+  const after = await open();
+  const rows = await readAll(after);
+  expect(rows.map(({ outcome }) => outcome?.cost ?? null)).toEqual([
+    null,
+    ...Array.from({ length: said.begun }, (_, call) => call),
+  ]);
+});
+
+test("an outcome longer than its room loses free text, never money", async () => {
+  const roomy = await open();
+  roomy.intent({ id: "a", startedAt: 1 });
+  roomy.outcome({
+    id: "a",
+    cost: 0.123456789,
+    error: `€"${"long ".repeat(1_000)}`,
+    metadata: { attempts: [{ error: "y".repeat(3_000), status: 500 }] },
+  });
+  const [row] = await readAll(roomy);
+  expect(row?.outcome).toMatchObject({ id: "a", cost: 0.123456789 });
+  expect(row?.outcome?.metadata).toEqual({
+    attempts: [{ error: `${"y".repeat(100)}…`, status: 500 }],
+  });
+  const bytes = roomy.state().bytes;
+  expect(bytes).toBeLessThan(3 * 512);
+});
+
+test("an outcome whose other fields are too long is written where there is room beside the reserves", async () => {
+  const roomy = await open();
+  const id = "i".repeat(600);
+  roomy.intent({ id, startedAt: 1 });
+  roomy.outcome({ id, cost: 3 });
+  expect(await readAll(roomy)).toMatchObject([{ outcome: { id, cost: 3 } }]);
+  expect(roomy.state().openIntents).toBe(0);
+});
+
+test("an intent longer than its room loses free text, and is refused when that does not suffice", async () => {
+  const roomy = await open();
+  roomy.intent({
+    id: "a",
+    startedAt: 1,
+    metadata: { note: "n".repeat(9_000) },
+  });
+  roomy.outcome({ id: "a", cost: 1 });
+  expect(await readAll(roomy)).toMatchObject([
+    { intent: { id: "a", metadata: { note: `${"n".repeat(100)}…` } } },
+  ]);
+  expect(() =>
+    roomy.intent({ id: "b", startedAt: 1, payer: "p".repeat(9_000) }),
+  ).toThrow(
+    "The intent of call b is longer than 4096 bytes even with its free text shortened.",
+  );
+  expect(roomy.state().openIntents).toBe(0);
+});
+
+test("a failed flush is an alarm until the restart: no call begins, those under way end", async () => {
+  const log = recordingLog();
+  const failing = await open({ syncEveryMs: 1, log });
+  failing.intent({ id: "under way", startedAt: 1 });
+  failOnce("fdatasync");
+  await expect
+    .poll(() => failing.state().problem)
+    .toMatch(/could not be flushed .*ENOSPC.*restart the gateway/);
+  expect(failing.state().full).toBe(true);
+  expect(log.lines).toMatchObject([{ level: "error" }]);
+  expect(() => failing.intent({ id: "new", startedAt: 1 })).toThrow(
+    JournalFull,
+  );
+  failing.outcome({ id: "under way", cost: 1 });
+  expect(await readAll(failing)).toHaveLength(1);
+});
+
+test("sync always: a failed flush rejects", async () => {
+  const failing = await open({ sync: "always" });
+  await failing.intent({ id: "a", startedAt: 1 });
+  failOnce("fdatasync");
+  await expect(failing.outcome({ id: "a", cost: 1 })).rejects.toThrow(
+    JournalFull,
+  );
+  expect(() => failing.intent({ id: "b", startedAt: 1 })).toThrow(
+    "could not be flushed",
+  );
+});
+
+test("an intent that the disk refuses does not count as begun", async () => {
+  const failing = await open();
+  failing.intent({ id: "a", startedAt: 1 });
+  failOnce("writeSync");
+  expect(() => failing.intent({ id: "b", startedAt: 1 })).toThrow(/ENOSPC/);
+  expect(failing.state().openIntents).toBe(1);
+  failing.intent({ id: "b", startedAt: 2 });
+  failing.outcome({ id: "b", cost: 1 });
+  expect(await readAll(failing)).toMatchObject([
+    { intent: { id: "b", startedAt: 2 } },
+  ]);
+});
+
+test("an outcome that the disk refuses is kept and written when it can be", async () => {
+  const log = recordingLog();
+  const failing = await open({ syncEveryMs: 1, log });
+  failing.intent({ id: "a", startedAt: 1 });
+  failOnce("writeSync");
+  failing.outcome({ id: "a", cost: 5 });
+  expect(log.lines).toMatchObject([{ level: "error" }]);
+  await expect
+    .poll(() => failing.read(10))
+    .toMatchObject({ rows: [{ outcome: { cost: 5 } }] });
+  expect(failing.state()).toMatchObject({ openIntents: 0, full: false });
+});
+
+test("a line written in part is overwritten by the next", async () => {
+  const failing = await open();
+  failing.intent({ id: "a", startedAt: 1 });
+  const write = fs.writeSync;
+  vi.spyOn(fs, "writeSync").mockImplementationOnce((...args: unknown[]) => {
+    const [fd, bytes, offset, length, position] = args as [
+      number,
+      Buffer,
+      number,
+      number,
+      number,
+    ];
+    write(fd, bytes, offset, length - 20, position);
+    throw Object.assign(new Error("EIO: i/o error, write"), { code: "EIO" });
+  });
+  expect(() =>
+    failing.intent({ id: "b", startedAt: 1, payer: "p".repeat(300) }),
+  ).toThrow(/EIO/);
+  failing.outcome({ id: "a", cost: 1 });
+  await failing.close();
+  const log = recordingLog();
+  const reopened = await open({ log });
+  expect(await readAll(reopened)).toMatchObject([
+    { intent: { id: "a" }, outcome: { cost: 1 } },
+  ]);
+  expect(log.lines).toMatchObject([{ level: "warn" }]);
+});
