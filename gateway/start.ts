@@ -4,7 +4,7 @@ import type { Logger } from "pino";
 import { createCallers } from "./access/callers.ts";
 import { openJournal, type Journal } from "./accounting/journal.ts";
 import { createLedger } from "./accounting/ledger.ts";
-import { createLimits } from "./accounting/limits/limits.ts";
+import { createLimits } from "./accounting/limits/create.ts";
 import { createPendingSums } from "./accounting/pending.ts";
 import {
   createPriceBook,
@@ -59,31 +59,36 @@ export async function startGateway(
   const redis =
     config.redis === null
       ? null
-      : connectRedis({
-          host: config.redis.host,
-          port: config.redis.port,
-          password: config.redis.password?.reveal() ?? null,
-          log,
-        });
+      : connectRedis(
+          {
+            host: config.redis.host,
+            port: config.redis.port,
+            ...(config.redis.password === null
+              ? {}
+              : { password: config.redis.password.reveal() }),
+          },
+          (error) =>
+            log.debug({ error: error.message }, "no connection to Redis"),
+        );
   const memoryCache = createMemoryCache();
   const cache =
     redis !== null && config.cache.kind === "redis"
       ? createRedisResponseCache(redis, config.cache)
       : createMemoryResponseCache(memoryCache, config.cache);
-  const limits = await createLimits({
-    redis,
+  const limits = createLimits({
     instance: journal.instance,
     failClosed: config.general.failClosed,
-    lookup: cache.kind === "memory" ? memoryCache.get : null,
-    log,
+    onAway: (reason) =>
+      log.error(
+        { reason },
+        "Redis is away: limits are kept in process, at this instance's share",
+      ),
+    onBack: () => log.info("Redis is back: limits are shared again"),
+    ...(redis === null ? { lookup: memoryCache.get } : { redis }),
   });
   const callers = createCallers(pool, config.general.keyCacheMs);
   const pending = createPendingSums();
   const prices = openPrices(config.general.pricesFile);
-  const deployments = config.models.map((deployment) => ({
-    ...deployment,
-    priceCard: prices.priceFor(deployment),
-  }));
   const ledger = createLedger({
     pool,
     journal,
@@ -93,6 +98,7 @@ export async function startGateway(
     proxyDuration: config.general.budgetDuration,
     log,
   });
+  const tokens = createTokenCounter();
   let stopping = false;
   const database = watchDatabase({
     databaseUrl: config.database.url.reveal(),
@@ -104,6 +110,12 @@ export async function startGateway(
     async onReady() {
       await recordDeployments(pool, config.models);
       await ledger.start();
+      // Tokenizers are loaded behind the start: until then counts are bounds by size.
+      tokens
+        .warm(config.models.map(({ baseModel, model }) => baseModel ?? model))
+        .catch((error: unknown) =>
+          log.warn({ error }, "a tokenizer could not be loaded"),
+        );
     },
     onRefused() {
       process.stderr.write(
@@ -118,12 +130,16 @@ export async function startGateway(
     pool,
     database,
     callers,
-    catalog: createCatalog(deployments, config.router.modelGroupAlias),
+    catalog: createCatalog(
+      config.models,
+      prices,
+      config.router.modelGroupAlias,
+    ),
     limits,
     journal,
     pending,
     ledger,
-    tokens: createTokenCounter(),
+    tokens,
     cache,
     underWay: createCallsUnderWay(limits),
     providers: createProviderClient(config.timeouts),

@@ -9,6 +9,7 @@ import { DatabaseUnavailable, type Pool } from "../db/pool.ts";
 import type { Journal, JournalBatch, JournalRow } from "./journal.ts";
 import type { LimitStore } from "./limits.ts";
 import { nanosFromCost } from "./money.ts";
+import { createMutex } from "./mutex.ts";
 import type { PendingSums } from "./pending.ts";
 import type { Intent, Outcome } from "./records.ts";
 import { spendRow, type SpendRow } from "./rows.ts";
@@ -57,29 +58,34 @@ export function createLedger(options: LedgerOptions): Ledger {
   /** The journal gives each row once: a batch that could not be committed is kept and tried again. */
   let batch: JournalBatch<Intent, Outcome> | null = null;
 
+  /** Totals are not read between a commit and its assign: they would hold spend that is still pending here. */
+  const alone = createMutex();
+
   async function drainBatch(): Promise<number> {
     batch ??= await journal.read(BATCH_ROWS);
     const { rows: entries, position } = batch;
-    if (entries.length === 0) {
-      batch = null;
-      return 0;
-    }
-    const rows = entries.map(rowOf);
-    const counters = countersOf(entries);
-    const { inserted, totals, softBudgets } = await record(rows, counters);
-    for (const entry of entries)
-      if (entry.outcome !== null && !recovering)
-        pending.subtract(
-          entry.outcome.charged,
-          nanosFromCost(entry.outcome.spend),
-        );
+    if (entries.length > 0) await alone(() => commitBatch(entries, position));
+    batch = null;
+    return entries.length;
+  }
+
+  async function commitBatch(
+    entries: readonly JournalRow<Intent, Outcome>[],
+    position: number,
+  ): Promise<void> {
+    const { inserted, totals, softBudgets } = await record(
+      entries.map(rowOf),
+      countersOf(entries),
+    );
+    for (const { outcome } of entries)
+      if (outcome !== null && !recovering)
+        pending.subtract(outcome.charged, nanosFromCost(outcome.spend));
     journal.commit(position);
     batch = null;
     drained += inserted.size;
     for (const notice of softBudgets)
       log.warn(notice, "a soft budget was reached");
     await assignTotals(totals);
-    return entries.length;
   }
 
   function rowOf(entry: JournalRow<Intent, Outcome>): SpendRow {
@@ -193,7 +199,7 @@ export function createLedger(options: LedgerOptions): Ledger {
       timer = setTimeout(tick, DRAIN_EVERY_MS);
     },
     async loadTotals(counters) {
-      await assignTotals(await readTotals(pool, counters));
+      await alone(async () => assignTotals(await readTotals(pool, counters)));
     },
     async flush() {
       await running?.catch(() => undefined);

@@ -35,7 +35,7 @@ export async function lookupAndAdmit(
       call.startedAt,
       general.timezone,
     ),
-    estimate: estimateOf(call, outputTokens),
+    estimate: estimateOf(gateway, call, outputTokens),
     tokens: call.inputTokens + outputTokens,
     strict: general.budgetMode === "strict",
     cacheKey: call.cache.read ? call.cacheKey : null,
@@ -68,10 +68,16 @@ export async function lookupAndAdmit(
 }
 
 /** The worst case that the call is expected to cost, at the dearest deployment that it may reach. */
-function estimateOf(call: Call, outputTokens: number): Nanos {
-  const costs = call.group.deployments.map(({ priceCard }) =>
-    priceCard === null ? 0 : dearest(priceCard, call.inputTokens, outputTokens),
-  );
+function estimateOf(gateway: Gateway, call: Call, outputTokens: number): Nanos {
+  const costs = call.group.deployments.map((deployment) => {
+    const { priceCard } = deployment;
+    if (priceCard === null) return 0;
+    return dearest(
+      priceCard,
+      Math.ceil(call.inputTokens * gateway.tokens.margin(deployment)),
+      outputTokens,
+    );
+  });
   return nanosFromCost(Math.max(0, ...costs));
 }
 

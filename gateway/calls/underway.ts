@@ -1,6 +1,6 @@
 import { RENEW_EVERY_MS, type LimitStore } from "../accounting/limits.ts";
 import type { Gateway } from "../gateway.ts";
-import { CallError } from "../http/errors.ts";
+import { CallError, withHeaders } from "../http/errors.ts";
 import type { Call } from "./call.ts";
 import { endCall } from "./record.ts";
 
@@ -61,7 +61,9 @@ export async function whileAdmitted<T>(
     if (underWay.hasOpenIntent(call.id))
       await recordFailure(gateway, call, error);
     else await limits.settle({ callId: call.id, tokens: 0, pending: [] });
-    throw error;
+    throw error instanceof CallError
+      ? withHeaders(error, { "x-hearth-call-id": call.id })
+      : error;
   } finally {
     underWay.ended(call.id);
   }

@@ -7,6 +7,7 @@ import {
 import type { Logger } from "pino";
 import { DatabaseUnavailable } from "../db/pool.ts";
 import { JournalFull } from "../accounting/journal.ts";
+import { conflictOf } from "./conflicts.ts";
 import {
   CallError,
   databaseUnavailable,
@@ -90,6 +91,8 @@ function asCallError(
       "The journal of calls is full or its disk is, so a call would go unrecorded. Free disk space or bring the database back, then try again.",
       { headers: { "retry-after": "10" } },
     );
+  const conflict = conflictOf(error);
+  if (conflict !== null) return conflict;
   const { code } = error as { code?: string };
   if (code === "FST_ERR_CTP_BODY_TOO_LARGE")
     return new CallError(

@@ -1,4 +1,4 @@
-import type { PriceCard } from "../accounting/prices.ts";
+import type { PriceBook, PriceCard } from "../accounting/prices.ts";
 import type { Deployment } from "../config/types.ts";
 
 export interface PricedDeployment extends Deployment {
@@ -23,17 +23,29 @@ export interface Catalog {
 
 /** Aliases and their deployments; `hidden` further names are found but not listed. */
 export function createCatalog(
-  deployments: readonly PricedDeployment[],
+  deployments: readonly Deployment[],
+  prices: PriceBook,
   furtherNames: Readonly<
     Record<string, { readonly model: string; readonly hidden: boolean }>
   >,
 ): Catalog {
   const groups = new Map<string, ModelGroup>();
+  const priced = (deployment: Deployment, model = deployment.model) => ({
+    ...deployment,
+    model,
+    priceCard: prices.priceFor(deployment, model),
+  });
   for (const [alias, members] of Map.groupBy(
     deployments,
     (deployment) => deployment.alias,
   ))
-    groups.set(alias, groupOf(alias, members));
+    groups.set(
+      alias,
+      groupOf(
+        alias,
+        members.map((deployment) => priced(deployment)),
+      ),
+    );
   // The longest prefix wins: `openai/gpt-*` before `openai/*` before `*`.
   const wildcards = [...groups.keys()]
     .filter((alias) => alias.endsWith("*"))
@@ -57,12 +69,13 @@ export function createCatalog(
     return {
       ...matched,
       alias: name,
-      deployments: matched.deployments.map((deployment) => ({
-        ...deployment,
-        model: deployment.model.endsWith("*")
-          ? deployment.model.slice(0, -1) + rest
-          : deployment.model,
-      })),
+      deployments: deployments
+        .filter(({ alias, pending }) => alias === wildcard && pending === null)
+        .map((deployment) =>
+          deployment.model.endsWith("*")
+            ? priced(deployment, deployment.model.slice(0, -1) + rest)
+            : priced(deployment),
+        ),
     };
   }
 

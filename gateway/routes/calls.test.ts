@@ -1,0 +1,480 @@
+import OpenAI from "openai";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { throwAwayDatabase } from "../../test/servers/database.ts";
+import {
+  INPUT_PRICE,
+  MASTER_KEY,
+  modelYaml,
+  OUTPUT_PRICE,
+  startTestGateway,
+  type TestAnswer,
+  type TestGateway,
+} from "../../test/servers/gateway.ts";
+import {
+  startMockProvider,
+  type MockProvider,
+} from "../../test/servers/provider.ts";
+import { query } from "../db/pool.ts";
+
+let database: Awaited<ReturnType<typeof throwAwayDatabase>>;
+let provider: MockProvider;
+let gateway: TestGateway;
+
+const PENDING = `
+  - model_name: cloud
+    provider_params: { model: openai/gpt-4o, api_key: os.environ/HEARTH_TEST_UNSET_KEY }
+  - model_name: gone
+    provider_params: { model: openai/gone, api_base: "http://127.0.0.1:9/v1", api_key: x, max_retries: 0 }
+`;
+
+beforeAll(async () => {
+  database = await throwAwayDatabase();
+  provider = await startMockProvider();
+  gateway = await startTestGateway({
+    databaseUrl: database.url,
+    providerUrl: provider.url,
+    yaml:
+      modelYaml(provider.url, PENDING) + "proxy_settings: { cache: true }\n",
+  });
+});
+
+afterAll(async () => {
+  await gateway?.stop();
+  await provider?.close();
+  await database?.drop();
+});
+
+const ONE_CALL = 10 * INPUT_PRICE + 4 * OUTPUT_PRICE;
+
+function client(apiKey: string): OpenAI {
+  return new OpenAI({ apiKey, baseURL: `${gateway.url}/v1`, maxRetries: 0 });
+}
+
+async function ledgerRow(
+  callId: string | null,
+): Promise<Record<string, unknown>> {
+  await gateway.running.gateway.ledger.flush();
+  const [row] = await query<Record<string, unknown>>(
+    gateway.running.gateway.pool,
+    "SELECT * FROM spend_log WHERE request_id = $1",
+    [callId],
+  );
+  return row ?? {};
+}
+
+test("a chat call is answered, priced, recorded and its spend shown", async () => {
+  const key = await gateway.makeKey({ user_id: "alice", models: ["mock"] });
+  const answer = await gateway.chat(key, "hello");
+  expect(answer.status).toBe(200);
+  expect(answer.json["choices"]?.[0]?.["message"]?.["content"]).toBe(
+    "four words in here",
+  );
+  expect(Number(answer.headers.get("x-hearth-cost"))).toBeCloseTo(ONE_CALL, 12);
+  expect(answer.headers.get("x-hearth-cache")).toBe("miss");
+  const row = await ledgerRow(answer.headers.get("x-hearth-call-id"));
+  expect(row).toMatchObject({
+    status: "success",
+    user_id: "alice",
+    model_group: "mock",
+    model: "mock-model",
+    prompt_tokens: 10,
+    completion_tokens: 4,
+    response_id: "chatcmpl-mock",
+  });
+  const info = await gateway.request("GET", "/user/info?user_id=alice");
+  expect(info.json["user_info"]?.["spend"]).toBeCloseTo(ONE_CALL, 12);
+  expect(info.json["keys"]?.[0]?.["spend"]).toBeCloseTo(ONE_CALL, 12);
+});
+
+test("the provider sees its own key, our call id, and none of our fields", async () => {
+  const key = await gateway.makeKey({ user_id: "bob" });
+  const answer = await gateway.chat(key, "fields", {
+    tags: ["x"],
+    metadata: { tags: ["y"], purpose: "kept" },
+    cache: { "no-store": true },
+    timeout: 3,
+    top_p: 0.5,
+  });
+  const seen = provider.requests.find(
+    ({ id }) => id === answer.headers.get("x-hearth-call-id"),
+  );
+  expect(seen?.headers.authorization).toBe("Bearer provider-secret-key");
+  expect(seen?.body).toEqual({
+    model: "mock-model",
+    messages: [{ role: "user", content: "fields" }],
+    metadata: { purpose: "kept" },
+    top_p: 0.5,
+  });
+});
+
+test("the openai client streams, and is billed by the usage it did not ask for", async () => {
+  const key = await gateway.makeKey({ user_id: "carol" });
+  const { data: stream, response } = await client(key)
+    .chat.completions.create({
+      model: "mock",
+      stream: true,
+      messages: [{ role: "user", content: "stream" }],
+    })
+    .withResponse();
+  let text = "";
+  for await (const chunk of stream) {
+    expect(chunk.choices.length).toBe(1);
+    text += chunk.choices[0]?.delta.content ?? "";
+  }
+  expect(text).toBe("word0 word1 word2 word3 ");
+  expect(
+    await ledgerRow(response.headers.get("x-hearth-call-id")),
+  ).toMatchObject({ completion_tokens: 4, status: "success" });
+  const usage = await client(key).chat.completions.create({
+    model: "mock",
+    stream: true,
+    stream_options: { include_usage: true },
+    messages: [{ role: "user", content: "stream" }],
+  });
+  const usages = [];
+  for await (const chunk of usage)
+    if (chunk.usage) usages.push(chunk.usage.completion_tokens);
+  expect(usages).toEqual([4]);
+});
+
+test("a stream without usage is counted, never free", async () => {
+  const key = await gateway.makeKey({ user_id: "dora" });
+  const answer = await gateway.chat(key, '[mock]{"usage":null,"chunks":6}', {
+    stream: true,
+  });
+  expect(answer.text.trimEnd().endsWith("data: [DONE]")).toBe(true);
+  const row = await ledgerRow(answer.headers.get("x-hearth-call-id"));
+  expect(row["completion_tokens"]).toBeGreaterThanOrEqual(6);
+  expect(row["spend"]).toBeGreaterThan(0);
+});
+
+test("a client that leaves mid-stream pays for what was produced, and the provider is stopped", async () => {
+  const key = await gateway.makeKey({ user_id: "erik" });
+  const aborter = new AbortController();
+  const answer = await fetch(`${gateway.url}/v1/chat/completions`, {
+    method: "POST",
+    signal: aborter.signal,
+    headers: {
+      authorization: `Bearer ${key}`,
+      "content-type": "application/json",
+    },
+    body: JSON.stringify({
+      model: "mock",
+      stream: true,
+      messages: [
+        { role: "user", content: '[mock]{"chunks":200,"chunkDelayMs":20}' },
+      ],
+    }),
+  });
+  const id = answer.headers.get("x-hearth-call-id");
+  await answer.body?.getReader().read();
+  aborter.abort();
+  await expect
+    .poll(() => provider.requests.find((seen) => seen.id === id)?.aborted)
+    .toBe(true);
+  await expect
+    .poll(async () => (await ledgerRow(id))["status"])
+    .toBe("success");
+  const row = await ledgerRow(id);
+  expect(row["spend"]).toBeGreaterThan(0);
+  expect(row["metadata"]).toMatchObject({ client_disconnected: true });
+});
+
+test("a stream that the provider cuts ends with an error event, billed", async () => {
+  const key = await gateway.makeKey({ user_id: "fred" });
+  const answer = await gateway.chat(
+    key,
+    '[mock]{"chunks":8,"cutAfter":3,"chunkDelayMs":5}',
+    { stream: true },
+  );
+  expect(answer.text).toContain('"type":"upstream_error"');
+  const row = await ledgerRow(answer.headers.get("x-hearth-call-id"));
+  expect(row).toMatchObject({ status: "failure" });
+  expect(row["spend"]).toBeGreaterThan(0);
+});
+
+test("the same call again is a hit that costs nothing, for the same tenant only", async () => {
+  const [one, other] = await Promise.all([
+    gateway.makeKey({ user_id: "gina" }),
+    gateway.makeKey({ user_id: "hugo" }),
+  ]);
+  const first = await gateway.chat(one, "cache me");
+  const again = await gateway.chat(one, "cache me");
+  const strange = await gateway.chat(other, "cache me");
+  expect(
+    [first, again, strange].map((answer) =>
+      answer.headers.get("x-hearth-cache"),
+    ),
+  ).toEqual(["miss", "hit", "miss"]);
+  expect(again.json).toEqual(first.json);
+  expect(again.headers.get("x-hearth-cost")).toBe("0");
+  const row = await ledgerRow(again.headers.get("x-hearth-call-id"));
+  expect(row).toMatchObject({ cache_hit: true, spend: 0 });
+  expect(row["saved"]).toBeCloseTo(ONE_CALL, 12);
+  const ping = await gateway.request("GET", "/cache/ping");
+  expect(ping.json).toMatchObject({
+    status: "healthy",
+    ping_response: true,
+    set_cache_response: "success",
+  });
+  const fresh = await gateway.request(
+    "POST",
+    "/v1/chat/completions",
+    { model: "mock", messages: [{ role: "user", content: "cache me" }] },
+    one,
+    { "cache-control": "no-cache" },
+  );
+  expect(fresh.headers.get("x-hearth-cache")).toBe("miss");
+});
+
+test("streams are replayed from the cache as streams", async () => {
+  const key = await gateway.makeKey({ user_id: "ines" });
+  const first = await gateway.chat(key, "stream me", { stream: true });
+  const again = await gateway.chat(key, "stream me", { stream: true });
+  expect(again.headers.get("x-hearth-cache")).toBe("hit");
+  expect(again.headers.get("content-type")).toBe(
+    first.headers.get("content-type"),
+  );
+  expect(again.text).toBe(first.text);
+});
+
+test("embeddings are answered, priced and cached", async () => {
+  const key = await gateway.makeKey({ user_id: "jana" });
+  const made = await client(key).embeddings.create({
+    model: "mock",
+    input: ["one", "two"],
+    encoding_format: "float",
+  });
+  expect(made.data.map((item) => item.embedding.length)).toEqual([3, 3]);
+  const again = await client(key)
+    .embeddings.create({
+      model: "mock",
+      input: ["one", "two"],
+      encoding_format: "float",
+    })
+    .withResponse();
+  expect(again.response.headers.get("x-hearth-cache")).toBe("hit");
+});
+
+test("a budget refuses the next, different call with its sentence", async () => {
+  const key = await gateway.makeKey({ user_id: "karl", max_budget: 0.00001 });
+  const first = await gateway.chat(key, "first");
+  expect(first.status).toBe(200);
+  const second = await gateway.chat(key, "second, different");
+  expect(second.status).toBe(400);
+  expect(second.headers.get("x-should-retry")).toBe("false");
+  expect(second.json["error"]).toEqual({
+    message:
+      "Budget has been exceeded! Current cost: 0.000018, Max budget: 0.00001",
+    type: "budget_exceeded",
+    param: null,
+    code: "400",
+  });
+  expect(
+    (await gateway.request("GET", "/v1/models", undefined, key)).status,
+  ).toBe(200);
+});
+
+test("a budget of 0 refuses the first call", async () => {
+  const key = await gateway.makeKey({ max_budget: 0 });
+  expect((await gateway.chat(key, "any")).json["error"]?.["type"]).toBe(
+    "budget_exceeded",
+  );
+});
+
+test("models are listed by what the key may use, pending ones as such", async () => {
+  const all = await gateway.request("GET", "/v1/models");
+  expect(all.json["data"]).toMatchObject([
+    { id: "cloud", status: "pending" },
+    { id: "gone", status: "ready" },
+    { id: "mock", status: "ready" },
+  ]);
+  const key = await gateway.makeKey({ models: ["mock"] });
+  const own = await gateway.request("GET", "/v1/models", undefined, key);
+  expect(own.json["data"]).toMatchObject([{ id: "mock" }]);
+});
+
+test("health names what answers, what does not and what waits, without secrets", async () => {
+  const health = await gateway.request("GET", "/health");
+  expect(health.json).toMatchObject({
+    healthy_endpoints: [{ model_name: "mock" }],
+    unhealthy_endpoints: [{ model_name: "gone" }],
+    pending_endpoints: [
+      { model_name: "cloud", waits_for: "HEARTH_TEST_UNSET_KEY" },
+    ],
+    healthy_count: 1,
+    unhealthy_count: 1,
+  });
+  expect(health.text).not.toContain("provider-secret-key");
+});
+
+test("liveliness and readiness answer anybody", async () => {
+  expect(
+    (await gateway.request("GET", "/health/liveliness", undefined, "")).text,
+  ).toBe(`"I'm alive!"`);
+  const ready = await gateway.request(
+    "GET",
+    "/health/readiness",
+    undefined,
+    "",
+  );
+  expect(ready.json).toMatchObject({
+    status: "connected",
+    db: "connected",
+    cache: "memory",
+  });
+});
+
+test("an upstream failure keeps its status and words, without the provider's key", async () => {
+  const key = await gateway.makeKey({});
+  const failed = await gateway.chat(
+    key,
+    '[mock]{"status":400,"error":{"message":"bad key provider-secret-key for model"}}',
+  );
+  expect(failed.status).toBe(400);
+  expect(failed.json["error"]).toMatchObject({
+    type: "upstream_error",
+    message: "mock: bad key [secret] for model",
+  });
+  const gone = await gateway.chat(key, "x", { model: "gone" });
+  expect(gone.status).toBe(502);
+  expect(gone.json["error"]?.["message"]).toContain("cannot be reached");
+});
+
+const errors: readonly (readonly [
+  string,
+  () => Promise<TestAnswer>,
+  number,
+  object,
+])[] = [
+  [
+    "no key",
+    () => gateway.request("GET", "/v1/models", undefined, ""),
+    401,
+    { type: "auth_error" },
+  ],
+  [
+    "a malformed key",
+    () => gateway.request("GET", "/v1/models", undefined, "abc"),
+    401,
+    { type: "auth_error" },
+  ],
+  [
+    "an unknown key",
+    () =>
+      gateway.request(
+        "GET",
+        "/v1/models",
+        undefined,
+        "sk-1234567890123456789abcd",
+      ),
+    401,
+    {
+      type: "token_not_found_in_db",
+      message: expect.stringMatching(/ending in abcd /),
+    },
+  ],
+  [
+    "bad JSON",
+    () => gateway.request("POST", "/v1/chat/completions", "{nonsense"),
+    400,
+    {
+      type: "invalid_request_error",
+      message: expect.stringMatching(/^The body is not JSON/),
+    },
+  ],
+  [
+    "no model",
+    () => gateway.request("POST", "/v1/chat/completions", {}),
+    400,
+    { param: "model" },
+  ],
+  [
+    "an unknown alias",
+    () => gateway.chat(MASTER_KEY, "x", { model: "nope" }),
+    400,
+    {
+      message: expect.stringMatching(
+        /^Invalid model name passed in model=nope. Call `\/v1\/models`/,
+      ),
+    },
+  ],
+  [
+    "wrong types",
+    () => gateway.chat(MASTER_KEY, "x", { messages: "text" }),
+    400,
+    { type: "invalid_request_error", param: "messages" },
+  ],
+  [
+    "a wrong type deep inside",
+    () => gateway.chat(MASTER_KEY, "x", { messages: [{ role: 3 }] }),
+    400,
+    { param: "messages[0].role" },
+  ],
+  [
+    "a pending alias",
+    () => gateway.chat(MASTER_KEY, "x", { model: "cloud" }),
+    503,
+    { type: "model_pending" },
+  ],
+  [
+    "an unknown route",
+    () => gateway.request("GET", "/nope"),
+    404,
+    { type: "not_found" },
+  ],
+  [
+    "a negative budget",
+    () => gateway.request("POST", "/key/generate", { max_budget: -1 }),
+    400,
+    { param: "max_budget" },
+  ],
+  [
+    "a malformed duration",
+    () => gateway.request("POST", "/key/generate", { duration: "soon" }),
+    400,
+    { param: "duration" },
+  ],
+  [
+    "an unknown user",
+    () => gateway.request("GET", "/user/info?user_id=nobody"),
+    404,
+    { param: "user_id" },
+  ],
+];
+
+test.each(errors)("%s is told clearly", async (_, ask, status, error) => {
+  const answer = await ask();
+  expect(answer.status).toBe(status);
+  expect(answer.json["error"]).toMatchObject({
+    ...error,
+    code: String(status),
+  });
+});
+
+test("a virtual key may not make keys", async () => {
+  const key = await gateway.makeKey({});
+  const refused = await gateway.request("POST", "/key/generate", {}, key);
+  expect(refused.status).toBe(403);
+  expect(refused.json["error"]).toMatchObject({ type: "permission_denied" });
+});
+
+test("a duplicate alias is refused and nothing is made", async () => {
+  await gateway.makeKey({ key_alias: "twice" });
+  const again = await gateway.request("POST", "/key/generate", {
+    key_alias: "twice",
+    user_id: "never-made",
+  });
+  expect(again.status).toBe(400);
+  expect(again.json["error"]).toMatchObject({ param: "key_alias" });
+  expect(
+    (await gateway.request("GET", "/user/info?user_id=never-made")).status,
+  ).toBe(404);
+});
+
+test("all sums agree at the end", async () => {
+  await gateway.running.gateway.ledger.flush();
+  expect(
+    await query(gateway.running.gateway.pool, "SELECT * FROM spend_check"),
+  ).toEqual([]);
+});

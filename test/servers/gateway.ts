@@ -1,0 +1,168 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { pino } from "pino";
+import { formatProblem, loadConfig } from "../../gateway/config/load.ts";
+import { startGateway, type RunningGateway } from "../../gateway/start.ts";
+
+export const MASTER_KEY = "sk-master-key-of-the-tests";
+
+export interface TestGateway {
+  readonly running: RunningGateway;
+  readonly url: string;
+  readonly directory: string;
+  /** One request as `key` (the master key by default); JSON in, JSON or text out. */
+  request(
+    method: string,
+    path: string,
+    body?: unknown,
+    key?: string,
+    headers?: Record<string, string>,
+  ): Promise<TestAnswer>;
+  /** A new virtual key. */
+  makeKey(fields?: Readonly<Record<string, unknown>>): Promise<string>;
+  chat(
+    key: string,
+    prompt: string,
+    fields?: Readonly<Record<string, unknown>>,
+  ): Promise<TestAnswer>;
+  stop(): Promise<void>;
+}
+
+export interface TestAnswer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  readonly json: Json;
+}
+
+/** Parsed JSON whose shape the test asserts. */
+export interface Json {
+  readonly [name: string]: Json;
+}
+
+/** A gateway in this process on a free port, with one alias `mock` (and what `yaml` adds) on the provider. */
+export async function startTestGateway(options: {
+  readonly databaseUrl: string;
+  readonly providerUrl: string;
+  readonly yaml?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly directory?: string;
+}): Promise<TestGateway> {
+  const directory =
+    options.directory ?? mkdtempSync(join(tmpdir(), "hearth-test-gateway-"));
+  const file = join(directory, "gateway.yaml");
+  writeFileSync(file, options.yaml ?? modelYaml(options.providerUrl));
+  const loaded = loadConfig({
+    file,
+    port: 0,
+    projectRoot: fileURLToPath(new URL("../..", import.meta.url)),
+    env: {
+      DATABASE_URL: options.databaseUrl,
+      PROXY_MASTER_KEY: MASTER_KEY,
+      HEARTH_JOURNAL_DIR: join(directory, "journal"),
+      HEARTH_DRAIN_NOTICE: "0s",
+      ...options.env,
+    },
+  });
+  if (!loaded.ok)
+    throw new Error(loaded.problems.map(formatProblem).join("\n"));
+  const running = await startGateway(
+    loaded.config,
+    pino({ level: process.env["TEST_LOG"] ?? "silent" }),
+    "0.0.0-test",
+  );
+  const url = `http://127.0.0.1:${running.port}`;
+
+  async function request(
+    method: string,
+    path: string,
+    body?: unknown,
+    key = MASTER_KEY,
+    headers: Record<string, string> = {},
+  ): Promise<TestAnswer> {
+    const answer = await fetch(url + path, {
+      method,
+      headers: {
+        ...(key === "" ? {} : { authorization: `Bearer ${key}` }),
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...headers,
+      },
+      ...(body === undefined
+        ? {}
+        : { body: typeof body === "string" ? body : JSON.stringify(body) }),
+    });
+    const text = await answer.text();
+    return {
+      status: answer.status,
+      headers: answer.headers,
+      text,
+      json: parsed(text),
+    };
+  }
+
+  await untilReady(url);
+  return {
+    running,
+    url,
+    directory,
+    request,
+    async makeKey(fields = {}) {
+      const made = await request("POST", "/key/generate", fields);
+      if (made.status !== 200) throw new Error(made.text);
+      return String(made.json["key"]);
+    },
+    chat: (key, prompt, fields = {}) =>
+      request(
+        "POST",
+        "/v1/chat/completions",
+        {
+          model: "mock",
+          messages: [{ role: "user", content: prompt }],
+          ...fields,
+        },
+        key,
+      ),
+    async stop() {
+      await running.stop();
+      if (options.directory === undefined)
+        rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Dollars per token of the alias `mock`. */
+export const INPUT_PRICE = 0.000001;
+export const OUTPUT_PRICE = 0.000002;
+
+export function modelYaml(providerUrl: string, more = ""): string {
+  return `
+model_list:
+  - model_name: mock
+    provider_params:
+      model: openai/mock-model
+      api_base: ${providerUrl}
+      api_key: provider-secret-key
+      input_cost_per_token: ${INPUT_PRICE}
+      output_cost_per_token: ${OUTPUT_PRICE}
+${more}
+`;
+}
+
+async function untilReady(url: string): Promise<void> {
+  for (let tries = 0; tries < 400; tries++) {
+    const ready = await fetch(`${url}/health/readiness`).catch(() => null);
+    if (ready?.status === 200) return;
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+  throw new Error("the gateway did not become ready");
+}
+
+function parsed(text: string): Json {
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    return {};
+  }
+}
