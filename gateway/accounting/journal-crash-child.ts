@@ -15,7 +15,21 @@ const ledger = fs.openSync(path.join(directory, "ledger"), "a");
 const open: TestIntent[] = [];
 fs.writeSync(1, "ready\n");
 
+async function drain(): Promise<void> {
+  const { rows, position } = await journal.read(100);
+  const lines = rows.map(({ intent: { id }, outcome }) =>
+    JSON.stringify({ id, interrupted: outcome === null }),
+  );
+  if (lines.length > 0) fs.writeSync(ledger, `${lines.join("\n")}\n`);
+  journal.commit(position);
+}
+
 for (let call = 0; ; call++) {
+  // What earlier lives left comes first.
+  while (journal.state().nearLimit) {
+    await drain();
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
   const intent = {
     id: `${round}-${call}`,
     startedAt: Date.now(),
@@ -24,20 +38,12 @@ for (let call = 0; ; call++) {
   journal.intent(intent);
   open.push(intent);
   fs.writeSync(1, `intent ${intent.id}\n`);
-  // Up to 20 calls are under way; every 50th stays so.
+  // Up to 20 calls are under way; every 500th stays so.
   while (open.length > call % 20) {
     const ended = open.splice((call * 7) % open.length, 1)[0];
-    if (ended === undefined || Number(ended.id.split("-")[1]) % 50 === 49)
-      continue;
+    if (ended === undefined || ended.id.endsWith("499")) continue;
     journal.outcome({ id: ended.id, cost: 0.25, error: "x".repeat(call % 40) });
     fs.writeSync(1, `outcome ${ended.id}\n`);
   }
-  if (call % 30 === 29) {
-    const { rows, position } = await journal.read(100);
-    const lines = rows.map(({ intent: { id }, outcome }) =>
-      JSON.stringify({ id, interrupted: outcome === null }),
-    );
-    if (lines.length > 0) fs.writeSync(ledger, `${lines.join("\n")}\n`);
-    journal.commit(position);
-  }
+  if (call % 30 === 29) await drain();
 }
