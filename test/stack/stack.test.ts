@@ -1,0 +1,228 @@
+import { readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import OpenAI from "openai";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import {
+  prepareStack,
+  pressCtrlC,
+  type Stack,
+  type StartedStack,
+} from "./stack.ts";
+
+let stack: Stack;
+let running: StartedStack;
+let key: string;
+
+beforeAll(async () => {
+  stack = await prepareStack();
+  running = await stack.start();
+}, 120_000);
+
+afterAll(async () => {
+  await stack?.remove();
+}, 60_000);
+
+async function makeKey(
+  fields: Readonly<Record<string, unknown>>,
+): Promise<string> {
+  const answer = await fetch(`${stack.gatewayUrl}/key/generate`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${stack.secrets()["masterKey"]}` },
+    body: JSON.stringify(fields),
+  });
+  return ((await answer.json()) as { key: string }).key;
+}
+
+function client(apiKey: string): OpenAI {
+  return new OpenAI({
+    apiKey,
+    baseURL: `${stack.gatewayUrl}/v1`,
+    maxRetries: 0,
+  });
+}
+
+function chat(apiKey: string, content: string) {
+  return client(apiKey).chat.completions.create({
+    model: "hearth-echo",
+    messages: [{ role: "user", content }],
+  });
+}
+
+async function admin(path: string): Promise<Record<string, unknown>> {
+  const answer = await fetch(stack.gatewayUrl + path, {
+    headers: { authorization: `Bearer ${stack.secrets()["masterKey"]}` },
+  });
+  return (await answer.json()) as Record<string, unknown>;
+}
+
+/** Call ids in the echo server's own record of what it finished. */
+function finishedIds(): readonly string[] {
+  const lines = readFileSync(
+    join(stack.home, "logs", "echo-calls.jsonl"),
+    "utf8",
+  )
+    .trim()
+    .split("\n");
+  return lines.map((line) => (JSON.parse(line) as { id: string }).id);
+}
+
+async function ledgerIds(): Promise<readonly string[]> {
+  const rows = await stack.ledger<{ request_id: string }>(
+    "SELECT request_id FROM spend_log",
+  );
+  return rows.map((row) => row.request_id);
+}
+
+async function spendOf(userId: string): Promise<number> {
+  const info = (await admin(`/user/info?user_id=${userId}`)) as {
+    user_info: { spend: number };
+  };
+  return info.user_info.spend;
+}
+
+test("the start shows each part, its address, and where the master key lies", () => {
+  const output = running.output();
+  for (const name of ["postgres", "notes", "gateway", "echo"])
+    expect(output).toMatch(new RegExp(`up +${name} +\\d`));
+  expect(output).toContain(join(stack.home, "secrets.json"));
+  expect(output).not.toContain(stack.secrets()["masterKey"]);
+  expect(statSync(join(stack.home, "secrets.json")).mode & 0o777).toBe(0o600);
+});
+
+test("the printed commands make a key and chat with it", async () => {
+  const { execFileSync } = await import("node:child_process");
+  const commands = running
+    .output()
+    .split("\n")
+    .filter(
+      (line) =>
+        line.startsWith("  ") &&
+        /KEY|curl|-H|-d|\$/.test(line) &&
+        !/^ {2}(gateway|notes|supervisor) /.test(line),
+    )
+    .join("\n");
+  const answer = execFileSync("bash", ["-c", commands], { encoding: "utf8" });
+  expect(answer).toContain("Echo: Hello, Hearth");
+});
+
+test("the openai client lists models, chats, streams and embeds", async () => {
+  key = await makeKey({ user_id: "newcomer" });
+  const models = await client(key).models.list();
+  expect(models.data.map((model) => model.id)).toContain("hearth-echo");
+  expect(models.data.length).toBe(12);
+  expect((await chat(key, "good morning")).choices[0]?.message.content).toBe(
+    "Echo: good morning",
+  );
+  const stream = await client(key).chat.completions.create({
+    model: "hearth-echo",
+    stream: true,
+    messages: [{ role: "user", content: "one two three" }],
+  });
+  let text = "";
+  for await (const chunk of stream)
+    text += chunk.choices[0]?.delta.content ?? "";
+  expect(text).toBe("Echo: one two three");
+  const embedded = await client(key).embeddings.create({
+    model: "hearth-echo",
+    input: "a text",
+  });
+  expect(embedded.data[0]?.embedding.length).toBeGreaterThan(0);
+});
+
+test("repeated calls are answered from the cache, more than 80 % of a repeated mix", async () => {
+  const before = await admin("/cache/ping");
+  for (let call = 0; call < 200; call++)
+    await chat(key, `question ${(call * call) % 17}`);
+  const after = await admin("/cache/ping");
+  const hits = Number(after["hits"]) - Number(before["hits"]);
+  const misses = Number(after["misses"]) - Number(before["misses"]);
+  expect(hits + misses).toBe(200);
+  expect(hits / 200).toBeGreaterThan(0.8);
+});
+
+test("a key with a budget of 0.00001 is refused at its second, different call", async () => {
+  const poor = await makeKey({ user_id: "poor", max_budget: 0.00001 });
+  await chat(poor, "the first call is longer than the budget pays for");
+  await expect(chat(poor, "and another one")).rejects.toMatchObject({
+    status: 400,
+    type: "budget_exceeded",
+    message: expect.stringMatching(
+      /Budget has been exceeded! Current cost: [\d.e-]+, Max budget: 0\.00001/,
+    ),
+  });
+});
+
+test("kill -9 of the gateway under 50 parallel calls loses no call and doubles none", async () => {
+  const pid = stack.run().services["gateway"]?.pid ?? 0;
+  const calls = Array.from({ length: 50 }, (_, at) =>
+    chat(key, `[delay ${200 + at * 10}ms] call ${at} of the storm`).catch(
+      () => null,
+    ),
+  );
+  await expect
+    .poll(() => finishedIds().length, { timeout: 10_000 })
+    .toBeGreaterThan(30);
+  process.kill(pid, "SIGKILL");
+  await Promise.all(calls);
+  await expect
+    .poll(
+      async () =>
+        (await fetch(`${stack.gatewayUrl}/health/readiness`).catch(() => null))
+          ?.status,
+      { timeout: 30_000 },
+    )
+    .toBe(200);
+  expect(stack.run().services["gateway"]?.pid).not.toBe(pid);
+  await expect
+    .poll(
+      async () => {
+        const ledger = new Set(await ledgerIds());
+        return finishedIds().filter((id) => !ledger.has(id));
+      },
+      { timeout: 10_000 },
+    )
+    .toEqual([]);
+  const ids = await ledgerIds();
+  expect(new Set(ids).size).toBe(ids.length);
+  expect(await stack.ledger("SELECT * FROM spend_check")).toEqual([]);
+});
+
+test("after kill -9 of the supervisor the next start finds its children and goes on", async () => {
+  const before = stack.run();
+  process.kill(before.supervisor?.pid ?? 0, "SIGKILL");
+  await running.exited;
+  expect(
+    (await chat(key, "is anybody there?")).choices[0]?.message.content,
+  ).toContain("anybody");
+  running = await stack.start();
+  const after = stack.run();
+  for (const name of ["postgres", "notes", "echo", "gateway"])
+    expect(after.services[name]?.pid).toBe(before.services[name]?.pid);
+  expect(after.supervisor?.pid).not.toBe(before.supervisor?.pid);
+});
+
+test("a second start while one runs says so and changes nothing", async () => {
+  const before = stack.run();
+  await expect(stack.start()).rejects.toThrow(/already|runs/i);
+  expect(stack.run()).toEqual(before);
+});
+
+test("Ctrl-C stops everything; the next start keeps keys and spend", async () => {
+  await expect.poll(() => spendOf("newcomer")).toBeGreaterThan(0);
+  const spend = await spendOf("newcomer");
+  const pids = Object.values(stack.run().services).map(
+    (service) => service.pid,
+  );
+  pressCtrlC(running);
+  // npm itself ends by the signal, as the shell between does; what counts is that it waited for the last word.
+  await running.exited;
+  expect(running.output()).toContain(
+    "Hearth is stopped; keys, spend and notes are kept.",
+  );
+  for (const pid of pids) expect(() => process.kill(pid ?? 0, 0)).toThrow();
+  running = await stack.start();
+  expect(await spendOf("newcomer")).toBe(spend);
+  expect((await chat(key, "still known")).choices[0]?.message.content).toBe(
+    "Echo: still known",
+  );
+});

@@ -1,0 +1,177 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import pg from "pg";
+import { freePort } from "../servers/postgres.ts";
+
+export const projectRoot = fileURLToPath(new URL("../..", import.meta.url));
+
+/** `npm start` in a home of its own, as a newcomer types it. */
+export interface Stack {
+  readonly home: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly gatewayUrl: string;
+  readonly notesUrl: string;
+  readonly supervisorUrl: string;
+  /** Starts it and waits for the block that ends the start; rejects with what was printed when it exits first. */
+  start(): Promise<StartedStack>;
+  secrets(): Readonly<Record<string, string>>;
+  run(): RunFile;
+  /** Rows of the ledger's database, asked as superuser. */
+  ledger<Row extends pg.QueryResultRow>(text: string): Promise<readonly Row[]>;
+  /** Ends whatever runs, by the ids it left, and removes the home. */
+  remove(): Promise<void>;
+}
+
+export interface StartedStack {
+  readonly process: ChildProcess;
+  readonly output: () => string;
+  readonly exited: Promise<number | null>;
+}
+
+interface RunFile {
+  readonly supervisor: { readonly pid: number } | null;
+  readonly services: Readonly<
+    Record<
+      string,
+      {
+        readonly pid: number | null;
+        readonly address: string;
+        readonly port: number;
+      }
+    >
+  >;
+}
+
+const START_LIMIT_MS = 90_000;
+
+export async function prepareStack(): Promise<Stack> {
+  const home = mkdtempSync(join(tmpdir(), "hearth-test-stack-"));
+  const [gateway, notes, supervisor] = [
+    await freePort(),
+    await freePort(),
+    await freePort(),
+  ];
+  const env = {
+    HEARTH_HOME: home,
+    HEARTH_GATEWAY_PORT: String(gateway),
+    HEARTH_NOTES_PORT: String(notes),
+    HEARTH_SUPERVISOR_PORT: String(supervisor),
+  };
+  const started: StartedStack[] = [];
+
+  function run(): RunFile {
+    return JSON.parse(readFileSync(join(home, "run.json"), "utf8")) as RunFile;
+  }
+
+  function secrets(): Readonly<Record<string, string>> {
+    return JSON.parse(
+      readFileSync(join(home, "secrets.json"), "utf8"),
+    ) as Record<string, string>;
+  }
+
+  return {
+    home,
+    env,
+    gatewayUrl: `http://127.0.0.1:${gateway}`,
+    notesUrl: `http://127.0.0.1:${notes}`,
+    supervisorUrl: `http://127.0.0.1:${supervisor}`,
+    run,
+    secrets,
+    async start() {
+      const stack = npmStart(env);
+      started.push(stack);
+      await untilPrinted(stack, "Stop: Ctrl-C");
+      return stack;
+    },
+    async ledger(text) {
+      const client = new pg.Client({
+        host: "127.0.0.1",
+        port: run().services["postgres"]?.port ?? 0,
+        user: "postgres",
+        password: secrets()["postgresPassword"] ?? "",
+        database: "hearth",
+      });
+      await client.connect();
+      try {
+        return (await client.query(text)).rows;
+      } finally {
+        await client.end();
+      }
+    },
+    async remove() {
+      for (const stack of started) if (isRunning(stack)) pressCtrlC(stack);
+      await Promise.race([
+        Promise.all(started.map((stack) => stack.exited)),
+        sleep(30_000),
+      ]);
+      if (existsSync(join(home, "run.json")))
+        for (const pid of pidsOf(run())) killGroup(pid);
+      rmSync(home, { recursive: true, force: true });
+    },
+  };
+}
+
+/** `npm start` with these variables; its output is kept. */
+export function npmStart(
+  env: Readonly<Record<string, string>>,
+  args: readonly string[] = [],
+): StartedStack {
+  let said = "";
+  const child = spawn("npm", ["start", "--silent", "--", ...args], {
+    cwd: projectRoot,
+    env: { ...process.env, ...env, NO_COLOR: "1" },
+    stdio: ["ignore", "pipe", "pipe"],
+    // A process group of its own, as a terminal gives it.
+    detached: true,
+  });
+  for (const stream of [child.stdout, child.stderr])
+    stream.on("data", (chunk: Buffer) => (said += chunk.toString()));
+  const exited = new Promise<number | null>((resolve) =>
+    child.once("exit", (code) => resolve(code)),
+  );
+  return { process: child, output: () => said, exited };
+}
+
+/** What Ctrl-C does: every process of the terminal's group gets the signal at once. */
+export function pressCtrlC(stack: StartedStack): void {
+  process.kill(-(stack.process.pid ?? 0), "SIGINT");
+}
+
+export async function untilPrinted(
+  stack: StartedStack,
+  words: string,
+): Promise<void> {
+  const until = Date.now() + START_LIMIT_MS;
+  while (!stack.output().includes(words)) {
+    if (!isRunning(stack) || Date.now() > until)
+      throw new Error(`"${words}" was not printed, but: ${stack.output()}`);
+    await sleep(50);
+  }
+}
+
+function isRunning({
+  process: { exitCode, signalCode },
+}: StartedStack): boolean {
+  return exitCode === null && signalCode === null;
+}
+
+function pidsOf(run: RunFile): readonly number[] {
+  const pids = [
+    run.supervisor?.pid,
+    ...Object.values(run.services).map(({ pid }) => pid),
+  ];
+  return pids.filter((pid) => typeof pid === "number");
+}
+
+function killGroup(pid: number): void {
+  for (const target of [-pid, pid])
+    try {
+      process.kill(target, "SIGKILL");
+    } catch {
+      // Gone already.
+    }
+}
