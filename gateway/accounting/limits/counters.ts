@@ -91,13 +91,7 @@ export function createCounters(now: () => number): Counters {
       (estimate > 0 ? withoutRoom(entities, estimate, call.strict) : null);
     if (refusal !== null) return refusal;
 
-    const lease = entities.reduce(
-      (least, entity) =>
-        entity.limits.budget === null
-          ? least
-          : Math.min(least, roomOf(entity, entity.limits.budget)),
-      estimate,
-    );
+    const lease = estimate === 0 ? 0 : leastRoom(entities, estimate);
     const rates =
       inFlight === undefined ? takeRates(call.entities, tokens) : [];
     calls.hold(call.callId, call.entities, estimate, tokens, rates);
@@ -204,6 +198,16 @@ export function createCounters(now: () => number): Counters {
         };
     }
     return null;
+  }
+
+  function leastRoom(entities: readonly Standing[], estimate: Nanos): Nanos {
+    return entities.reduce(
+      (least, entity) =>
+        entity.limits.budget === null
+          ? least
+          : Math.min(least, roomOf(entity, entity.limits.budget)),
+      estimate,
+    );
   }
 
   /** What neither spend nor a call in flight takes, within this instance's share. */
@@ -336,7 +340,10 @@ export function createCounters(now: () => number): Counters {
           counter.allowance = null;
     },
     held: (callId) => calls.find(callId),
-    allHeld: () => calls.all(),
+    allHeld() {
+      reaped += calls.reap();
+      return calls.all();
+    },
     allPending() {
       const all: PendingCounter[] = [];
       for (const { entity, windows } of accounts.all())

@@ -3,24 +3,24 @@
 -- deadline in ms, fresh (1: this instance has never been in a generation), names of the instances that it knows to be alive.
 -- Answers the generation's id.
 local now = time()
-local GENERATION = key('generation')
+local GENERATION = prefix .. 'generation'
 local newId, anew, openingMs, deadlineMs, fresh = ARGV[FIRST], ARGV[FIRST + 1], ARGV[FIRST + 2], ARGV[FIRST + 3], ARGV[FIRST + 4]
-local state = redis.call('HMGET', GENERATION, 'id', 'waiting', 'opens', 'deadline')
+local state = call('HMGET', GENERATION, 'id', 'waiting', 'opens', 'deadline')
 local id = state[1]
 if not id or (anew == '1' and (generation == '' or id == generation)) then
   id = newId
-  redis.call('DEL', GENERATION)
+  call('DEL', GENERATION)
   local count = 0
   for a = FIRST + 5, #ARGV do
-    count = count + redis.call('HSET', GENERATION, 'wait:' .. ARGV[a], '1')
+    count = count + call('HSET', GENERATION, 'wait:' .. ARGV[a], '1')
   end
-  redis.call('HSET', GENERATION, 'id', id, 'since', num(now), 'opens', num(now + tonumber(openingMs)),
+  call('HSET', GENERATION, 'id', id, 'since', num(now), 'opens', num(now + tonumber(openingMs)),
     'deadline', num(now + tonumber(deadlineMs)), 'waiting', num(count), 'fresh', fresh)
 elseif (state[2] ~= '0' or now < tonumber(state[3])) and now < tonumber(state[4]) then
-  if redis.call('HSETNX', GENERATION, 'wait:' .. instance, '1') == 1 then redis.call('HINCRBY', GENERATION, 'waiting', 1) end
+  if call('HSETNX', GENERATION, 'wait:' .. instance, '1') == 1 then call('HINCRBY', GENERATION, 'waiting', 1) end
 end
 -- Who comes from another generation may bring totals that are older than what that one held.
-if generation ~= '' and generation ~= id then redis.call('HSET', GENERATION, 'fresh', '0') end
-redis.call('HSET', GENERATION, 'session:' .. instance, session)
-redis.call('ZADD', key('beats'), num(now), instance)
+if generation ~= '' and generation ~= id then call('HSET', GENERATION, 'fresh', '0') end
+call('HSET', GENERATION, 'session:' .. instance, session)
+call('ZADD', prefix .. 'beats', num(now), instance)
 return { 0, id }

@@ -1,12 +1,20 @@
 -- ARGV: name of an instance that will not come back, keys of entities. Its pending sums go.
 if not current() then return { STALE } end
-local gone = ARGV[FIRST]
-redis.call('ZREM', key('beats'), gone)
-redis.call('HDEL', key('generation'), 'session:' .. gone)
-if redis.call('HDEL', key('generation'), 'wait:' .. gone) == 1 then redis.call('HINCRBY', key('generation'), 'waiting', -1) end
+local gone, GENERATION = ARGV[FIRST], prefix .. 'generation'
+call('ZREM', prefix .. 'beats', gone)
+call('HDEL', GENERATION, 'session:' .. gone)
+if call('HDEL', GENERATION, 'wait:' .. gone) == 1 then call('HINCRBY', GENERATION, 'waiting', -1) end
 for a = FIRST + 1, #ARGV do
-  for _, field in ipairs(redis.call('HKEYS', ARGV[a])) do
-    if string.sub(field, 1, 2) == 'b:' then assignPending(ARGV[a], string.sub(field, 3), gone, 0, 0) end
+  local fields = call('HGETALL', ARGV[a])
+  for i = 1, #fields, 2 do
+    if fields[i] ~= 'account' then
+      local window = cmsgpack.unpack(fields[i + 1])
+      assignPending(window, gone, 0, 0)
+      if window.changed then
+        window.changed = nil
+        call('HSET', ARGV[a], fields[i], cmsgpack.pack(window))
+      end
+    end
   end
 end
 return { 0 }

@@ -1,5 +1,5 @@
 -- This instance stops: nobody needs to wait for it.
 if not current() then return { STALE } end
-redis.call('ZREM', key('beats'), instance)
-redis.call('HDEL', key('generation'), 'session:' .. instance)
+call('ZREM', prefix .. 'beats', instance)
+call('HDEL', prefix .. 'generation', 'session:' .. instance)
 return { 0 }

@@ -6,46 +6,41 @@ local now = time()
 local expiry = num(now + tonumber(ARGV[FIRST]))
 local a = FIRST + 1
 
-local function drop(id)
-  local packed = redis.call('HGET', key('calls'), id)
-  if packed then
-    release(packed, now, nil)
-    redis.call('HDEL', key('calls'), id)
-    redis.call('ZREM', key('leases'), id)
-  end
-end
-
 local over = tonumber(ARGV[a])
-for i = a + 1, a + over do drop(ARGV[i]) end
+for i = a + 1, a + over do drop(ARGV[i], now, nil) end
 a = a + 1 + over
 
 -- Nobody knows whether a total read meanwhile holds this pending spend already: unsure until the next assign.
 local counters = tonumber(ARGV[a])
 for i = a + 1, a + counters * 3, 3 do
+  local _, window = load(ARGV[i], ARGV[i + 1])
   local pending = tonumber(ARGV[i + 2])
-  assignPending(key('entity:' .. ARGV[i]), ARGV[i + 1], instance, pending, pending)
+  assignPending(window, instance, pending, pending)
 end
 a = a + 1 + counters * 3
 
 while a <= #ARGV do
   local id, estimate, count = ARGV[a], tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2])
-  local standing = redis.call('HGET', key('calls'), id)
+  local standing = call('HGET', CALLS, id)
   if not standing or cmsgpack.unpack(standing)[1] ~= estimate then
-    drop(id)
+    drop(id, now, nil)
     local record = { estimate, 0 }
     for i = a + 3, a + 2 + count * 2, 2 do
-      local entity, takes = key('entity:' .. ARGV[i]), tonumber(ARGV[i + 1])
+      local entity, takes = load(ARGV[i]), tonumber(ARGV[i + 1])
+      local account = entity.account
+      entity.changed = true
       if has(takes, TAKES_BUDGET) and estimate > 0 then
-        redis.call('HINCRBY', entity, 'l', num(estimate))
-        redis.call('HINCRBY', entity, 'h', 1)
+        account[LEASED], account[HOLDERS] = account[LEASED] + estimate, account[HOLDERS] + 1
       end
-      if has(takes, TAKES_SLOT) then redis.call('HINCRBY', entity, 's', 1) end
-      record[#record + 1], record[#record + 2], record[#record + 3] = ARGV[i], takes, 0
-      redis.call('ZADD', key('touched'), num(now), ARGV[i])
+      if has(takes, TAKES_SLOT) then account[SLOTS] = account[SLOTS] + 1 end
+      -- No start of a minute: tokens were not taken here, or are long corrected.
+      record[#record + 1], record[#record + 2], record[#record + 3] = ARGV[i], takes, -1
+      call('ZADD', TOUCHED, num(now), ARGV[i])
     end
-    redis.call('HSET', key('calls'), id, cmsgpack.pack(record))
+    call('HSET', CALLS, id, cmsgpack.pack(record))
   end
-  redis.call('ZADD', key('leases'), expiry, id)
+  call('ZADD', LEASES, expiry, id)
   a = a + 3 + count * 2
 end
+store()
 return { 0 }

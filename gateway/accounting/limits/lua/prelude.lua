@@ -5,13 +5,10 @@
 --   leases           zset: call id -> expiry
 --   calls            hash: call id -> packed {estimate, tokens, entity, takes, rate start, entity, takes, rate start, ...}
 --   touched          zset: entity -> about when it was last used
---   entity:<name>    hash: l leased, h calls that hold a lease, s slots taken, r start of the rate window, q requests and
---                    k tokens in it; for each budget window W: t:W ledger total, v:W its version, g:W the generation that
---                    it is good for, b:W packed {instance, pending, unsure, ...}, p:W and u:W the sums of those two,
---                    d:W about when the window was last used
+--   entity:<name>    hash: `account` -> packed account; `window:<name>` -> packed window, for each window of its budget
 --
--- A sum is written only together with the map it sums up. Money is in whole nano-dollars and is written with num():
--- Lua's own tostring would turn 1e15 into "1e+15".
+-- Packed (MessagePack), because one entity is then read in one command and written in one, and whole numbers stay exact:
+-- Lua's own tostring would turn 1e15 into "1e+15". A sum is written only together with the map it sums up.
 
 local STALE, REBUILDING = 7, 6
 local TAKES_BUDGET, TAKES_SLOT, TAKES_TOKENS = 1, 2, 4
@@ -20,120 +17,141 @@ local TOUCH_EVERY = 600000
 local SUPERSEDED_AFTER = 600000
 local IDLE_AFTER = 90000000
 
+-- An account: what its calls in flight hold, how many hold a lease, parallel slots, start of the minute, requests and
+-- tokens in it, about when it was last used.
+local LEASED, HOLDERS, SLOTS, RATE, REQUESTS, TOKENS, USED = 1, 2, 3, 4, 5, 6, 7
+-- A window: the generation that its total is good for, the ledger's total with its version, about when it was last used,
+-- the sum of all pending, the sum of what is unsure of it; then for each instance: name, pending, unsure.
+local GOOD_FOR, TOTAL, VERSION, W_USED, PENDING, UNSURE, PARTS = 1, 2, 3, 4, 5, 6, 7
+
 local prefix, instance, generation, session, clock = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local FIRST = 6
-
-local function key(name)
-  return prefix .. name
-end
-
-local function num(n)
-  return string.format('%.0f', n)
-end
+local CALLS, LEASES, TOUCHED = prefix .. 'calls', prefix .. 'leases', prefix .. 'touched'
+local call = redis.call
 
 local function has(takes, what)
   return takes % (what + what) >= what
 end
 
+-- A whole number as Redis commands take it.
+local function num(n)
+  return string.format('%.0f', n)
+end
+
 -- Milliseconds: a test's clock when there is one, else the server's, so that instances need not agree on the time.
 local function time()
   if clock ~= '' then return tonumber(clock) end
-  local t = redis.call('TIME')
+  local t = call('TIME')
   return tonumber(t[1]) * 1000 + math.floor(tonumber(t[2]) / 1000)
 end
 
 -- Refuses what an earlier connection of this instance sent, and everything when the generation is not the one it knows
 -- (a flushed Redis has none).
 local function current()
-  local known = redis.call('HMGET', key('generation'), 'id', 'session:' .. instance)
+  local known = call('HMGET', prefix .. 'generation', 'id', 'session:' .. instance)
   return known[1] == generation and known[2] == session
 end
 
--- Gives back what a call has taken. `used` is nil when the lease expired: the estimate of tokens then stands.
-local function release(packed, now, used)
-  local call = cmsgpack.unpack(packed)
-  local estimate, tokens = call[1], call[2]
-  for i = 3, #call, 3 do
-    local entity, takes, started = key('entity:' .. call[i]), call[i + 1], call[i + 2]
-    local old = redis.call('HMGET', entity, 'l', 'h', 's', 'r', 'k')
-    local new = {}
-    if has(takes, TAKES_BUDGET) and estimate > 0 then
-      new = { 'l', num((tonumber(old[1]) or 0) - estimate), 'h', num((tonumber(old[2]) or 0) - 1) }
+local loaded = {}
+
+-- The entity, with one of its windows where one is named: read once, changed in place, written by store().
+local function load(name, window)
+  local entity = loaded[name]
+  if not entity then
+    entity = { key = prefix .. 'entity:' .. name, windows = {} }
+    loaded[name] = entity
+  end
+  local known = entity.windows
+  if not entity.account or (window and not known[window]) then
+    local packed = call('HMGET', entity.key, 'account', 'window:' .. (window or ''))
+    if not entity.account then
+      entity.account = packed[1] and cmsgpack.unpack(packed[1]) or { 0, 0, 0, 0, 0, 0, 0 }
     end
-    if has(takes, TAKES_SLOT) then
-      new[#new + 1] = 's'
-      new[#new + 1] = num((tonumber(old[3]) or 0) - 1)
+    if window then known[window] = packed[2] and cmsgpack.unpack(packed[2]) or { '', 0, -1, 0, 0, 0 } end
+  end
+  return entity, window and known[window]
+end
+
+local function store()
+  for _, entity in pairs(loaded) do
+    local fields = {}
+    if entity.changed then
+      entity.changed = nil
+      fields = { 'account', cmsgpack.pack(entity.account) }
     end
-    if used and used ~= tokens and has(takes, TAKES_TOKENS) and tonumber(old[4]) == started and now < started + RATE_WINDOW then
-      new[#new + 1] = 'k'
-      new[#new + 1] = num(math.max(0, (tonumber(old[5]) or 0) + used - tokens))
+    for name, window in pairs(entity.windows) do
+      if window.changed then
+        window.changed = nil
+        fields[#fields + 1], fields[#fields + 2] = 'window:' .. name, cmsgpack.pack(window)
+      end
     end
-    if #new > 0 then redis.call('HSET', entity, unpack(new)) end
+    if #fields > 0 then call('HSET', entity.key, unpack(fields)) end
   end
 end
 
--- Drops leases whose instance has not renewed them, at most `limit` of them.
-local function reap(now, limit)
-  local expired = redis.call('ZRANGEBYSCORE', key('leases'), '-inf', num(now), 'LIMIT', 0, limit)
-  for _, id in ipairs(expired) do
-    local packed = redis.call('HGET', key('calls'), id)
-    if packed then
-      release(packed, now, nil)
-      redis.call('HDEL', key('calls'), id)
+-- Gives back what a call has taken. `used` is nil when the lease expired: the estimate of tokens then stands.
+local function release(record, now, used)
+  local estimate, tokens = record[1], record[2]
+  for i = 3, #record, 3 do
+    local takes, started = record[i + 1], record[i + 2]
+    local entity = load(record[i])
+    local account = entity.account
+    entity.changed = true
+    if has(takes, TAKES_BUDGET) and estimate > 0 then
+      account[LEASED], account[HOLDERS] = account[LEASED] - estimate, account[HOLDERS] - 1
     end
-    redis.call('ZREM', key('leases'), id)
+    if has(takes, TAKES_SLOT) then account[SLOTS] = account[SLOTS] - 1 end
+    if used and has(takes, TAKES_TOKENS) and account[RATE] == started and now < started + RATE_WINDOW then
+      account[TOKENS] = math.max(0, account[TOKENS] + used - tokens)
+    end
+  end
+end
+
+-- Ends a call that is in flight. Answers whether it was.
+local function drop(callId, now, used)
+  local packed = call('HGET', CALLS, callId)
+  if not packed then return false end
+  release(cmsgpack.unpack(packed), now, used)
+  call('HDEL', CALLS, callId)
+  call('ZREM', LEASES, callId)
+  return true
+end
+
+-- Drops leases that nobody has renewed, at most `limit` of them.
+local function reap(now, limit)
+  local expired = call('ZRANGEBYSCORE', LEASES, '-inf', num(now), 'LIMIT', 0, limit)
+  for _, callId in ipairs(expired) do
+    if not drop(callId, now, nil) then call('ZREM', LEASES, callId) end
   end
   return #expired
 end
 
--- Changes one instance's part of a packed list {instance, pending, unsure, ...}; answers the new list and both sums.
-local function withPart(packed, who, pending, unsure)
-  local list, result, sum, unsureSum = packed and cmsgpack.unpack(packed) or {}, {}, 0, 0
-  local function keep(name, p, u)
-    if p == 0 then return end
-    result[#result + 1], result[#result + 2], result[#result + 3] = name, p, u
-    sum, unsureSum = sum + p, unsureSum + u
-  end
-  local found = false
-  for i = 1, #list, 3 do
-    if list[i] == who then
-      found = true
-      keep(who, pending, unsure or math.min(list[i + 2], pending))
-    else
-      keep(list[i], list[i + 1], list[i + 2])
-    end
-  end
-  if not found then keep(who, pending, unsure or 0) end
-  return result, sum, unsureSum
-end
-
--- Assigns one instance's pending sum. `unsure` is the part of it that the ledger's total may hold already: nil keeps what
+-- Assigns one instance's pending sum. `unsure` is the part of it that the ledger's total may hold already; nil keeps what
 -- it was.
-local function assignPending(entity, window, who, pending, unsure)
-  local old = redis.call('HMGET', entity, 'b:' .. window, 'p:' .. window, 'u:' .. window)
-  local list, sum, unsureSum = withPart(old[1], who, pending, unsure)
-  if #list == 0 then
-    if old[1] then redis.call('HDEL', entity, 'b:' .. window, 'p:' .. window, 'u:' .. window) end
-  else
-    redis.call('HSET', entity, 'b:' .. window, cmsgpack.pack(list), 'p:' .. window, num(sum), 'u:' .. window, num(unsureSum))
+local function assignPending(window, who, pending, unsure)
+  local at = #window + 1
+  for i = PARTS, #window, 3 do
+    if window[i] == who then at = i end
+  end
+  local was, wasUnsure = window[at + 1] or 0, window[at + 2] or 0
+  unsure = unsure or math.min(wasUnsure, pending)
+  if pending ~= was or unsure ~= wasUnsure then window.changed = true end
+  window[PENDING], window[UNSURE] = window[PENDING] + pending - was, window[UNSURE] + unsure - wasUnsure
+  if pending ~= 0 then
+    window[at], window[at + 1], window[at + 2] = who, pending, unsure
+  elseif at < #window then
+    for _ = 1, 3 do table.remove(window, at) end
   end
 end
 
--- Drops windows that another one has replaced, and that hold no pending spend.
-local function dropSuperseded(entity, window, now)
-  local fields = redis.call('HGETALL', entity)
-  local used, pending, windows = {}, {}, {}
+-- Drops windows that another one has replaced and that hold no pending spend.
+local function dropSuperseded(entity, current, now)
+  local fields = call('HGETALL', entity.key)
   for i = 1, #fields, 2 do
-    local kind, name = string.match(fields[i], '^(%l):(.*)$')
-    if kind and name ~= window then
-      windows[name] = true
-      if kind == 'd' then used[name] = tonumber(fields[i + 1]) end
-      if kind == 'b' then pending[name] = true end
-    end
-  end
-  for name in pairs(windows) do
-    if not pending[name] and now - (used[name] or 0) > SUPERSEDED_AFTER then
-      redis.call('HDEL', entity, 't:' .. name, 'v:' .. name, 'g:' .. name, 'p:' .. name, 'u:' .. name, 'd:' .. name)
+    local name = string.sub(fields[i], 8)
+    if string.sub(fields[i], 1, 7) == 'window:' and name ~= current and not entity.windows[name] then
+      local window = cmsgpack.unpack(fields[i + 1])
+      if #window < PARTS and now - window[W_USED] > SUPERSEDED_AFTER then call('HDEL', entity.key, fields[i]) end
     end
   end
 end
