@@ -1,4 +1,5 @@
 import { DatabaseSync } from "node:sqlite";
+import { textOf } from "./failure.ts";
 
 /** The supervisor's own memory: every transition and every act with its reason. It needs nothing else to be up. */
 export type History = {
@@ -119,5 +120,29 @@ function entryOf(row: Record<string, unknown>): HistoryEntry {
     from: row["from_state"] === null ? null : String(row["from_state"]),
     to: String(row["to_state"]),
     reason: row["reason"] === null ? null : String(row["reason"]),
+  };
+}
+
+/** The same history, but a full disk makes it silent instead of deadly: watching goes on. */
+export function outliveFullDisk(
+  history: History,
+  say: (sentence: string) => void,
+): History {
+  const quiet =
+    <Arguments extends readonly unknown[]>(
+      write: (...args: Arguments) => void,
+    ) =>
+    (...args: Arguments): void => {
+      try {
+        write(...args);
+      } catch (error) {
+        say(`the history cannot be written: ${textOf(error)}`);
+      }
+    };
+  return {
+    ...history,
+    serviceChanged: quiet(history.serviceChanged),
+    checkChanged: quiet(history.checkChanged),
+    act: quiet(history.act),
   };
 }

@@ -1,8 +1,9 @@
+import type { CheckState } from "./checks/state.ts";
 import { startWatch, type CheckView, type Watch } from "./checks/watch.ts";
 import { loadConfig } from "./config/load.ts";
 import { makeHome, type Home } from "./embedded/home.ts";
 import { lockHome } from "./embedded/lock.ts";
-import { configFiles } from "./embedded/stack.ts";
+import { configFiles } from "./embedded/stack-config.ts";
 import { readPort, readVariable, type Environment } from "./environment.ts";
 import { Failure, textOf } from "./failure.ts";
 import { openHistory } from "./history.ts";
@@ -13,7 +14,7 @@ export type WatcherOptions = {
   readonly home: Home;
   readonly env: Environment;
   readonly onNotice: (sentence: string) => void;
-  readonly onCheck: (view: CheckView) => void;
+  readonly onCheck: (view: CheckView, before: CheckState) => void;
 };
 
 export type Watcher = {

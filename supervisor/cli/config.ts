@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { loadConfig, shippedConfig } from "../config/load.ts";
-import { configFiles } from "../embedded/stack.ts";
+import { configFiles } from "../embedded/stack-config.ts";
 import { readVariable } from "../environment.ts";
 import { print } from "./terminal.ts";
 import { defineVerb } from "./verb.ts";

@@ -106,5 +106,7 @@ function detailOf(view: ServiceView): string {
     return view.adopted
       ? `${view.address}  (pid ${view.pid}, has run on)`
       : view.address;
-  return view.reason ?? "";
+  return view.state === "stopping" || view.state === "stopped"
+    ? ""
+    : (view.reason ?? "");
 }

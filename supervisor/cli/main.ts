@@ -1,3 +1,6 @@
+import { existsSync } from "node:fs";
+import { enableCompileCache } from "node:module";
+import { locateHome } from "../embedded/home.ts";
 import { sentencesOf } from "../failure.ts";
 import { complain } from "./terminal.ts";
 import { runVerb, UsageError, type ExitCode, type Verb } from "./verb.ts";
@@ -35,4 +38,6 @@ async function main(): Promise<ExitCode> {
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code === "EPIPE") process.exit(0);
 });
+const home = locateHome();
+if (existsSync(home.root)) enableCompileCache(home.compileCache);
 process.exitCode = await main();

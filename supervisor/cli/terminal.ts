@@ -20,7 +20,9 @@ export function paint(
   text: string,
   stream: Stream = process.stdout,
 ): string {
-  return tone === "plain" ? text : styleText(formats[tone], text, { stream });
+  return tone === "plain" || text === ""
+    ? text
+    : styleText(formats[tone], text, { stream });
 }
 
 export function widthOf(stream: Stream = process.stdout): number {

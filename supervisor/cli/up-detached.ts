@@ -52,6 +52,7 @@ export async function upDetached(start: DetachedStart): Promise<ExitCode> {
         ...process.env,
         HEARTH_RUNTIME: "process",
         HEARTH_HOME: home.root,
+        NODE_COMPILE_CACHE: home.compileCache,
         HEARTH_ECHO: start.echo ? "on" : "off",
       },
     },

@@ -71,11 +71,14 @@ async function upHere(
         if (isUp) sayChange(view, before);
         else screen.show(view);
       },
-      onCheck: (check) =>
+      onCheck: (check, before) => {
+        // That a check is up at its first look is no news.
+        if (before === "new" && check.state === "up") return;
         sayEvent(
           check.state === "down",
           `check ${check.name} is ${check.state}: ${check.latest?.text ?? ""}`,
-        ),
+        );
+      },
       onNotice: (sentence) => screen.say(paint("soft", `  ${sentence}`)),
       onStopAsked: stopAsked.resolve,
       stop: stop.signal,

@@ -1,18 +1,23 @@
-import { readFileSync } from "node:fs";
-import { basename, join } from "node:path";
-import {
-  isMap,
-  isNode,
-  isScalar,
-  LineCounter,
-  parseDocument,
-  visit,
-  type Document,
-} from "yaml";
-import { Failure, codeOf, sentencesOf } from "../failure.ts";
+import { join } from "node:path";
+import { isMap, isNode, isScalar, isSeq, visit } from "yaml";
 import { projectRoot } from "../embedded/home.ts";
-import { nearest } from "./nearest.ts";
+import { Failure } from "../failure.ts";
+import {
+  describeIssue,
+  nameOf,
+  type RawCheck,
+  type RawSetting,
+} from "./describe.ts";
 import { configSchema, type SupervisorConfig } from "./schema.ts";
+import {
+  at,
+  checkSections,
+  openSource,
+  place,
+  plainValue,
+  section,
+  type Source,
+} from "./source.ts";
 
 export const shippedConfig: string = join(
   projectRoot,
@@ -22,17 +27,6 @@ export const shippedConfig: string = join(
 
 /** The value of an environment variable, or of the file that its NAME_FILE points to. */
 export type Variables = (name: string) => string | undefined;
-
-type Source = {
-  readonly path: string;
-  readonly document: Document;
-  readonly lines: LineCounter;
-};
-type RawCheck = {
-  readonly source: Source;
-  readonly index: number;
-  readonly value: unknown;
-};
 
 export type LoadedConfig = {
   readonly config: SupervisorConfig;
@@ -50,20 +44,48 @@ export function loadConfig(
 ): LoadedConfig {
   const errors: string[] = [];
   const sources = paths.flatMap((path) => {
-    const source = open(path, errors);
+    const source = openSource(path, errors);
     return source === undefined ? [] : [source];
   });
+  for (const source of sources) checkSections(source, errors);
   const leftOut: string[] = [];
+  const checks = mergeChecks(sources, variables, leftOut, errors);
+  const restarts = mergeRestarts(sources, variables, errors);
+  const parsed = configSchema.safeParse({
+    restarts: Object.fromEntries(
+      [...restarts].map(([key, { value }]) => [key, value]),
+    ),
+    checks: checks.map(({ value }) => value),
+  });
+  if (!parsed.success)
+    for (const issue of parsed.error.issues)
+      errors.push(...describeIssue(issue, checks, restarts));
+  errors.push(...crossCheck(checks));
+  if (errors.length > 0 || !parsed.success)
+    throw new Failure(errors.toSorted(byLine));
+  return { config: parsed.data, leftOut };
+}
+
+function mergeChecks(
+  sources: readonly Source[],
+  variables: Variables,
+  leftOut: string[],
+  errors: string[],
+): readonly RawCheck[] {
   const byName = new Map<unknown, RawCheck>();
-  for (const source of sources)
-    for (const [index, node] of checkNodes(source, errors).entries()) {
+  const gone = new Set<string>();
+  for (const source of sources) {
+    const list = section(source, "checks");
+    if (list !== undefined && !isSeq(list))
+      errors.push(`${at(source, list)}: checks must be a list.`);
+    const items: readonly unknown[] = isSeq(list) ? list.items : [];
+    for (const [index, node] of items.entries()) {
       const missing = substitute(node, variables);
-      const value = isNode(node)
-        ? (node.toJS(source.document) as unknown)
-        : node;
+      const value = plainValue(source, node);
       const name = nameOf(value) ?? Symbol("nameless");
       if (missing !== undefined) {
         byName.delete(name);
+        gone.add(String(nameOf(value)));
         leftOut.push(
           `check ${String(nameOf(value))} is left out: ${missing} is not set.`,
         );
@@ -76,72 +98,62 @@ export function loadConfig(
         value,
       });
     }
-  const raw = [...byName.values()];
-  const parsed = configSchema.safeParse({
-    checks: raw.map((check) => withoutLeftOut(check.value, leftOut)),
-  });
-  if (!parsed.success)
-    for (const issue of parsed.error.issues)
-      errors.push(...describe(issue, raw));
-  if (errors.length > 0 || !parsed.success) throw new Failure(errors);
-  return { config: parsed.data, leftOut };
+  }
+  return [...byName.values()].map((check) => forget(check, gone));
 }
 
-function open(path: string, errors: string[]): Source | undefined {
-  let text: string;
-  try {
-    text = readFileSync(path, "utf8");
-  } catch (error) {
-    errors.push(
-      codeOf(error) === "ENOENT"
-        ? `${path} does not exist.`
-        : (sentencesOf(error, path)[0] ?? path),
+/** What one check alone cannot know: names used twice, dependencies that are not there. */
+function crossCheck(checks: readonly RawCheck[]): readonly string[] {
+  const names = checks.map(({ value }) => nameOf(value));
+  return checks.flatMap((check, position) => {
+    const name = names[position];
+    const where = (key: string) =>
+      `${place(check.source, ["checks", check.index, key])}: checks[${name ?? check.index}].${key}`;
+    const others = names.filter((other) => other !== name);
+    const twice =
+      name !== undefined && names.indexOf(name) !== position
+        ? [`${where("name")}: "${name}" is used twice, names are unique.`]
+        : [];
+    const strangers = dependenciesOf(check.value).filter(
+      (dependency) => !others.includes(dependency),
     );
-    return undefined;
-  }
-  const lines = new LineCounter();
-  const document = parseDocument(text, {
-    lineCounter: lines,
-    prettyErrors: false,
+    return [
+      ...twice,
+      ...strangers.map(
+        (stranger) =>
+          `${where("depends_on")}: there is no other check "${stranger}"; there are ${others.join(", ")}.`,
+      ),
+    ];
   });
-  for (const error of document.errors)
-    errors.push(
-      `${basename(path)} line ${lines.linePos(error.pos[0]).line}: ${error.message.replace(/\.?$/, ".")}`,
-    );
-  return document.errors.length > 0 ? undefined : { path, document, lines };
 }
 
-function checkNodes(source: Source, errors: string[]): readonly unknown[] {
-  const { contents } = source.document;
-  if (contents === null || (isScalar(contents) && contents.value === null))
-    return [];
-  if (!isMap(contents)) {
-    errors.push(
-      `${basename(source.path)} line 1: must hold a mapping such as "checks:".`,
-    );
-    return [];
-  }
-  let items: readonly unknown[] = [];
-  for (const pair of contents.items) {
-    const key = isScalar(pair.key) ? String(pair.key.value) : "";
-    const line = lineOf(source, pair.key);
-    if (key !== "checks") {
-      errors.push(
-        `${basename(source.path)} line ${line}: there is no setting "${key}"; there is checks.`,
-      );
-    } else if (
-      isNode(pair.value) &&
-      "items" in pair.value &&
-      !isMap(pair.value)
-    ) {
-      items = pair.value.items;
-    } else if (!(isScalar(pair.value) && pair.value.value === null)) {
-      errors.push(
-        `${basename(source.path)} line ${line}: checks must be a list.`,
-      );
+/** Errors in the order in which a person meets them. */
+function byLine(a: string, b: string): number {
+  const lineOf = (text: string) => Number(/ line (\d+)/.exec(text)?.[1] ?? 0);
+  return lineOf(a) - lineOf(b);
+}
+
+/** Each key of `restarts` wins singly. */
+function mergeRestarts(
+  sources: readonly Source[],
+  variables: Variables,
+  errors: string[],
+): ReadonlyMap<string, RawSetting> {
+  const merged = new Map<string, RawSetting>();
+  for (const source of sources) {
+    const mapping = section(source, "restarts");
+    if (mapping !== undefined && !isMap(mapping))
+      errors.push(`${at(source, mapping)}: restarts must be a mapping.`);
+    for (const pair of isMap(mapping) ? mapping.items : []) {
+      if (!isScalar(pair.key)) continue;
+      substitute(pair.value, variables);
+      merged.set(String(pair.key.value), {
+        source,
+        value: plainValue(source, pair.value),
+      });
     }
   }
-  return items;
+  return merged;
 }
 
 /** Puts variables into every text below a node; returns the first one that is not set. */
@@ -165,93 +177,21 @@ function substitute(node: unknown, variables: Variables): string | undefined {
 }
 
 /** A check that depends on one that was left out depends on it no more. */
-function withoutLeftOut(value: unknown, leftOut: readonly string[]): unknown {
-  if (typeof value !== "object" || value === null) return value;
-  const dependencies: unknown = Reflect.get(value, "depends_on");
-  if (!Array.isArray(dependencies)) return value;
-  return {
-    ...value,
-    depends_on: dependencies.filter(
-      (name) => !leftOut.some((text) => text.startsWith(`check ${name} `)),
-    ),
-  };
+function forget(check: RawCheck, gone: ReadonlySet<unknown>): RawCheck {
+  const { value } = check;
+  if (typeof value !== "object" || value === null) return check;
+  const list: unknown = Reflect.get(value, "depends_on");
+  if (!Array.isArray(list)) return check;
+  const left = list.filter((name) => !gone.has(name));
+  return { ...check, value: { ...value, depends_on: left } };
 }
 
-function nameOf(value: unknown): string | undefined {
-  const name: unknown =
+function dependenciesOf(value: unknown): readonly string[] {
+  const list: unknown =
     typeof value === "object" && value !== null
-      ? Reflect.get(value, "name")
+      ? Reflect.get(value, "depends_on")
       : undefined;
-  return typeof name === "string" ? name : undefined;
-}
-
-type Issue = {
-  readonly code?: string;
-  readonly message: string;
-  readonly path: readonly PropertyKey[];
-  readonly keys?: readonly string[];
-};
-
-function describe(issue: Issue, raw: readonly RawCheck[]): readonly string[] {
-  const [, at, ...rest] = issue.path;
-  const check = typeof at === "number" ? raw[at] : undefined;
-  if (check === undefined) return [issue.message];
-  const { source, index } = check;
-  const where = (more: readonly PropertyKey[]) =>
-    `${basename(source.path)} line ${lineAt(source, ["checks", index, ...more])}: checks[${nameOf(check.value) ?? index}]${more.length > 0 ? `.${more.join(".")}` : ""}`;
-  if (issue.code === "unrecognized_keys")
-    return (issue.keys ?? []).map((key) => {
-      const near = nearest(key, knownKeys);
-      return `${where([...rest, key])} is no setting${near === undefined ? "" : `, did you mean ${near}?`}`;
-    });
-  if (issue.code === "invalid_union" && rest[0] === "kind")
-    return [`${where(rest)} must be http, tcp or postgres.`];
-  return [`${where(rest)}: ${issue.message}.`];
-}
-
-const knownKeys = [
-  "name",
-  "kind",
-  "url",
-  "host",
-  "port",
-  "expect",
-  "status",
-  "within",
-  "json",
-  "every",
-  "timeout",
-  "fail_after",
-  "recover_after",
-  "depends_on",
-  "heal",
-  "restart",
-  "max",
-  "per",
-  "cooldown",
-  "grace",
-  "connections_below_percent",
-];
-
-/** The line of the deepest part of a path that is there. */
-function lineAt(source: Source, path: readonly PropertyKey[]): number {
-  for (let depth = path.length; depth > 0; depth -= 1) {
-    const keys = path.slice(0, depth);
-    const parent: unknown = source.document.getIn(keys.slice(0, -1), true);
-    if (isMap(parent)) {
-      const pair = parent.items.find(
-        ({ key }) => isScalar(key) && key.value === keys.at(-1),
-      );
-      if (pair !== undefined) return lineOf(source, pair.key);
-    }
-    const node: unknown = source.document.getIn(keys, true);
-    if (isNode(node)) return lineOf(source, node);
-  }
-  return 1;
-}
-
-function lineOf(source: Source, node: unknown): number {
-  return isNode(node) && node.range != null
-    ? source.lines.linePos(node.range[0]).line
-    : 1;
+  return Array.isArray(list)
+    ? list.filter((name) => typeof name === "string")
+    : [];
 }

@@ -14,9 +14,13 @@ const duration = z
     return z.NEVER;
   });
 
-const times = z.number().int().min(1).max(100);
+const whole = (least: number, most: number) => {
+  const error = `must be a whole number from ${least} to ${most}`;
+  return z.number(error).int(error).min(least, error).max(most, error);
+};
+const times = whole(1, 100);
 const name = z
-  .string()
+  .string("must be a name")
   .regex(/^[a-z][a-z0-9-]*$/, "must be lower-case letters, digits and -");
 
 const healRule = z.strictObject({
@@ -44,7 +48,7 @@ const check = z.discriminatedUnion("kind", [
     url: z.url({ protocol: /^https?$/, error: "must be an http(s) address" }),
     expect: z
       .strictObject({
-        status: z.number().int().min(100).max(599).default(200),
+        status: whole(100, 599).default(200),
         within: duration.optional(),
         json: z
           .record(z.string(), z.union([z.string(), z.number(), z.boolean()]))
@@ -56,7 +60,7 @@ const check = z.discriminatedUnion("kind", [
     ...everyCheck,
     kind: z.literal("tcp"),
     host: z.string().min(1).default("127.0.0.1"),
-    port: z.number().int().min(1).max(65_535),
+    port: whole(1, 65_535),
   }),
   z.strictObject({
     ...everyCheck,
@@ -67,32 +71,23 @@ const check = z.discriminatedUnion("kind", [
     }),
     expect: z
       .strictObject({
-        connections_below_percent: z.number().min(1).max(100).default(90),
+        connections_below_percent: whole(1, 100).default(90),
       })
       .prefault({}),
   }),
 ]);
 
-export const configSchema = z
-  .strictObject({ checks: z.array(check).default([]) })
-  .superRefine(({ checks }, context) => {
-    const names = checks.map((each) => each.name);
-    for (const [index, each] of checks.entries()) {
-      if (names.indexOf(each.name) !== index)
-        context.addIssue({
-          code: "custom",
-          path: ["checks", index, "name"],
-          message: `"${each.name}" is used twice: names are unique`,
-        });
-      for (const [at, dependency] of each.depends_on.entries())
-        if (!names.includes(dependency) || dependency === each.name)
-          context.addIssue({
-            code: "custom",
-            path: ["checks", index, "depends_on", at],
-            message: `there is no other check "${dependency}"; there are ${names.filter((other) => other !== each.name).join(", ")}`,
-          });
-    }
-  });
+const restarts = z.strictObject({
+  max: times.default(10),
+  per: duration.prefault("10m"),
+  first_wait: duration.prefault("200ms"),
+  longest_wait: duration.prefault("30s"),
+});
+
+export const configSchema = z.strictObject({
+  restarts: restarts.prefault({}),
+  checks: z.array(check).default([]),
+});
 
 /** config/supervisor.yaml as read; durations in milliseconds. */
 export type SupervisorConfig = Readonly<z.output<typeof configSchema>>;

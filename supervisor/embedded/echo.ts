@@ -3,7 +3,6 @@ import { stringify } from "yaml";
 import { answersOk } from "../checks/http-get.ts";
 import { writeDurably } from "../durable-file.ts";
 import { needFreePort } from "../processes/ports.ts";
-import { usualPolicy } from "../processes/restart-budget.ts";
 import type { ServiceSpec } from "../processes/service.ts";
 import type { Home } from "./home.ts";
 import { explainHearth, plainEnvironment } from "./node-program.ts";
@@ -30,7 +29,7 @@ export function echoService(home: Home, port: number): ServiceSpec {
         join(home.logs, "echo-calls.jsonl"),
       ],
       cwd: home.project,
-      env: plainEnvironment(),
+      env: plainEnvironment(home),
     }),
     probe: (signal) => answersOk(`${address}/v1/models`, signal),
     afterUp: async () => {},
@@ -38,7 +37,6 @@ export function echoService(home: Home, port: number): ServiceSpec {
     stopSignal: "SIGTERM",
     stopWithinMs: 10_000,
     haltSignal: "SIGKILL",
-    restart: usualPolicy,
     firstAttempts: 1,
     explain: explainHearth,
   };

@@ -1,7 +1,6 @@
 import { join } from "node:path";
 import { answersOk } from "../checks/http-get.ts";
 import { needFreePort } from "../processes/ports.ts";
-import { usualPolicy } from "../processes/restart-budget.ts";
 import type { ServiceSpec } from "../processes/service.ts";
 import type { Home } from "./home.ts";
 import { explainHearth, operatorEnvironment } from "./node-program.ts";
@@ -29,7 +28,7 @@ export function gatewayService(
 ): ServiceSpec {
   const address = `http://127.0.0.1:${port}`;
   const env = {
-    ...operatorEnvironment(ours),
+    ...operatorEnvironment(home, ours),
     DATABASE_URL_FILE: handOver(
       home,
       "DATABASE_URL",
@@ -65,7 +64,6 @@ export function gatewayService(
     stopSignal: "SIGTERM",
     stopWithinMs: drainWithinMs,
     haltSignal: "SIGKILL",
-    restart: usualPolicy,
     firstAttempts: 1,
     explain: explainHearth,
   };

@@ -27,6 +27,8 @@ export type Home = {
   readonly runFile: string;
   readonly secrets: string;
   readonly lock: string;
+  /** Compiled sources: programs start faster and smaller with it. */
+  readonly compileCache: string;
 };
 
 export const projectRoot: string = fileURLToPath(
@@ -58,6 +60,7 @@ export function locateHome(
     runFile: join(root, "run.json"),
     secrets: join(root, "secrets.json"),
     lock: join(root, "supervisor.lock"),
+    compileCache: join(root, "cache"),
   };
 }
 

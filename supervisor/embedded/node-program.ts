@@ -1,8 +1,11 @@
+import type { Home } from "./home.ts";
+
 /** What every Node program of ours gets from our environment. */
 export function plainEnvironment(
+  home: Home,
   env: Readonly<Record<string, string | undefined>> = process.env,
 ): Readonly<Record<string, string>> {
-  return pick(env, (name) =>
+  const taken = pick(env, (name) =>
     [
       "PATH",
       "HOME",
@@ -13,6 +16,7 @@ export function plainEnvironment(
       "NODE_EXTRA_CA_CERTS",
     ].includes(name),
   );
+  return { ...taken, NODE_COMPILE_CACHE: home.compileCache };
 }
 
 /**
@@ -20,10 +24,11 @@ export function plainEnvironment(
  * What npm adds stays behind, and so do `ours` and their `_FILE` twins, which we set ourselves.
  */
 export function operatorEnvironment(
+  home: Home,
   ours: readonly string[],
   env: Readonly<Record<string, string | undefined>> = process.env,
 ): Readonly<Record<string, string>> {
-  return pick(
+  const taken = pick(
     env,
     (name) =>
       !name.startsWith("npm_") &&
@@ -31,6 +36,7 @@ export function operatorEnvironment(
       name !== "HEARTH_OPERATOR_PASSWORD" &&
       !ours.includes(name.replace(/_FILE$/, "")),
   );
+  return { ...taken, NODE_COMPILE_CACHE: home.compileCache };
 }
 
 function pick(

@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { answersOk } from "../checks/http-get.ts";
 import { writeDurably } from "../durable-file.ts";
 import { needFreePort } from "../processes/ports.ts";
-import { usualPolicy } from "../processes/restart-budget.ts";
 import type { ServiceSpec } from "../processes/service.ts";
 import type { Home } from "./home.ts";
 import { explainHearth, plainEnvironment } from "./node-program.ts";
@@ -39,7 +38,7 @@ export function notesService(
         String(port),
       ],
       cwd: home.project,
-      env: { ...plainEnvironment(), NOTES_DIR: home.notes },
+      env: { ...plainEnvironment(home), NOTES_DIR: home.notes },
     }),
     // Without credentials: wrong ones would lock the address out.
     probe: (signal) => answersOk(`${address}/_up`, signal),
@@ -48,7 +47,6 @@ export function notesService(
     stopSignal: "SIGTERM",
     stopWithinMs: 12_000,
     haltSignal: "SIGKILL",
-    restart: usualPolicy,
     firstAttempts: 1,
     explain: explainHearth,
   };

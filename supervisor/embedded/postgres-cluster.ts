@@ -11,9 +11,10 @@ import {
   writeFileSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
 import { syncDirectory } from "../durable-file.ts";
 import { Failure } from "../failure.ts";
-import { startTimeOf } from "../processes/identity.ts";
+import { processesIn, startTimeOf } from "../processes/identity.ts";
 import { programOf } from "../processes/ports.ts";
 import { stopProcess } from "../processes/stop.ts";
 import { asUser, hasContent, type PostgresPlace } from "./postgres-place.ts";
@@ -138,11 +139,24 @@ async function endLeftover(place: PostgresPlace): Promise<void> {
   if (!existsSync(lockFile)) return;
   const pid = Number(readFileSync(lockFile, "utf8").split("\n")[0]);
   const startTime = Number.isInteger(pid) ? startTimeOf(pid) : undefined;
-  if (startTime === undefined) return;
-  if (programOf(pid) === "postgres") {
+  if (startTime !== undefined && programOf(pid) === "postgres")
     await stopProcess({ pid, startTime }, "SIGINT", stopLeftoverWithinMs);
-  } else {
-    // The id is some other program's by now; Postgres would take it for itself if that runs under the same user.
-    rmSync(lockFile, { force: true });
+  await untilDeserted(place);
+  // Its id is some other program's by now, or it is dead and nobody reaped it (in a container whose first process does not):
+  // Postgres would take either for a server that runs. Nothing works on the directory any more, so the file may go.
+  rmSync(lockFile, { force: true });
+}
+
+/** The children of a server that was killed outlive it for a moment, and two servers must never meet on one directory. */
+async function untilDeserted(place: PostgresPlace): Promise<void> {
+  const deadline = Date.now() + stopLeftoverWithinMs;
+  for (;;) {
+    const left = processesIn(place.data, "postgres");
+    if (left.length === 0) return;
+    if (Date.now() > deadline)
+      throw new Failure(
+        `Postgres processes still run on ${place.data} (pid ${left.join(", ")}): end them, then run the command again.`,
+      );
+    await wait(50);
   }
 }

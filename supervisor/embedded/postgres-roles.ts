@@ -47,8 +47,12 @@ export async function ensureRoles(
   port: number,
   secrets: Secrets,
 ): Promise<void> {
-  const client = await connectToHearth(port, secrets);
+  const client = await connect(port, "postgres", secrets);
   try {
+    const { rowCount } = await client.query(
+      "SELECT 1 FROM pg_database WHERE datname = 'hearth'",
+    );
+    if (rowCount === 0) await client.query("CREATE DATABASE hearth");
     const { rows } = await client.query<{
       rolname: string;
       rolpassword: string | null;
@@ -56,11 +60,7 @@ export async function ensureRoles(
     const verifiers = new Map(
       rows.map((row) => [row.rolname, row.rolpassword]),
     );
-    if (!verifiers.has("hearth_owner"))
-      // One simple query of many statements is one transaction: all of the file or nothing.
-      await client.query(
-        readFileSync(join(projectRoot, "config", "postgres-roles.sql"), "utf8"),
-      );
+    if (!verifiers.has("hearth_owner")) await makeOwningRoles(port, secrets);
     for (const role of loginRoles) {
       if (!verifiers.has(role.name)) await client.query(createRole(role));
       const verifier = scramVerifier(role.name, role.password(secrets));
@@ -72,29 +72,23 @@ export async function ensureRoles(
   }
 }
 
+/** One simple query of many statements is one transaction: all of the file or nothing. */
+async function makeOwningRoles(port: number, secrets: Secrets): Promise<void> {
+  const client = await connect(port, "hearth", secrets);
+  try {
+    await client.query(
+      readFileSync(join(projectRoot, "config", "postgres-roles.sql"), "utf8"),
+    );
+  } finally {
+    await client.end();
+  }
+}
+
 function createRole({ name, memberOf, createdb, actsAs }: LoginRole): string {
   const create = `CREATE ROLE ${name} LOGIN ${createdb ? "CREATEDB" : ""} IN ROLE ${memberOf}`;
   return actsAs === undefined
     ? create
     : `${create}; ALTER ROLE ${name} SET role = '${actsAs}'`;
-}
-
-async function connectToHearth(
-  port: number,
-  secrets: Secrets,
-): Promise<Client> {
-  try {
-    return await connect(port, "hearth", secrets);
-  } catch (error) {
-    if (codeOf(error) !== "3D000") throw passwordHint(error);
-  }
-  const client = await connect(port, "postgres", secrets);
-  try {
-    await client.query("CREATE DATABASE hearth");
-  } finally {
-    await client.end();
-  }
-  return connect(port, "hearth", secrets);
 }
 
 async function connect(
@@ -113,8 +107,12 @@ async function connect(
     application_name: "hearth up",
   });
   client.on("error", () => {});
-  await client.connect();
-  return client;
+  try {
+    await client.connect();
+    return client;
+  } catch (error) {
+    throw passwordHint(error);
+  }
 }
 
 function passwordHint(error: unknown): unknown {

@@ -2,7 +2,6 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Client } from "pg";
 import { needFreePort } from "../processes/ports.ts";
-import { usualPolicy } from "../processes/restart-budget.ts";
 import type { ServiceSpec } from "../processes/service.ts";
 import { ensureCluster } from "./postgres-cluster.ts";
 import { asUser, type PostgresPlace } from "./postgres-place.ts";
@@ -40,7 +39,6 @@ export function postgresService(
     stopSignal: "SIGINT",
     stopWithinMs: 30_000,
     haltSignal: "SIGQUIT",
-    restart: usualPolicy,
     // The remains of one that was killed may hold its memory for a moment.
     firstAttempts: 4,
     explain: explainPostgres,

@@ -1,17 +1,10 @@
-import { existsSync } from "node:fs";
-import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { answersOk } from "../checks/http-get.ts";
+import type { CheckState } from "../checks/state.ts";
 import { startWatch, type CheckView, type Watch } from "../checks/watch.ts";
-import {
-  loadConfig,
-  shippedConfig,
-  type LoadedConfig,
-} from "../config/load.ts";
-import { configSchema } from "../config/schema.ts";
 import { readVariable, type Environment } from "../environment.ts";
 import { Failure, textOf } from "../failure.ts";
-import { openHistory, type History } from "../history.ts";
+import { openHistory, outliveFullDisk, type History } from "../history.ts";
 import { buildApi, listen } from "../http/server.ts";
 import { startTimeOf } from "../processes/identity.ts";
 import {
@@ -22,14 +15,15 @@ import { readRunFile } from "../processes/run-file.ts";
 import type { ServiceState, ServiceView } from "../runtime.ts";
 import { findAttention, judge, type Status } from "../status.ts";
 import { echoService, writeEchoConfig } from "./echo.ts";
-import { databaseUrl, gatewayService } from "./gateway.ts";
+import { gatewayService } from "./gateway.ts";
 import { makeHome, type Home } from "./home.ts";
 import { lockHome } from "./lock.ts";
 import { notesService } from "./notes.ts";
 import { choosePorts, type Ports } from "./ports.ts";
 import { findPostgresPlace } from "./postgres-place.ts";
 import { postgresService } from "./postgres.ts";
-import { handOver, readOrMakeSecrets, type Secrets } from "./secrets.ts";
+import { readOrMakeSecrets, type Secrets } from "./secrets.ts";
+import { readStackConfig } from "./stack-config.ts";
 
 export type StackOptions = {
   readonly home: Home;
@@ -37,7 +31,7 @@ export type StackOptions = {
   /** Whether to run the echo and give it an alias. */
   readonly echo: boolean;
   readonly onService: (view: ServiceView, before: ServiceState) => void;
-  readonly onCheck: (view: CheckView) => void;
+  readonly onCheck: (view: CheckView, before: CheckState) => void;
   readonly onNotice: (sentence: string) => void;
   /** Somebody asked to stop over the API. */
   readonly onStopAsked: (reason: string) => void;
@@ -77,7 +71,7 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   if (lock === undefined) throw alreadyRunning(home);
   let history: History | undefined;
   try {
-    history = openQuietHistory(home, options.onNotice);
+    history = outliveFullDisk(openHistory(home.history), options.onNotice);
     return await startLocked(options, history, lock.release);
   } catch (error) {
     history?.close();
@@ -100,7 +94,7 @@ async function startLocked(
   };
   const secrets = readOrMakeSecrets(home);
   const ports = await choosePorts(env, readRunFile(home.runFile));
-  const config = readConfig(options, ports, secrets);
+  const config = readStackConfig(options, ports, secrets);
   config.leftOut.forEach(notice);
   const place = findPostgresPlace(home);
   place.notices.forEach(notice);
@@ -163,6 +157,12 @@ async function startLocked(
         ),
       ],
       logDirectory: home.logs,
+      policy: {
+        max: config.config.restarts.max,
+        perMs: config.config.restarts.per,
+        firstWaitMs: config.config.restarts.first_wait,
+        longestWaitMs: config.config.restarts.longest_wait,
+      },
       runFile: home.runFile,
       supervisor: {
         pid: process.pid,
@@ -171,6 +171,7 @@ async function startLocked(
         port: ports.supervisor,
       },
       history,
+      onTrouble: options.onNotice,
       fingerprintKey: secrets.saltKey,
       onChange: options.onService,
     });
@@ -230,52 +231,6 @@ async function startLocked(
   };
 }
 
-/** The shipped file and the operator's own, or the one that HEARTH_SUPERVISOR_CONFIG names, with what we start filled in. */
-function readConfig(
-  { home, env, echo }: StackOptions,
-  ports: Ports,
-  secrets: Secrets,
-): LoadedConfig {
-  const databaseUrlFile = handOver(
-    home,
-    "SUPERVISOR_DATABASE_URL",
-    databaseUrl("supervisor", secrets.supervisorDbPassword, ports.postgres),
-  );
-  const started: Environment = {
-    ...env,
-    GATEWAY_URL: `http://${loopback}:${ports.gateway}`,
-    NOTES_URL: `http://${loopback}:${ports.notes}`,
-    SUPERVISOR_DATABASE_URL: undefined,
-    SUPERVISOR_DATABASE_URL_FILE: databaseUrlFile,
-  };
-  const loaded = loadConfig(configFiles(env), (name) =>
-    readVariable(name, started),
-  );
-  if (!echo || loaded.config.checks.some(({ name }) => name === "echo"))
-    return loaded;
-  // Only this way of running has an echo, so the shipped file does not name it.
-  const [echoCheck] = configSchema.parse({
-    checks: [
-      {
-        name: "echo",
-        kind: "http",
-        url: `http://${loopback}:${ports.echo}/v1/models`,
-        heal: { restart: "echo" },
-      },
-    ],
-  }).checks;
-  return echoCheck === undefined
-    ? loaded
-    : { ...loaded, config: { checks: [...loaded.config.checks, echoCheck] } };
-}
-
-export function configFiles(env: Environment): readonly string[] {
-  const alone = env["HEARTH_SUPERVISOR_CONFIG"];
-  if (alone !== undefined && alone !== "") return [alone];
-  const local = join(shippedConfig, "..", "supervisor.local.yaml");
-  return existsSync(local) ? [shippedConfig, local] : [shippedConfig];
-}
-
 function alreadyRunning(home: Home): AlreadyRunning {
   const { supervisor } = readRunFile(home.runFile);
   return new AlreadyRunning(
@@ -283,31 +238,6 @@ function alreadyRunning(home: Home): AlreadyRunning {
       ? `another \`hearth up\` is starting or stopping on ${home.root}: wait for it, then try again.`
       : `Hearth already runs (pid ${supervisor.pid}) at ${supervisor.address}: \`hearth status\` shows it, \`hearth down\` stops it.`,
   );
-}
-
-/** A history that a full disk makes silent, not deadly: watching goes on. */
-function openQuietHistory(
-  home: Home,
-  say: (sentence: string) => void,
-): History {
-  const history = openHistory(home.history);
-  const quiet =
-    <Arguments extends readonly unknown[]>(
-      write: (...args: Arguments) => void,
-    ) =>
-    (...args: Arguments): void => {
-      try {
-        write(...args);
-      } catch (error) {
-        say(`the history cannot be written: ${textOf(error)}`);
-      }
-    };
-  return {
-    ...history,
-    serviceChanged: quiet(history.serviceChanged),
-    checkChanged: quiet(history.checkChanged),
-    act: quiet(history.act),
-  };
 }
 
 async function untilReady(

@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { readFileSync, readdirSync, readlinkSync, realpathSync } from "node:fs";
 
 /** A process as it can be recognised again: ids are used anew, an id with its start time is not. */
 export type ProcessIdentity = {
@@ -26,6 +26,45 @@ export async function untilGone(
 ): Promise<void> {
   while (isAlive(identity))
     await new Promise((resolve) => setTimeout(resolve, everyMs));
+}
+
+/** The ids of running programs of that name whose working directory this is. Each is asked of the system itself. */
+export function processesIn(
+  directory: string,
+  program: string,
+): readonly number[] {
+  return process.platform === "linux"
+    ? processesByProc(directory, program)
+    : processesByLsof(directory, program);
+}
+
+function processesByProc(
+  directory: string,
+  program: string,
+): readonly number[] {
+  const real = realpathSync(directory);
+  return readdirSync("/proc")
+    .filter((entry) => /^\d+$/.test(entry))
+    .map(Number)
+    .filter(
+      (pid) =>
+        readOrNothing(`/proc/${pid}/comm`)?.trim() === program &&
+        linkOrNothing(`/proc/${pid}/cwd`) === real,
+    );
+}
+
+function processesByLsof(
+  directory: string,
+  program: string,
+): readonly number[] {
+  const lsof = spawnSync(
+    "lsof",
+    ["-a", "-d", "cwd", "-c", program, "-Fp", "--", directory],
+    { encoding: "utf8" },
+  );
+  return [...(lsof.stdout ?? "").matchAll(/^p(\d+)$/gm)].map((match) =>
+    Number(match[1]),
+  );
 }
 
 /** Field 22 of /proc/<pid>/stat counts ticks since boot, so the boot's own id goes in front. */
@@ -56,6 +95,14 @@ function fromPs(pid: number): string | undefined {
   return state === undefined || state === "" || state.startsWith("Z")
     ? undefined
     : started.join(" ");
+}
+
+function linkOrNothing(path: string): string | undefined {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return undefined;
+  }
 }
 
 function readOrNothing(path: string): string | undefined {

@@ -1,6 +1,6 @@
 import { createHmac } from "node:crypto";
 import { join } from "node:path";
-import { Failure } from "../failure.ts";
+import { Failure, textOf } from "../failure.ts";
 import type { History } from "../history.ts";
 import type {
   ServiceState,
@@ -9,6 +9,7 @@ import type {
 } from "../runtime.ts";
 import { isAlive, type ProcessIdentity } from "./identity.ts";
 import { lastLines, rotate } from "./log-files.ts";
+import type { RestartPolicy } from "./restart-budget.ts";
 import { readRunFile, writeRunFile, type RunFile } from "./run-file.ts";
 import {
   createService,
@@ -22,9 +23,12 @@ import { stopProcess } from "./stop.ts";
 export type ProcessRuntimeOptions = {
   readonly specs: readonly ServiceSpec[];
   readonly logDirectory: string;
+  readonly policy: RestartPolicy;
   readonly runFile: string;
   readonly supervisor: NonNullable<RunFile["supervisor"]>;
   readonly history: History;
+  /** Something went wrong that does not stop anything (a full disk). */
+  readonly onTrouble: (sentence: string) => void;
   /** Keys the fingerprints of how services were started, so that they tell nothing about secrets. */
   readonly fingerprintKey: string;
   readonly onChange: (view: ServiceView, before: ServiceState) => void;
@@ -48,7 +52,7 @@ export function createProcessRuntime(
   const services = new Map<string, Service>(
     specs.map((spec) => [
       spec.name,
-      createService(spec, logFile(spec.name), {
+      createService(spec, logFile(spec.name), options.policy, {
         changed,
         restarting: (name, reason) => history.act(name, "restart", reason),
         earlierRestarts: (name) => history.restartsOf(name),
@@ -77,7 +81,11 @@ export function createProcessRuntime(
   function changed(view: ServiceView, from: ServiceState): void {
     if (from !== view.state)
       history.serviceChanged(view.name, from, view.state, view.reason);
-    writeRun();
+    try {
+      writeRun();
+    } catch (error) {
+      options.onTrouble(`${runFile} cannot be written: ${textOf(error)}`);
+    }
     options.onChange(view, from);
     for (const look of waiters) look();
   }

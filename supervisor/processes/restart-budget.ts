@@ -8,13 +8,6 @@ export type RestartPolicy = {
   readonly perMs: number;
 };
 
-export const usualPolicy: RestartPolicy = {
-  firstWaitMs: 200,
-  longestWaitMs: 30_000,
-  max: 6,
-  perMs: 10 * 60_000,
-};
-
 /**
  * Given the times of earlier restarts (milliseconds since 1970), how long to wait for the next one,
  * or "used-up".

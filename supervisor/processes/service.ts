@@ -29,7 +29,6 @@ export type ServiceSpec = {
   readonly stopWithinMs: number;
   /** How to end it in a hurry without harm to its data. */
   readonly haltSignal: NodeJS.Signals;
-  readonly restart: RestartPolicy;
   /** Starts tried before `hearth up` gives up. */
   readonly firstAttempts: number;
   /** Lines of its log that explain a failed start. */
@@ -73,6 +72,7 @@ const linesKeptOfAFailure = 12;
 export function createService(
   spec: ServiceSpec,
   logFile: string,
+  policy: RestartPolicy,
   events: ServiceEvents,
 ): Service {
   let view: ServiceView = {
@@ -189,13 +189,13 @@ export function createService(
 
   async function pauseBeforeRestart(reason: string): Promise<void> {
     const delay = nextRestart(
-      spec.restart,
+      policy,
       events.earlierRestarts(spec.name),
       Date.now(),
     );
     if (delay === "used-up") {
       become("gave-up", {
-        reason: `${reason}; started again ${spec.restart.max} times in ${inWords(spec.restart.perMs)}, now it waits for you`,
+        reason: `${reason}; started again ${policy.max} times in ${inWords(policy.perMs)}, now it waits for you`,
       });
       await untilAborted(turn.signal);
     } else {
