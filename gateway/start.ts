@@ -96,6 +96,7 @@ export async function startGateway(
     pending,
     timeZone: config.general.timezone,
     proxyDuration: config.general.budgetDuration,
+    databaseSeenAt: () => database.lastSeenAt(),
     log,
   });
   const tokens = createTokenCounter();

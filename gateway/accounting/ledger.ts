@@ -1,11 +1,12 @@
 import type { Logger } from "pino";
+import { recordRows } from "../db/ledger.ts";
+import { DatabaseUnavailable, type Pool } from "../db/pool.ts";
 import {
+  openCounters,
   readTotals,
-  recordRows,
   type Counter,
   type Total,
-} from "../db/ledger.ts";
-import { DatabaseUnavailable, type Pool } from "../db/pool.ts";
+} from "../db/totals.ts";
 import type { Journal, JournalBatch, JournalRow } from "./journal.ts";
 import type { LimitStore } from "./limits.ts";
 import { nanosFromCost } from "./money.ts";
@@ -13,6 +14,7 @@ import { createMutex } from "./mutex.ts";
 import type { PendingSums } from "./pending.ts";
 import type { Intent, Outcome } from "./records.ts";
 import { spendRow, type SpendRow } from "./rows.ts";
+import { windowStart } from "./windows.ts";
 
 const BATCH_ROWS = 1_000;
 const DRAIN_EVERY_MS = 200;
@@ -21,8 +23,13 @@ const RETRY_AFTER_MS = 1_000;
 export interface Ledger {
   /** Brings what earlier lives left in the journal into the ledger, then goes on draining. */
   start(): Promise<void>;
-  /** Totals that the limit store asked for; throws {@link DatabaseUnavailable}. */
+  /**
+   * Gives the limit store the totals that it asked for. While the database is away, a window that began since holds
+   * nothing in the ledger; for any other it throws {@link DatabaseUnavailable}.
+   */
   loadTotals(counters: readonly Counter[]): Promise<void>;
+  /** Reads the totals of payers again whose spend or windows an admin changed; throws {@link DatabaseUnavailable}. */
+  reload(entities: readonly string[]): Promise<void>;
   /** Brings everything that is in the journal now into the database; throws when it cannot. */
   flush(): Promise<void>;
   /** Ends draining after the batch under way. */
@@ -38,6 +45,8 @@ export interface LedgerOptions {
   readonly timeZone: string;
   readonly proxyDuration: string | null;
   readonly log: Logger;
+  /** When the database was last known to be there. */
+  readonly databaseSeenAt: () => number;
 }
 
 /**
@@ -136,6 +145,20 @@ export function createLedger(options: LedgerOptions): Ledger {
     }
   }
 
+  async function findTotals(
+    counters: readonly Counter[],
+  ): Promise<readonly Total[]> {
+    try {
+      return await readTotals(pool, counters);
+    } catch (error) {
+      const seenAt = options.databaseSeenAt();
+      const began = ({ window }: Counter) => windowStart(window) > seenAt;
+      if (!(error instanceof DatabaseUnavailable) || !counters.every(began))
+        throw error;
+      return counters.map((counter) => ({ ...counter, spend: 0, version: 0 }));
+    }
+  }
+
   async function assignTotals(totals: readonly Total[]): Promise<void> {
     if (totals.length === 0) return;
     await limits.assign(
@@ -199,7 +222,13 @@ export function createLedger(options: LedgerOptions): Ledger {
       timer = setTimeout(tick, DRAIN_EVERY_MS);
     },
     async loadTotals(counters) {
-      await alone(async () => assignTotals(await readTotals(pool, counters)));
+      await alone(async () => assignTotals(await findTotals(counters)));
+    },
+    async reload(entities) {
+      await alone(async () => {
+        const counters = await openCounters(pool, entities);
+        await assignTotals(await readTotals(pool, counters));
+      });
     },
     async flush() {
       await running?.catch(() => undefined);

@@ -100,6 +100,12 @@ export function windowAt(
 /** The last window asked for, by zone and duration: calls come in the order of time. */
 const current = new Map<string, Map<string, Window>>();
 
+/** When a window of that name begins, ms since the epoch; `all` has no beginning. */
+export function windowStart(name: string): number {
+  const at = name.indexOf("@");
+  return at < 0 ? -Infinity : Date.parse(name.slice(at + 1));
+}
+
 /** The day that the moment belongs to in the zone, `2026-11-21`. */
 export function dayOf(at: number, timeZone: string): string {
   const { start } = windowAt("1d", at, timeZone);

@@ -23,11 +23,7 @@ export async function lookupAndAdmit(
   call: Call,
 ): Promise<Admitted> {
   const { general } = gateway.config;
-  const outputTokens = call.kind.estimateOutput(
-    gateway,
-    call.body,
-    call.group.alias,
-  );
+  const outputTokens = call.kind.estimateOutput(gateway, call.body, call.group);
   const admit: AdmitCall = {
     callId: call.id,
     entities: limitedEntities(

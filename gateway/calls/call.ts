@@ -26,7 +26,7 @@ export interface CallKind {
   readonly path: string;
   countInput(gateway: Gateway, body: CallBody, model: string): number;
   /** The most output tokens the call is expected to make, over all its choices. */
-  estimateOutput(gateway: Gateway, body: CallBody, alias: string): number;
+  estimateOutput(gateway: Gateway, body: CallBody, group: ModelGroup): number;
 }
 
 /** One call on its way through the gateway. */
@@ -133,6 +133,8 @@ function payersOf(
       [...own, ...sent].map((tag) => tag.trim()).filter((tag) => tag !== ""),
     ),
   ];
+  refuseTooLong("tags", tags);
+  refuseTooLong("user", [endUser]);
   const common = { alias, endUser: endUser === "" ? null : endUser, tags };
   if (caller.kind === "master")
     return {
@@ -165,6 +167,25 @@ async function findPayer(
     if (error instanceof DatabaseUnavailable) return null;
     throw error;
   });
+}
+
+/** Bounds that keep a call's record within its room in the journal. */
+const MOST_TAGS = 32;
+const LONGEST_NAME = 256;
+
+function refuseTooLong(field: "user" | "tags", names: readonly string[]): void {
+  if (names.length > MOST_TAGS)
+    throw new CallError(
+      "invalid_request",
+      `\`${field}\` has ${names.length} entries: send at most ${MOST_TAGS}.`,
+      { param: field },
+    );
+  if (names.some((name) => name.length > LONGEST_NAME))
+    throw new CallError(
+      "invalid_request",
+      `\`${field}\` is too long: send at most ${LONGEST_NAME} characters.`,
+      { param: field },
+    );
 }
 
 /** The value of `x-hearth-<name>` or its LiteLLM twin. */

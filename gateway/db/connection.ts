@@ -8,6 +8,8 @@ export interface DatabaseState {
   /** The schema is there and calls can be served. Once true it stays true: an outage later is another matter. */
   readonly ready: () => boolean;
   readonly connected: () => boolean;
+  /** When the database was last known to be there, ms since the epoch: now while it is connected. */
+  readonly lastSeenAt: () => number;
   stop(): Promise<void>;
 }
 
@@ -42,6 +44,7 @@ export function watchDatabase(options: DatabaseOptions): DatabaseState {
   const { pool, log, shared } = options;
   let ready = false;
   let connected = false;
+  let lostAt = -Infinity;
   let stopped = false;
   let client: pg.Client | null = null;
   let timer: NodeJS.Timeout | undefined;
@@ -82,6 +85,7 @@ export function watchDatabase(options: DatabaseOptions): DatabaseState {
     }
     const reason = await lost;
     connected = false;
+    lostAt = Date.now();
     client = null;
     throw new Error(reason);
   }
@@ -119,6 +123,7 @@ export function watchDatabase(options: DatabaseOptions): DatabaseState {
   return {
     ready: () => ready,
     connected: () => connected,
+    lastSeenAt: () => (connected ? Date.now() : lostAt),
     async stop() {
       stopped = true;
       clearTimeout(timer);

@@ -5,6 +5,7 @@ import { authorizeModel } from "../access/models.ts";
 import { lookupAndAdmit } from "../calls/admit.ts";
 import { answerFromCache, sendAnswer } from "../calls/answer.ts";
 import { beginCall, type CallBody, type CallKind } from "../calls/call.ts";
+import { expectedOutput } from "../calls/expected-output.ts";
 import { callProvider } from "../calls/provider.ts";
 import { journalIntent } from "../calls/record.ts";
 import { streamAnswer } from "../calls/stream.ts";
@@ -34,12 +35,11 @@ const CHAT: CallKind = {
   callType: "acompletion",
   path: "/chat/completions",
   countInput: (gateway, body, model) => gateway.tokens.countChat(body, model),
-  estimateOutput(gateway, body, alias) {
+  estimateOutput(gateway, body, group) {
     const asked =
       numberOf(body, "max_completion_tokens") ?? numberOf(body, "max_tokens");
     return (
-      (asked ?? gateway.tokens.outputEstimate(alias)) *
-      (numberOf(body, "n") ?? 1)
+      (asked ?? expectedOutput(gateway, group)) * (numberOf(body, "n") ?? 1)
     );
   },
 };

@@ -1,0 +1,227 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { throwAwayDatabase } from "../../test/servers/database.ts";
+import {
+  INPUT_PRICE,
+  modelYaml,
+  OUTPUT_PRICE,
+  startTestGateway,
+  type TestGateway,
+} from "../../test/servers/gateway.ts";
+import {
+  startMockProvider,
+  type MockProvider,
+} from "../../test/servers/provider.ts";
+import { insertRow, updateRows } from "../db/rows.ts";
+import { hashKey } from "../access/keys.ts";
+
+let database: Awaited<ReturnType<typeof throwAwayDatabase>>;
+let provider: MockProvider;
+let gateway: TestGateway;
+
+beforeAll(async () => {
+  database = await throwAwayDatabase();
+  provider = await startMockProvider();
+  gateway = await startTestGateway({
+    databaseUrl: database.url,
+    providerUrl: provider.url,
+  });
+});
+
+afterAll(async () => {
+  await gateway?.stop();
+  await provider?.close();
+  await database?.drop();
+});
+
+const ONE_CALL = 10 * INPUT_PRICE + 4 * OUTPUT_PRICE;
+/** Over after one call. */
+const SMALL = ONE_CALL / 2;
+
+const pool = () => gateway.running.gateway.pool;
+
+async function refusalAfterOneCall(
+  key: string,
+  fields: Readonly<Record<string, unknown>> = {},
+): Promise<string> {
+  const first = await gateway.chat(key, "one", fields);
+  expect(first.status).toBe(200);
+  const second = await gateway.chat(key, "two", fields);
+  expect(second.json["error"]?.["type"]).toBe("budget_exceeded");
+  return String(second.json["error"]?.["message"]);
+}
+
+test("the budget of a team refuses and names the team", async () => {
+  await insertRow(pool(), "teams", { team_id: "t1", max_budget: SMALL });
+  const key = await gateway.makeKey({ team_id: "t1", max_budget: 100 });
+  expect(await refusalAfterOneCall(key)).toContain("Team=t1 Current cost");
+});
+
+test("the budget of a user holds for personal keys only", async () => {
+  await insertRow(pool(), "users", { user_id: "u1", max_budget: SMALL });
+  await insertRow(pool(), "teams", { team_id: "t2" });
+  const personal = await gateway.makeKey({ user_id: "u1" });
+  expect(await refusalAfterOneCall(personal)).toContain("User=u1");
+  const ofTeam = await gateway.makeKey({ user_id: "u1", team_id: "t2" });
+  expect((await gateway.chat(ofTeam, "three")).status).toBe(200);
+});
+
+test("the budgets of a member, an organization, an end user and a tag refuse", async () => {
+  await insertRow(pool(), "users", { user_id: "u2" });
+  await insertRow(pool(), "teams", { team_id: "t3" });
+  await insertRow(pool(), "team_members", {
+    team_id: "t3",
+    user_id: "u2",
+    max_budget: SMALL,
+  });
+  const member = await gateway.makeKey({ user_id: "u2", team_id: "t3" });
+  expect(await refusalAfterOneCall(member)).toContain("Team member=t3/u2");
+
+  await insertRow(pool(), "organizations", {
+    organization_id: "o1",
+    max_budget: SMALL,
+  });
+  const ofOrganization = await gateway.makeKey({ organization_id: "o1" });
+  expect(await refusalAfterOneCall(ofOrganization)).toContain(
+    "Organization=o1",
+  );
+
+  const plain = await gateway.makeKey({});
+  await insertRow(pool(), "end_users", { user_id: "e1", max_budget: SMALL });
+  expect(await refusalAfterOneCall(plain, { user: "e1" })).toContain(
+    "End user=e1",
+  );
+  await insertRow(pool(), "tags", { name: "red", max_budget: SMALL });
+  expect(
+    await refusalAfterOneCall(plain, { metadata: { tags: ["red"] } }),
+  ).toContain("Tag=red");
+  expect((await gateway.chat(plain, "untagged")).status).toBe(200);
+});
+
+test("a tier applies where the key sets nothing itself", async () => {
+  await insertRow(pool(), "budgets", { budget_id: "small", max_budget: SMALL });
+  const tiered = await gateway.makeKey({ budget_id: "small" });
+  await refusalAfterOneCall(tiered);
+  const own = await gateway.makeKey({ budget_id: "small", max_budget: 1 });
+  await gateway.chat(own, "one");
+  expect((await gateway.chat(own, "two")).status).toBe(200);
+});
+
+test("an alias has a budget of its own on a key", async () => {
+  const key = await gateway.makeKey({
+    model_max_budget: { mock: { budget_limit: SMALL, time_period: "1d" } },
+  });
+  expect(await refusalAfterOneCall(key)).toContain("Model=mock");
+});
+
+test("a temporary increase counts until it expires", async () => {
+  const key = await gateway.makeKey({
+    max_budget: SMALL,
+    temp_budget_increase: 1,
+    temp_budget_expiry: new Date(Date.now() + 1_500).toISOString(),
+  });
+  expect((await gateway.chat(key, "one")).status).toBe(200);
+  expect((await gateway.chat(key, "two")).status).toBe(200);
+  await expect
+    .poll(async () => (await gateway.chat(key, `later ${Date.now()}`)).status, {
+      timeout: 5_000,
+    })
+    .toBe(400);
+});
+
+test("a window that ends gives the budget back", async () => {
+  const key = await gateway.makeKey({
+    max_budget: SMALL,
+    budget_duration: "2s",
+  });
+  expect((await gateway.chat(key, "one")).status).toBe(200);
+  await expect
+    .poll(async () => (await gateway.chat(key, `x ${Date.now()}`)).status, {
+      timeout: 5_000,
+      interval: 100,
+    })
+    .toBe(200);
+});
+
+test("a raised budget and a blocked key take effect at once", async () => {
+  const key = await gateway.makeKey({ max_budget: SMALL });
+  await refusalAfterOneCall(key);
+  const token = hashKey(key);
+  await updateRows(pool(), "keys", { token }, { max_budget: 5 });
+  await expect
+    .poll(async () => (await gateway.chat(key, "raised")).status, {
+      timeout: 1_000,
+    })
+    .toBe(200);
+  await updateRows(pool(), "keys", { token }, { blocked: true });
+  await expect
+    .poll(async () => (await gateway.chat(key, "blocked")).status, {
+      timeout: 1_000,
+    })
+    .toBe(401);
+});
+
+test("requests, tokens and parallel calls are limited, with the headers that say so", async () => {
+  const key = await gateway.makeKey({ rpm_limit: 2 });
+  const first = await gateway.chat(key, "one");
+  expect(first.headers.get("x-ratelimit-limit-requests")).toBe("2");
+  expect(first.headers.get("x-ratelimit-remaining-requests")).toBe("1");
+  await gateway.chat(key, "two");
+  const third = await gateway.chat(key, "three");
+  expect(third.status).toBe(429);
+  expect(third.json["error"]?.["type"]).toBe("rate_limit_exceeded");
+  expect(Number(third.headers.get("retry-after"))).toBeGreaterThan(0);
+
+  const single = await gateway.makeKey({ max_parallel_requests: 1 });
+  const slow = gateway.chat(single, '[mock]{"delayMs":300}');
+  await expect
+    .poll(
+      async () =>
+        (await gateway.chat(single, `at once ${Math.random()}`)).status,
+    )
+    .toBe(429);
+  expect((await slow).status).toBe(200);
+  expect((await gateway.chat(single, "after")).status).toBe(200);
+});
+
+test("200 calls at once on money for ten: nobody is told the budget is gone while it is not", async () => {
+  const key = await gateway.makeKey({ max_budget: 10 * ONE_CALL });
+  const answers = await Promise.all(
+    Array.from({ length: 200 }, (_, at) =>
+      gateway.chat(key, `[mock]{"delayMs":20} ${at}`.replace(/ \d+$/, ""), {
+        max_tokens: 4,
+        seed: at,
+      }),
+    ),
+  );
+  const paid = answers.filter((answer) => answer.status === 200).length;
+  expect(paid).toBeGreaterThanOrEqual(10);
+  expect(paid).toBeLessThanOrEqual(11);
+  const told = new Set(
+    answers
+      .filter((answer) => answer.status !== 200)
+      .map((answer) => answer.json["error"]?.["type"]),
+  );
+  for (const type of told)
+    expect(["budget_exceeded", "budget_held"]).toContain(type);
+});
+
+test("strict refuses what may not fit, and never overshoots", async () => {
+  const strict = await startTestGateway({
+    databaseUrl: (database2 = await throwAwayDatabase()).url,
+    providerUrl: provider.url,
+    yaml: `${modelYaml(provider.url)}general_settings: { budget_mode: strict }\n`,
+  });
+  try {
+    const key = await strict.makeKey({ max_budget: 3 * ONE_CALL });
+    const unbounded = await strict.chat(key, "unbounded");
+    expect(unbounded.json["error"]?.["message"]).toMatch(/max_tokens/);
+    expect((await strict.chat(key, "small", { max_tokens: 4 })).status).toBe(
+      200,
+    );
+  } finally {
+    await strict.stop();
+    await database2.drop();
+  }
+});
+
+let database2: Awaited<ReturnType<typeof throwAwayDatabase>>;
