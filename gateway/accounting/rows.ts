@@ -22,7 +22,8 @@ export interface SpendRow {
   readonly model_id: string | null;
   readonly model: string | null;
   readonly provider: string | null;
-  readonly spend: number;
+  /** As text where the sum was made in SQL, exactly. */
+  readonly spend: number | string;
   readonly saved: number;
   readonly unpriced: boolean;
   readonly prompt_tokens: number;
@@ -84,11 +85,12 @@ export function spendRow(
   };
 }
 
-/** What one row adds to one payer's total in one window. The sums are made in SQL, where money is exact. */
+/** What one row adds to one payer's totals. The sums are made in SQL, where money is exact. */
 export interface Charge {
   readonly entity: string;
-  readonly window: Window;
-  readonly spend: number;
+  /** The second in which the call ended: no window begins or ends inside one. */
+  readonly at: string;
+  readonly spend: number | string;
 }
 
 /** Names of everyone that a row counts for. */
@@ -105,28 +107,39 @@ export function entitiesOfRow(row: SpendRow): readonly string[] {
   });
 }
 
-/** What rows add to their payers: to the whole life of each, and to its budget's window where it has one. */
-export function chargesOf(
+/** What rows add to everyone that they count for. */
+export function chargesOf(rows: readonly SpendRow[]): readonly Charge[] {
+  return rows.flatMap((row) => {
+    const at = iso(Math.floor(Date.parse(row.ended_at) / 1_000) * 1_000);
+    return entitiesOfRow(row).map((entity) => ({
+      entity,
+      at,
+      spend: row.spend,
+    }));
+  });
+}
+
+/** The windows of budgets that rows fall into, each once. */
+export function windowsOf(
   rows: readonly SpendRow[],
   durations: ReadonlyMap<string, string | null>,
   timeZone: string,
-): readonly Charge[] {
-  return rows.flatMap((row) =>
-    entitiesOfRow(row).flatMap((entity) => {
-      const { spend } = row;
+): readonly EntityWindow[] {
+  const windows = new Map<string, EntityWindow>();
+  for (const row of rows)
+    for (const entity of entitiesOfRow(row)) {
       const duration = durations.get(entity) ?? null;
-      const lifetime = { entity, window: LIFETIME, spend };
-      if (duration === null) return [lifetime];
-      return [
-        lifetime,
-        {
-          entity,
-          window: windowAt(duration, Date.parse(row.ended_at), timeZone),
-          spend,
-        },
-      ];
-    }),
-  );
+      if (duration === null) continue;
+      const window = windowAt(duration, Date.parse(row.ended_at), timeZone);
+      if (window !== LIFETIME)
+        windows.set(`${entity}|${window.name}`, { entity, window });
+    }
+  return [...windows.values()];
+}
+
+export interface EntityWindow {
+  readonly entity: string;
+  readonly window: Window;
 }
 
 function iso(at: number): string {

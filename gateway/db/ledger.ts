@@ -1,26 +1,19 @@
+import type { SpendRow } from "../accounting/rows.ts";
 import {
-  chargesOf,
-  entitiesOfRow,
-  type Charge,
-  type SpendRow,
-} from "../accounting/rows.ts";
+  ensurePartitions,
+  forgetPartitions,
+  isPartitionMissing,
+} from "./partitions.ts";
 import { query, transaction, type Client, type Pool } from "./pool.ts";
-
-/** A payer's total in one window, as the ledger has it; version 0 when it has no row yet. Dollars. */
-export interface Total {
-  readonly entity: string;
-  readonly window: string;
-  readonly spend: number;
-  readonly version: number;
-}
-
-export interface Counter {
-  readonly entity: string;
-  readonly window: string;
-}
-
-/** Held while sums change, so that two instances never wait for each other's rows in opposite order, and a window that an admin changes is summed without a gap. */
-const LEDGER_LOCK = 0x68_65_61_72;
+import {
+  addTotals,
+  lockLedger,
+  readTotals,
+  seedWindowsOfRows,
+  type Counter,
+  type SoftBudget,
+  type Total,
+} from "./totals.ts";
 
 const COLUMNS = `request_id text, started_at timestamptz, ended_at timestamptz, completion_started_at timestamptz,
   day date, call_type text, status text, payer text, api_key text, user_id text, team_id text, organization_id text,
@@ -30,26 +23,61 @@ const COLUMNS = `request_id text, started_at timestamptz, ended_at timestamptz, 
 const NAMES = COLUMNS.split(",")
   .map((column) => column.trim().split(" ")[0])
   .join(", ");
-const DAILY_SUMS = [
-  "spend",
-  "saved",
-  "prompt_tokens",
-  "completion_tokens",
-  "cached_tokens",
-  "cache_write_tokens",
-  "requests",
-  "successful",
-  "failed",
-  "interrupted",
-  "cache_hits",
-  "unpriced",
-];
-const TAG_SUMS = ["spend", "prompt_tokens", "completion_tokens", "requests"];
+const SUMS = {
+  spend: "sum(spend)",
+  saved: "sum(saved)",
+  prompt_tokens: "sum(prompt_tokens)",
+  completion_tokens: "sum(completion_tokens)",
+  cached_tokens: "sum(cached_tokens)",
+  cache_write_tokens: "sum(cache_write_tokens)",
+  requests: "count(*)",
+  successful: "count(*) FILTER (WHERE status = 'success')",
+  failed: "count(*) FILTER (WHERE status = 'failure')",
+  interrupted: "count(*) FILTER (WHERE status = 'interrupted')",
+  cache_hits: "count(*) FILTER (WHERE cache_hit)",
+  unpriced: "count(*) FILTER (WHERE unpriced)",
+} as const;
 
-function addTo(table: string, sums: readonly string[]): string {
-  return sums
-    .map((sum) => `${sum} = ${table}.${sum} + excluded.${sum}`)
-    .join(", ");
+/** Adds rows of `from` to a daily table whose key is the day and `keys`; empty text stands for none. */
+function addToDaily(
+  table: string,
+  keys: readonly string[],
+  from: string,
+): string {
+  const sums = Object.keys(SUMS);
+  return `INSERT INTO ${table} (day, ${keys.join(", ")}, ${sums.join(", ")})
+    SELECT day, ${keys.map((key) => `coalesce(${key}, '')`).join(", ")}, ${Object.values(SUMS).join(", ")}
+    FROM ${from} WHERE payer IS NULL
+    GROUP BY day, ${keys.join(", ")}
+    ON CONFLICT (day, ${keys.join(", ")}) DO UPDATE
+      SET ${sums.map((sum) => `${sum} = ${table}.${sum} + excluded.${sum}`).join(", ")}`;
+}
+
+/** Adds ledger rows (a table or subquery with the columns of `spend_log`) to `daily_spend`. */
+export function addToDailySpend(from: string): string {
+  return addToDaily(
+    "daily_spend",
+    [
+      "api_key",
+      "user_id",
+      "team_id",
+      "organization_id",
+      "end_user",
+      "model_group",
+      "model",
+      "provider",
+    ],
+    from,
+  );
+}
+
+/** Adds ledger rows to `daily_tag_spend`, once for each of their tags. */
+export function addToDailyTagSpend(from: string): string {
+  return addToDaily(
+    "daily_tag_spend",
+    ["tag", "api_key", "model_group", "model", "provider"],
+    `${from} CROSS JOIN LATERAL (SELECT DISTINCT unnest(tags) AS tag) AS t`,
+  );
 }
 
 const INSERT_ROWS = `
@@ -58,62 +86,21 @@ const INSERT_ROWS = `
     SELECT ${NAMES} FROM jsonb_to_recordset($1::jsonb) AS r(${COLUMNS})
     ON CONFLICT DO NOTHING
     RETURNING *
-  ), daily AS (
-    INSERT INTO daily_spend (day, api_key, user_id, team_id, organization_id, end_user, model_group, model, provider, ${DAILY_SUMS.join(", ")})
-    SELECT day, coalesce(api_key, ''), coalesce(user_id, ''), coalesce(team_id, ''), coalesce(organization_id, ''),
-      coalesce(end_user, ''), coalesce(model_group, ''), coalesce(model, ''), coalesce(provider, ''),
-      sum(spend), sum(saved), sum(prompt_tokens), sum(completion_tokens), sum(cached_tokens), sum(cache_write_tokens),
-      count(*), count(*) FILTER (WHERE status = 'success'), count(*) FILTER (WHERE status = 'failure'),
-      count(*) FILTER (WHERE status = 'interrupted'), count(*) FILTER (WHERE cache_hit), count(*) FILTER (WHERE unpriced)
-    FROM inserted WHERE payer IS NULL
-    GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9
-    ON CONFLICT (day, api_key, user_id, team_id, organization_id, end_user, model_group, model, provider)
-    DO UPDATE SET ${addTo("daily_spend", DAILY_SUMS)}
-  ), daily_tags AS (
-    INSERT INTO daily_tag_spend (day, tag, ${TAG_SUMS.join(", ")})
-    SELECT day, tag, sum(spend), sum(prompt_tokens), sum(completion_tokens), count(*)
-    FROM inserted, unnest(tags) AS tag WHERE payer IS NULL
-    GROUP BY 1, 2
-    ON CONFLICT (day, tag) DO UPDATE SET ${addTo("daily_tag_spend", TAG_SUMS)}
+  ), daily AS (${addToDailySpend("inserted")}
+  ), daily_tags AS (${addToDailyTagSpend("inserted")}
   )
   SELECT request_id FROM inserted`;
-
-const ADD_TOTALS = `
-  WITH before AS (
-    SELECT t.entity, t.window_name, t.spend FROM spend_totals t
-    WHERE (t.entity, t.window_name) IN (SELECT * FROM unnest($1::text[], $2::text[]))
-  ), changed AS (
-    INSERT INTO spend_totals AS t (entity, window_name, window_start, window_end, spend, version)
-    SELECT entity, window_name, window_start, window_end, sum(spend), 1
-    FROM unnest($1::text[], $2::text[], $3::timestamptz[], $4::timestamptz[], $5::numeric[])
-      AS c(entity, window_name, window_start, window_end, spend)
-    GROUP BY 1, 2, 3, 4
-    ON CONFLICT (entity, window_name) DO UPDATE SET spend = t.spend + excluded.spend, version = t.version + 1
-    RETURNING t.entity, t.window_name, t.spend
-  )
-  INSERT INTO notices (kind, entity, window_name, spend, threshold)
-  SELECT 'soft_budget', c.entity, c.window_name, c.spend, b.soft_budget
-  FROM changed c
-  JOIN entity_budgets b ON b.entity = c.entity AND b.soft_budget IS NOT NULL
-    AND (c.window_name = 'all') = (b.budget_duration IS NULL)
-  LEFT JOIN before p ON p.entity = c.entity AND p.window_name = c.window_name
-  WHERE c.spend >= b.soft_budget AND coalesce(p.spend, 0) < b.soft_budget
-  RETURNING entity, window_name, spend, threshold`;
 
 export interface Recorded {
   /** Ids of the rows that were new. */
   readonly inserted: ReadonlySet<string>;
   readonly totals: readonly Total[];
-  readonly softBudgets: readonly {
-    readonly entity: string;
-    readonly spend: number;
-    readonly threshold: number;
-  }[];
+  readonly softBudgets: readonly SoftBudget[];
 }
 
 /**
  * Brings rows into the ledger, once however often they are delivered, and adds the new ones to every sum, in one
- * transaction. Answers the totals of `counters` as committed.
+ * transaction. Answers the totals of `counters`, and of other windows of their payers that changed, as committed.
  */
 export async function recordRows(
   pool: Pool,
@@ -123,123 +110,68 @@ export async function recordRows(
   timeZone: string,
 ): Promise<Recorded> {
   const rows = holdable(delivered);
-  await ensurePartitions(pool, rows);
-  return transaction(pool, async (client) => {
-    await lockLedger(client);
-    const returned = await query<{ request_id: string }>(client, INSERT_ROWS, [
-      JSON.stringify(rows),
-    ]);
-    const inserted = new Set(returned.map((row) => row.request_id));
-    const fresh = rows.filter((row) => inserted.has(row.request_id));
-    const softBudgets =
-      fresh.length === 0
-        ? []
-        : await addTotals(client, fresh, proxyDuration, timeZone);
-    return {
-      inserted,
-      softBudgets,
-      totals: await readTotals(client, counters),
-    };
-  });
-}
-
-async function addTotals(
-  client: Client,
-  rows: readonly SpendRow[],
-  proxyDuration: string | null,
-  timeZone: string,
-): Promise<Recorded["softBudgets"]> {
-  const entities = [...new Set(rows.flatMap(entitiesOfRow))];
-  const found = await query<{ entity: string; budget_duration: string | null }>(
-    client,
-    "SELECT entity, budget_duration FROM entity_budgets WHERE entity = ANY($1) AND budget_duration IS NOT NULL",
-    [entities],
-  );
-  const durations = new Map(
-    found.map((row) => [row.entity, row.budget_duration]),
-  );
-  if (proxyDuration !== null) durations.set("proxy:", proxyDuration);
-  return addCharges(client, chargesOf(rows, durations, timeZone));
-}
-
-async function addCharges(
-  client: Client,
-  charges: readonly Charge[],
-): Promise<Recorded["softBudgets"]> {
-  return query(client, ADD_TOTALS, [
-    charges.map((charge) => charge.entity),
-    charges.map((charge) => charge.window.name),
-    charges.map((charge) => timestamp(charge.window.start)),
-    charges.map((charge) => timestamp(charge.window.end)),
-    charges.map((charge) => String(charge.spend)),
-  ]);
-}
-
-/** Until the end of the transaction nobody else changes a sum. */
-export async function lockLedger(client: Client): Promise<void> {
-  await query(client, "SELECT pg_advisory_xact_lock($1)", [LEDGER_LOCK]);
-}
-
-/** Totals of counters; one that the ledger does not know is 0 at version 0. */
-export async function readTotals(
-  from: Pool | Client,
-  counters: readonly Counter[],
-): Promise<readonly Total[]> {
-  if (counters.length === 0) return [];
-  const known = await query<{
-    entity: string;
-    window_name: string;
-    spend: number;
-    version: number;
-  }>(
-    from,
-    `SELECT entity, window_name, spend, version FROM spend_totals
-       WHERE (entity, window_name) IN (SELECT * FROM unnest($1::text[], $2::text[]))`,
-    [
-      counters.map((counter) => counter.entity),
-      counters.map((counter) => counter.window),
-    ],
-  );
-  const byName = new Map(
-    known.map((row) => [`${row.entity}|${row.window_name}`, row]),
-  );
-  return counters.map(({ entity, window }) => {
-    const row = byName.get(`${entity}|${window}`);
-    return {
-      entity,
-      window,
-      spend: row?.spend ?? 0,
-      version: row?.version ?? 0,
-    };
-  });
-}
-
-const partitions = new WeakMap<Pool, Set<string>>();
-
-/** Makes the monthly partitions that rows need; each instance asks once a month. */
-async function ensurePartitions(
-  pool: Pool,
-  rows: readonly SpendRow[],
-): Promise<void> {
-  const known = partitions.get(pool) ?? new Set<string>();
-  partitions.set(pool, known);
-  const months = new Set(
-    rows.map((row) => row.started_at.slice(0, "2026-01".length)),
-  );
-  for (const month of months) {
-    if (known.has(month)) continue;
-    const [year = 0, number = 0] = month.split("-").map(Number);
-    const next = new Date(Date.UTC(year, number, 1)).toISOString();
-    await transaction(pool, async (client) => {
+  const record = async () => {
+    await ensurePartitions(pool, rows);
+    return transaction(pool, async (client) => {
       await lockLedger(client);
-      await query(
+      const windowing = { proxyDuration, timeZone };
+      const { inserted, windows, softBudgets } = await insertRows(
         client,
-        `CREATE TABLE IF NOT EXISTS spend_log_${month.replace("-", "_")} PARTITION OF spend_log
-           FOR VALUES FROM ('${month}-01T00:00:00Z') TO ('${next}')`,
+        rows,
+        windowing,
       );
+      const totals = await readTotals(client, counters);
+      return {
+        inserted,
+        softBudgets,
+        totals: [...totals, ...othersOf(counters, windows)],
+      };
     });
-    known.add(month);
+  };
+  try {
+    return await record();
+  } catch (error) {
+    if (!isPartitionMissing(error)) throw error;
+    forgetPartitions(pool);
+    return record();
   }
+}
+
+/** Inserts rows and adds the new ones to every sum. In a transaction that holds the ledger lock; the partitions are there. */
+export async function insertRows(
+  client: Client,
+  rows: readonly SpendRow[],
+  windowing: {
+    readonly proxyDuration: string | null;
+    readonly timeZone: string;
+  },
+) {
+  await seedWindowsOfRows(client, rows, windowing);
+  const returned = await query<{ request_id: string }>(client, INSERT_ROWS, [
+    JSON.stringify(rows),
+  ]);
+  const inserted = new Set(returned.map((row) => row.request_id));
+  const fresh = rows.filter((row) => inserted.has(row.request_id));
+  const added =
+    fresh.length === 0
+      ? { windows: [], softBudgets: [] }
+      : await addTotals(client, fresh);
+  return { inserted, ...added };
+}
+
+/** A call under way while its payer's duration changed was pending elsewhere than in the window it falls into. */
+function othersOf(
+  counters: readonly Counter[],
+  windows: readonly Total[],
+): readonly Total[] {
+  const entities = new Set(counters.map(({ entity }) => entity));
+  const asked = new Set(
+    counters.map(({ entity, window }) => `${entity}|${window}`),
+  );
+  return windows.filter(
+    ({ entity, window }) =>
+      entities.has(entity) && !asked.has(`${entity}|${window}`),
+  );
 }
 
 /** Postgres holds neither NUL nor half a surrogate pair in text; such characters come only from hostile input. */
@@ -253,9 +185,4 @@ function holdable(rows: readonly SpendRow[]): readonly SpendRow[] {
       : value,
   );
   return JSON.parse(clean) as readonly SpendRow[];
-}
-
-function timestamp(at: number): string {
-  if (Number.isFinite(at)) return new Date(at).toISOString();
-  return at < 0 ? "-infinity" : "infinity";
 }

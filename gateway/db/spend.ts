@@ -1,5 +1,5 @@
 import { windowAt } from "../accounting/windows.ts";
-import { readTotals } from "./ledger.ts";
+import { readTotals } from "./totals.ts";
 import { query, type Client, type Pool } from "./pool.ts";
 import type { Row } from "./rows.ts";
 

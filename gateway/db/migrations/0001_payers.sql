@@ -54,12 +54,16 @@ CREATE TABLE users (
   updated_by text
 );
 CREATE INDEX users_email ON users (user_email);
+CREATE INDEX users_created ON users (created_at, user_id);
 
 CREATE TABLE organization_members (
   organization_id text NOT NULL REFERENCES organizations ON DELETE CASCADE,
   user_id text NOT NULL REFERENCES users ON DELETE CASCADE,
   role text NOT NULL DEFAULT 'internal_user',
   created_at timestamptz NOT NULL DEFAULT now(),
+  created_by text,
+  updated_at timestamptz NOT NULL DEFAULT now(),
+  updated_by text,
   PRIMARY KEY (organization_id, user_id)
 );
 CREATE INDEX organization_members_user ON organization_members (user_id);
@@ -100,6 +104,9 @@ CREATE TABLE team_members (
   rpm_limit bigint,
   max_parallel_requests integer,
   created_at timestamptz NOT NULL DEFAULT now(),
+  created_by text,
+  updated_at timestamptz NOT NULL DEFAULT now(),
+  updated_by text,
   PRIMARY KEY (team_id, user_id)
 );
 CREATE INDEX team_members_user ON team_members (user_id);
@@ -117,7 +124,9 @@ CREATE TABLE end_users (
   max_parallel_requests integer,
   metadata jsonb NOT NULL DEFAULT '{}',
   created_at timestamptz NOT NULL DEFAULT now(),
-  updated_at timestamptz NOT NULL DEFAULT now()
+  created_by text,
+  updated_at timestamptz NOT NULL DEFAULT now(),
+  updated_by text
 );
 
 CREATE TABLE tags (
@@ -132,7 +141,8 @@ CREATE TABLE tags (
   max_parallel_requests integer,
   created_at timestamptz NOT NULL DEFAULT now(),
   created_by text,
-  updated_at timestamptz NOT NULL DEFAULT now()
+  updated_at timestamptz NOT NULL DEFAULT now(),
+  updated_by text
 );
 
 CREATE TABLE keys (
@@ -173,7 +183,8 @@ CREATE TABLE keys (
 CREATE INDEX keys_user ON keys (user_id);
 CREATE INDEX keys_team ON keys (team_id);
 CREATE INDEX keys_organization ON keys (organization_id);
-CREATE INDEX keys_created ON keys (created_at);
+CREATE INDEX keys_created ON keys (created_at, token);
+CREATE INDEX keys_budget ON keys (budget_id) WHERE budget_id IS NOT NULL;
 
 CREATE TABLE deleted_keys (
   LIKE keys INCLUDING DEFAULTS,
@@ -181,6 +192,14 @@ CREATE TABLE deleted_keys (
   deleted_by text
 );
 CREATE INDEX deleted_keys_token ON deleted_keys (token);
+
+-- A replaced key opens its successor until its grace period ends: one budget, whichever of the two is used.
+CREATE TABLE rotated_keys (
+  old_token text PRIMARY KEY,
+  token text NOT NULL REFERENCES keys ON DELETE CASCADE ON UPDATE CASCADE,
+  valid_until timestamptz NOT NULL
+);
+CREATE INDEX rotated_keys_token ON rotated_keys (token);
 
 CREATE TABLE audit_log (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -211,6 +230,7 @@ BEGIN
 END $$;
 
 CREATE TRIGGER announce AFTER INSERT OR UPDATE OR DELETE ON keys FOR EACH ROW EXECUTE FUNCTION announce_change('token');
+CREATE TRIGGER announce AFTER INSERT OR UPDATE OR DELETE ON rotated_keys FOR EACH ROW EXECUTE FUNCTION announce_change('old_token');
 CREATE TRIGGER announce AFTER INSERT OR UPDATE OR DELETE ON users FOR EACH ROW EXECUTE FUNCTION announce_change('user_id');
 CREATE TRIGGER announce AFTER INSERT OR UPDATE OR DELETE ON teams FOR EACH ROW EXECUTE FUNCTION announce_change('team_id');
 CREATE TRIGGER announce AFTER INSERT OR UPDATE OR DELETE ON team_members FOR EACH ROW EXECUTE FUNCTION announce_change('team_id', 'user_id');

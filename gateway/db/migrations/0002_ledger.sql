@@ -53,12 +53,18 @@ CREATE INDEX spend_log_key ON spend_log (api_key, started_at DESC);
 CREATE INDEX spend_log_user ON spend_log (user_id, started_at DESC);
 CREATE INDEX spend_log_team ON spend_log (team_id, started_at DESC) WHERE team_id IS NOT NULL;
 CREATE INDEX spend_log_end_user ON spend_log (end_user, started_at DESC) WHERE end_user IS NOT NULL;
+CREATE INDEX spend_log_organization ON spend_log (organization_id, started_at DESC) WHERE organization_id IS NOT NULL;
+CREATE INDEX spend_log_payer ON spend_log (payer, started_at DESC) WHERE payer IS NOT NULL;
+-- Sums of a window look for rows by their end; rows come in about that order.
+CREATE INDEX spend_log_ended ON spend_log USING brin (ended_at) WITH (autosummarize = on, pages_per_range = 32);
 CREATE INDEX spend_log_response ON spend_log (response_id) WHERE response_id IS NOT NULL;
 
 -- Sums of partitions that retention dropped, so that every total stays the sum of its rows.
 CREATE TABLE spend_archive (
   month date NOT NULL,
   day date NOT NULL,
+  -- Of the first of its rows: within the day in the configured zone, so that windows of whole days stay exact.
+  ended_at timestamptz NOT NULL,
   payer text,
   api_key text,
   user_id text,
@@ -82,6 +88,7 @@ CREATE TABLE spend_totals (
   version bigint NOT NULL,
   PRIMARY KEY (entity, window_name)
 );
+CREATE INDEX spend_totals_windows ON spend_totals (entity, window_end) WHERE window_name <> 'all';
 
 CREATE TABLE daily_spend (
   day date NOT NULL,
@@ -111,16 +118,32 @@ CREATE TABLE daily_spend (
 CREATE INDEX daily_spend_key ON daily_spend (api_key, day);
 CREATE INDEX daily_spend_user ON daily_spend (user_id, day);
 CREATE INDEX daily_spend_team ON daily_spend (team_id, day) WHERE team_id <> '';
+CREATE INDEX daily_spend_organization ON daily_spend (organization_id, day) WHERE organization_id <> '';
+CREATE INDEX daily_spend_end_user ON daily_spend (end_user, day) WHERE end_user <> '';
 
 CREATE TABLE daily_tag_spend (
   day date NOT NULL,
   tag text NOT NULL,
+  -- Empty text where a row has none.
+  api_key text NOT NULL,
+  model_group text NOT NULL,
+  model text NOT NULL,
+  provider text NOT NULL,
   spend numeric NOT NULL,
+  saved numeric NOT NULL,
   prompt_tokens bigint NOT NULL,
   completion_tokens bigint NOT NULL,
+  cached_tokens bigint NOT NULL,
+  cache_write_tokens bigint NOT NULL,
   requests bigint NOT NULL,
-  PRIMARY KEY (day, tag)
+  successful bigint NOT NULL,
+  failed bigint NOT NULL,
+  interrupted bigint NOT NULL,
+  cache_hits bigint NOT NULL,
+  unpriced bigint NOT NULL,
+  PRIMARY KEY (day, tag, api_key, model_group, model, provider)
 );
+CREATE INDEX daily_tag_spend_tag ON daily_tag_spend (tag, day);
 
 -- The budget that each payer has now: its own, else its tier's.
 CREATE VIEW entity_budgets AS
@@ -162,58 +185,111 @@ CREATE TABLE notices (
 );
 CREATE INDEX notices_at ON notices (at);
 
--- Every ledger row once for each payer that it counts for.
-CREATE VIEW spend_by_entity AS
-  SELECT entity, r.ended_at, r.spend
-    FROM (
-      SELECT payer, api_key, user_id, team_id, organization_id, end_user, tags, model_group, ended_at, spend FROM spend_log
-      UNION ALL
-      SELECT payer, api_key, user_id, team_id, organization_id, end_user, tags, model_group, day::timestamptz, spend FROM spend_archive
-    ) r,
-    LATERAL unnest(
-      CASE WHEN r.payer IS NOT NULL THEN ARRAY[r.payer] ELSE
-        ARRAY[
-          'proxy:',
-          'key:' || r.api_key,
-          'key_model:' || r.api_key || '/' || r.model_group,
-          'user:' || r.user_id,
-          'team:' || r.team_id,
-          'member:' || r.team_id || '/' || r.user_id,
-          'organization:' || r.organization_id,
-          'end_user:' || r.end_user
-        ] || ARRAY(SELECT 'tag:' || tag FROM unnest(r.tags) tag)
-      END) AS entity
-    WHERE entity IS NOT NULL;
+-- Everyone that a row counts for.
+CREATE FUNCTION entities_of(payer text, api_key text, user_id text, team_id text, organization_id text, end_user text, tags text[], model_group text)
+RETURNS text[] LANGUAGE sql IMMUTABLE AS $$
+  SELECT CASE WHEN payer IS NOT NULL THEN ARRAY[payer] ELSE array_remove(
+    ARRAY[
+      'proxy:',
+      'key:' || api_key,
+      'key_model:' || api_key || '/' || model_group,
+      'user:' || user_id,
+      'team:' || team_id,
+      'member:' || team_id || '/' || user_id,
+      'organization:' || organization_id,
+      'end_user:' || end_user
+    ] || ARRAY(SELECT DISTINCT 'tag:' || tag FROM unnest(tags) tag), NULL) END
+$$;
+
+-- What one payer spent between two moments, summed from the rows.
+CREATE FUNCTION spend_between(entity text, from_at timestamptz, until_at timestamptz)
+RETURNS numeric LANGUAGE plpgsql STABLE
+-- Asked through views by roles that may not read the rows.
+SECURITY DEFINER SET search_path = public, pg_temp AS $$
+DECLARE
+  kind text := split_part(entity, ':', 1);
+  id text := substr(entity, strpos(entity, ':') + 1);
+  head text := split_part(id, '/', 1);
+  tail text := substr(id, strpos(id, '/') + 1);
+  matches text := CASE kind
+    WHEN 'proxy' THEN 'true'
+    WHEN 'key' THEN 'api_key = $2'
+    WHEN 'key_model' THEN 'api_key = $3 AND model_group = $4'
+    WHEN 'user' THEN 'user_id = $2'
+    WHEN 'team' THEN 'team_id = $2'
+    WHEN 'member' THEN 'team_id = $3 AND user_id = $4'
+    WHEN 'organization' THEN 'organization_id = $2'
+    WHEN 'end_user' THEN 'end_user = $2'
+    WHEN 'tag' THEN '$2 = ANY(tags)'
+    ELSE 'false' END;
+  total numeric;
+BEGIN
+  -- Planned anew each time: how many rows a window holds decides which index serves.
+  EXECUTE format($sql$
+    SELECT coalesce((SELECT sum(spend) FROM spend_log WHERE payer IS NULL AND %1$s AND ended_at >= $5 AND ended_at < $6), 0)
+      + coalesce((SELECT sum(spend) FROM spend_log WHERE payer = $1 AND ended_at >= $5 AND ended_at < $6), 0)
+      + coalesce((SELECT sum(spend) FROM spend_archive
+          WHERE (payer = $1 OR payer IS NULL AND %1$s) AND ended_at >= $5 AND ended_at < $6), 0)
+    $sql$, matches)
+    INTO total USING entity, id, head, tail, from_at, until_at;
+  RETURN total;
+END $$;
+
+-- Rows and archived sums alike.
+CREATE VIEW spend_rows AS
+  SELECT day, payer, api_key, user_id, team_id, organization_id, end_user, tags, model_group, ended_at, spend FROM spend_log
+  UNION ALL
+  SELECT day, payer, api_key, user_id, team_id, organization_id, end_user, tags, model_group, ended_at, spend FROM spend_archive;
 
 -- Empty when every sum agrees with its rows. GET /spend/check and the supervisor's ledger check read it.
+-- Rows are added up by hour before they are dealt out to their payers; only windows that do not begin and end with an
+-- hour are compared row by row.
 CREATE VIEW spend_check AS
-  WITH lifetime AS (
-    SELECT entity, sum(spend) AS spend FROM spend_by_entity GROUP BY entity
+  WITH hourly AS MATERIALIZED (
+    SELECT day, date_trunc('hour', ended_at) AS hour, payer, api_key, user_id, team_id, organization_id, end_user, tags, model_group, sum(spend) AS spend
+      FROM spend_rows GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
+  ), by_entity AS MATERIALIZED (
+    SELECT entity, hour, sum(spend) AS spend
+      FROM hourly h, unnest(entities_of(h.payer, h.api_key, h.user_id, h.team_id, h.organization_id, h.end_user, h.tags, h.model_group)) AS entity
+      GROUP BY 1, 2
+  ), lifetime AS (
+    SELECT entity, sum(spend) AS spend FROM by_entity GROUP BY entity
+  ), windows AS (
+    SELECT entity, window_name, window_start, window_end, spend,
+        date_trunc('hour', window_start) = window_start AND date_trunc('hour', window_end) = window_end AS whole_hours
+      FROM spend_totals WHERE window_name <> 'all'
+  ), by_window AS (
+    SELECT w.entity, w.window_name, sum(e.spend) AS spend
+      FROM windows w JOIN by_entity e ON e.entity = w.entity AND e.hour >= w.window_start AND e.hour < w.window_end
+      WHERE w.whole_hours GROUP BY 1, 2
+    UNION ALL
+    SELECT entity, window_name, spend_between(entity, window_start, window_end) FROM windows WHERE NOT whole_hours
   ), daily AS (
-    SELECT day, sum(spend) AS spend FROM (
-      SELECT day, spend FROM spend_log WHERE payer IS NULL
-      UNION ALL SELECT day, spend FROM spend_archive WHERE payer IS NULL) rows GROUP BY day
+    SELECT day, sum(spend) AS spend FROM hourly WHERE payer IS NULL GROUP BY day
   ), daily_tags AS (
-    SELECT day, tag, sum(spend) AS spend FROM (
-      SELECT day, unnest(tags) AS tag, spend FROM spend_log WHERE payer IS NULL
-      UNION ALL SELECT day, unnest(tags), spend FROM spend_archive WHERE payer IS NULL) rows GROUP BY day, tag
+    SELECT day, tag, sum(spend) AS spend
+      FROM hourly h, LATERAL (SELECT DISTINCT unnest(h.tags) AS tag) t WHERE payer IS NULL GROUP BY 1, 2
   )
   SELECT 'total' AS kind, coalesce(t.entity, l.entity) AS name, 'all' AS period,
       coalesce(t.spend, 0) AS recorded, coalesce(l.spend, 0) AS summed
     FROM (SELECT * FROM spend_totals WHERE window_name = 'all') t FULL JOIN lifetime l ON l.entity = t.entity
     WHERE coalesce(t.spend, 0) <> coalesce(l.spend, 0)
   UNION ALL
-  SELECT 'window', t.entity, t.window_name, t.spend, coalesce(w.spend, 0)
-    FROM spend_totals t
-    LEFT JOIN LATERAL (
-      SELECT sum(e.spend) AS spend FROM spend_by_entity e
-        WHERE e.entity = t.entity AND e.ended_at >= t.window_start AND e.ended_at < t.window_end) w ON true
-    WHERE t.window_name <> 'all' AND t.spend <> coalesce(w.spend, 0)
+  SELECT 'window', w.entity, w.window_name, w.spend, coalesce(s.spend, 0)
+    FROM windows w LEFT JOIN by_window s ON s.entity = w.entity AND s.window_name = w.window_name
+    WHERE w.spend <> coalesce(s.spend, 0)
   UNION ALL
   SELECT 'day', coalesce(d.day, l.day)::text, 'day', coalesce(d.spend, 0), coalesce(l.spend, 0)
     FROM (SELECT day, sum(spend) AS spend FROM daily_spend GROUP BY day) d FULL JOIN daily l ON l.day = d.day
     WHERE coalesce(d.spend, 0) <> coalesce(l.spend, 0)
   UNION ALL
   SELECT 'tag_day', coalesce(d.tag, l.tag), coalesce(d.day, l.day)::text, coalesce(d.spend, 0), coalesce(l.spend, 0)
-    FROM daily_tag_spend d FULL JOIN daily_tags l ON l.day = d.day AND l.tag = d.tag
+    FROM (SELECT day, tag, sum(spend) AS spend FROM daily_tag_spend GROUP BY day, tag) d
+    FULL JOIN daily_tags l ON l.day = d.day AND l.tag = d.tag
     WHERE coalesce(d.spend, 0) <> coalesce(l.spend, 0);
+
+-- What the sums were last made for: another zone or another duration of the whole proxy means other windows.
+CREATE TABLE ledger_settings (
+  name text PRIMARY KEY,
+  value text
+);

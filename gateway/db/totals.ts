@@ -1,0 +1,234 @@
+import {
+  chargesOf,
+  windowsOf,
+  type EntityWindow,
+  type SpendRow,
+} from "../accounting/rows.ts";
+import { LIFETIME, windowAt } from "../accounting/windows.ts";
+import { query, type Client, type Pool } from "./pool.ts";
+
+/** A payer's total in one window, as the ledger has it; version 0 when it has no row yet. Dollars. */
+export interface Total {
+  readonly entity: string;
+  readonly window: string;
+  readonly spend: number;
+  readonly version: number;
+}
+
+export interface Counter {
+  readonly entity: string;
+  readonly window: string;
+}
+
+/** A soft budget that was reached. */
+export interface SoftBudget {
+  readonly entity: string;
+  readonly spend: number;
+  readonly threshold: number;
+}
+
+/** What decides the windows of budgets beside the payers' own durations. */
+export interface Windowing {
+  readonly timeZone: string;
+  /** `budget_duration` of the whole proxy. */
+  readonly proxyDuration: string | null;
+}
+
+/** Held while sums change, so that two instances never wait for each other's rows in opposite order, and a window that an admin changes is summed without a gap. */
+const LEDGER_LOCK = 0x68_65_61_72;
+
+/** Until the end of the transaction nobody else changes a sum. */
+export async function lockLedger(client: Client): Promise<void> {
+  await query(client, "SELECT pg_advisory_xact_lock($1)", [LEDGER_LOCK]);
+}
+
+/** The budget durations that payers have now; those without one are left out. */
+export async function durationsOf(
+  from: Pool | Client,
+  entities: readonly string[],
+  { proxyDuration }: Pick<Windowing, "proxyDuration">,
+): Promise<ReadonlyMap<string, string>> {
+  const found = await query<{ entity: string; budget_duration: string }>(
+    from,
+    "SELECT entity, budget_duration FROM entity_budgets WHERE entity = ANY($1) AND budget_duration IS NOT NULL",
+    [entities],
+  );
+  const durations = new Map(
+    found.map((row) => [row.entity, row.budget_duration]),
+  );
+  if (proxyDuration !== null && entities.includes("proxy:"))
+    durations.set("proxy:", proxyDuration);
+  return durations;
+}
+
+const SEED_WINDOWS = `
+  INSERT INTO spend_totals (entity, window_name, window_start, window_end, spend, version)
+  SELECT entity, window_name, window_start, window_end, spend_between(entity, window_start, window_end), 1
+  FROM unnest($1::text[], $2::text[], $3::timestamptz[], $4::timestamptz[]) AS w(entity, window_name, window_start, window_end)
+  WHERE NOT EXISTS (SELECT FROM spend_totals t WHERE t.entity = w.entity AND t.window_name = w.window_name)`;
+
+/**
+ * Gives windows that have no total yet the sum of their rows. Under the ledger lock: from here on every row that falls
+ * into a window is added to it, so a window is right from its first moment, whatever the payer's duration was before.
+ */
+export async function seedWindows(
+  client: Client,
+  windows: readonly EntityWindow[],
+): Promise<void> {
+  if (windows.length === 0) return;
+  await query(client, SEED_WINDOWS, [
+    windows.map(({ entity }) => entity),
+    windows.map(({ window }) => window.name),
+    windows.map(({ window }) => new Date(window.start).toISOString()),
+    windows.map(({ window }) => new Date(window.end).toISOString()),
+  ]);
+}
+
+/** Seeds the windows that rows will fall into. Before the rows are inserted. */
+export async function seedWindowsOfRows(
+  client: Client,
+  rows: readonly SpendRow[],
+  windowing: Windowing,
+): Promise<void> {
+  const entities = [...new Set(chargesOf(rows).map(({ entity }) => entity))];
+  const durations = await durationsOf(client, entities, windowing);
+  await seedWindows(client, windowsOf(rows, durations, windowing.timeZone));
+}
+
+/** Seeds the windows that are open now of payers whose duration may have changed, and tells every instance. */
+export async function seedCurrentWindows(
+  client: Client,
+  entities: readonly string[],
+  windowing: Windowing,
+  now: number,
+): Promise<void> {
+  await lockLedger(client);
+  const durations = await durationsOf(client, entities, windowing);
+  await seedWindows(
+    client,
+    [...durations]
+      .map(([entity, duration]) => ({
+        entity,
+        window: windowAt(duration, now, windowing.timeZone),
+      }))
+      .filter(({ window }) => window !== LIFETIME),
+  );
+  await announceTotals(client, [...durations.keys()]);
+}
+
+/** Every instance reads these payers' totals again when the transaction commits. */
+export async function announceTotals(
+  client: Client,
+  entities: readonly string[],
+): Promise<void> {
+  await query(
+    client,
+    "SELECT pg_notify('hearth_changes', 'spend_totals:' || entity) FROM unnest($1::text[]) AS entity",
+    [entities],
+  );
+}
+
+const ADD_TOTALS = `
+  WITH charges AS (
+    SELECT entity, at, sum(spend) AS spend
+    FROM unnest($1::text[], $2::timestamptz[], $3::numeric[]) AS c(entity, at, spend) GROUP BY 1, 2
+  ), lifetimes AS (
+    INSERT INTO spend_totals AS t (entity, window_name, window_start, window_end, spend, version)
+    SELECT entity, 'all', '-infinity', 'infinity', sum(spend), 1 FROM charges GROUP BY 1
+    ON CONFLICT (entity, window_name) DO UPDATE SET spend = t.spend + excluded.spend, version = t.version + 1
+    RETURNING t.entity, t.window_name, t.spend, t.version
+  ), windows AS (
+    UPDATE spend_totals t SET spend = t.spend + c.spend, version = t.version + 1
+    FROM (
+      SELECT w.entity, w.window_name, sum(c.spend) AS spend
+      FROM charges c JOIN spend_totals w
+        ON w.entity = c.entity AND w.window_name <> 'all' AND w.window_end > c.at AND w.window_start <= c.at
+      GROUP BY 1, 2) c
+    WHERE t.entity = c.entity AND t.window_name = c.window_name
+    RETURNING t.entity, t.window_name, t.spend, t.version
+  ), changed AS (
+    SELECT c.*, coalesce(c.spend - a.spend, 0) AS before
+    FROM (SELECT * FROM lifetimes UNION ALL SELECT * FROM windows) c
+    JOIN (SELECT entity, sum(spend) AS spend FROM charges GROUP BY 1) a ON a.entity = c.entity
+  ), told AS (
+    INSERT INTO notices (kind, entity, window_name, spend, threshold)
+    SELECT 'soft_budget', c.entity, c.window_name, c.spend, b.soft_budget
+    FROM changed c
+    JOIN entity_budgets b ON b.entity = c.entity AND b.soft_budget IS NOT NULL
+      AND coalesce(b.budget_duration, 'all') = split_part(c.window_name, '@', 1)
+    WHERE c.spend >= b.soft_budget AND c.before < b.soft_budget
+    RETURNING entity, spend, threshold
+  )
+  SELECT entity, window_name AS window, spend, version, NULL::numeric AS threshold FROM windows
+  UNION ALL SELECT entity, NULL, spend, NULL, threshold FROM told`;
+
+interface Added {
+  /** Totals of budget windows that changed. */
+  readonly windows: readonly Total[];
+  readonly softBudgets: readonly SoftBudget[];
+}
+
+/** Adds rows that were really inserted to every total that they fall into: whole lives, and windows that are there. */
+export async function addTotals(
+  client: Client,
+  rows: readonly SpendRow[],
+): Promise<Added> {
+  const charges = chargesOf(rows);
+  const returned = await query<Total & { readonly threshold: number | null }>(
+    client,
+    ADD_TOTALS,
+    [
+      charges.map((charge) => charge.entity),
+      charges.map((charge) => charge.at),
+      charges.map((charge) => String(charge.spend)),
+    ],
+  );
+  return {
+    windows: returned.filter((row) => row.threshold === null),
+    softBudgets: returned.flatMap(({ entity, spend, threshold }) =>
+      threshold === null ? [] : [{ entity, spend, threshold }],
+    ),
+  };
+}
+
+/** Totals of counters; one that the ledger does not know is 0 at version 0. */
+export async function readTotals(
+  from: Pool | Client,
+  counters: readonly Counter[],
+): Promise<readonly Total[]> {
+  if (counters.length === 0) return [];
+  const known = await query<Total>(
+    from,
+    `SELECT entity, window_name AS window, spend, version FROM spend_totals
+       WHERE (entity, window_name) IN (SELECT * FROM unnest($1::text[], $2::text[]))`,
+    [
+      counters.map((counter) => counter.entity),
+      counters.map((counter) => counter.window),
+    ],
+  );
+  const found = new Map(
+    known.map((row) => [`${row.entity}|${row.window}`, row]),
+  );
+  return counters.map(
+    ({ entity, window }) =>
+      found.get(`${entity}|${window}`) ?? {
+        entity,
+        window,
+        spend: 0,
+        version: 0,
+      },
+  );
+}
+
+/** The counters of payers that can still change: whole lives and windows that are open. */
+export async function openCounters(
+  from: Pool | Client,
+  entities: readonly string[],
+): Promise<readonly Counter[]> {
+  return query<Counter>(
+    from,
+    `SELECT entity, window_name AS window FROM spend_totals
+       WHERE entity = ANY($1) AND (window_name = 'all' OR window_end > now())`,
+    [entities],
+  );
+}
