@@ -48,6 +48,12 @@ export function sentencesOf(error: unknown, path?: string): readonly string[] {
       return [
         `${where ?? "a file"} may not be written by this user: change its owner or its rights, or choose another place with HEARTH_HOME.`,
       ];
+    case "ENOTDIR":
+    case "ENOENT":
+    case "EEXIST":
+      return [
+        `${where ?? "a file"} cannot be made or read (${textOf(error)}): mend that, or choose another place with HEARTH_HOME.`,
+      ];
     default:
       return [textOf(error)];
   }

@@ -1,21 +1,12 @@
-import { pino } from "pino";
 import { locateHome } from "./embedded/home.ts";
 import { startStack } from "./embedded/stack.ts";
 import { readVariable } from "./environment.ts";
 import { Failure, sentencesOf } from "./failure.ts";
 import { onStopSignals } from "./cli/signals.ts";
+import { openLog } from "./log.ts";
 import { startWatcher } from "./watcher.ts";
 
-const log = pino(
-  process.stdout.isTTY
-    ? {
-        transport: {
-          target: "pino-pretty",
-          options: { ignore: "pid,hostname" },
-        },
-      }
-    : { base: null, timestamp: pino.stdTimeFunctions.isoTime },
-);
+const log = openLog();
 
 /** The supervisor alone, as its environment says: HEARTH_RUNTIME=process starts and keeps the embedded stack, none only watches. */
 async function main(): Promise<void> {

@@ -2,8 +2,12 @@
 export type Runtime = {
   readonly list: () => readonly ServiceView[];
   readonly inspect: (name: string) => ServiceView | undefined;
-  /** Stops and starts one service; resolves when it is up again. */
-  readonly restart: (name: string, reason: string) => Promise<void>;
+  /** Stops and starts one service; resolves when it is up again. An operator's word also renews its budgets. */
+  readonly restart: (
+    name: string,
+    reason: string,
+    by: "operator" | "supervisor",
+  ) => Promise<void>;
   /** The last `lines` lines of its output. */
   readonly logs: (name: string, lines: number) => readonly string[];
   readonly stats: (name: string) => ServiceStats | undefined;

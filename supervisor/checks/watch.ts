@@ -29,6 +29,8 @@ export type Watch = {
   readonly list: () => readonly CheckView[];
   /** Looks now and counts the result; undefined when there is no such check. */
   readonly lookNow: (name: string) => Promise<CheckView | undefined>;
+  /** An operator took a service in hand: its healing may begin anew. */
+  readonly renewHealing: (service: string) => void;
   readonly stop: () => void;
 };
 
@@ -68,7 +70,15 @@ export function startWatch(options: WatchOptions): Watch {
       },
     ]),
   );
+  // In memory too: a full disk must not make the budget endless.
+  const heals = new Map<string, number[]>();
   let stopped = false;
+
+  function healsOf(service: string): number[] {
+    const known = heals.get(service) ?? [...history.healsOf(service)];
+    heals.set(service, known);
+    return known;
+  }
 
   function viewOf(watched: Watched): CheckView {
     return {
@@ -147,11 +157,7 @@ export function startWatch(options: WatchOptions): Watch {
     )
       return;
     if (runtime.inspect(rule.restart)?.state !== "running") return;
-    const decision = decideHealing(
-      rule,
-      history.healsOf(rule.restart),
-      Date.now(),
-    );
+    const decision = decideHealing(rule, healsOf(rule.restart), Date.now());
     if (decision.kind === "wait") return;
     if (decision.kind === "gave-up") {
       watched.healing = `gave up: restarted ${rule.max} times in ${inWords(rule.per)}`;
@@ -163,10 +169,15 @@ export function startWatch(options: WatchOptions): Watch {
     }
     if (stopped || dependencyDown(watched) !== undefined) return;
     const why = watched.latest?.text ?? "no answer";
+    healsOf(rule.restart).push(Date.now());
     history.act(rule.restart, "heal", `check ${watched.check.name}: ${why}`);
     watched.memory = { ...watched.memory, failures: 0, successes: 0 };
     await runtime
-      .restart(rule.restart, `check ${watched.check.name} is down: ${why}`)
+      .restart(
+        rule.restart,
+        `check ${watched.check.name} is down: ${why}`,
+        "supervisor",
+      )
       .catch((error: unknown) => {
         watched.healing = `restart failed: ${textOf(error)}`;
       });
@@ -189,6 +200,11 @@ export function startWatch(options: WatchOptions): Watch {
       if (watched === undefined) return undefined;
       await look(watched);
       return viewOf(watched);
+    },
+    renewHealing: (service) => {
+      heals.set(service, []);
+      for (const watched of all.values())
+        if (watched.check.heal?.restart === service) watched.healing = null;
     },
     stop: () => {
       stopped = true;

@@ -5,6 +5,7 @@ import { readVariable, type Environment } from "../environment.ts";
 import { Failure, codeOf, textOf } from "../failure.ts";
 import { isAlive } from "../processes/identity.ts";
 import { readRunFile } from "../processes/run-file.ts";
+import { UsageError } from "./verb.ts";
 
 export type StackClient = {
   readonly address: string;
@@ -104,6 +105,8 @@ function bodyOf(answer: HttpAnswer, address: string): unknown {
     typeof body === "object" && body !== null && "error" in body
       ? messageOf(body.error)
       : undefined;
+  if (answer.status === 404 && message !== undefined)
+    throw new UsageError(message);
   throw new Failure(message ?? `the supervisor answered ${answer.status}.`);
 }
 

@@ -37,7 +37,6 @@ export function echoService(home: Home, port: number): ServiceSpec {
     stopSignal: "SIGTERM",
     stopWithinMs: 10_000,
     haltSignal: "SIGKILL",
-    firstAttempts: 1,
     explain: explainHearth,
   };
 }

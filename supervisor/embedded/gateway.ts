@@ -64,7 +64,6 @@ export function gatewayService(
     stopSignal: "SIGTERM",
     stopWithinMs: drainWithinMs,
     haltSignal: "SIGKILL",
-    firstAttempts: 1,
     explain: explainHearth,
   };
 }

@@ -47,7 +47,6 @@ export function notesService(
     stopSignal: "SIGTERM",
     stopWithinMs: 12_000,
     haltSignal: "SIGKILL",
-    firstAttempts: 1,
     explain: explainHearth,
   };
 }

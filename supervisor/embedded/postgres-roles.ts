@@ -115,7 +115,8 @@ async function connect(
   }
 }
 
-function passwordHint(error: unknown): unknown {
+/** A refused password means mixed-up files, and waiting will not help. */
+export function passwordHint(error: unknown): unknown {
   if (codeOf(error) !== "28P01") return error;
   return new Failure(
     `Postgres does not accept the password in secrets.json (${textOf(error)}): the data directory and secrets.json come from different installations, put back those that belong together.`,

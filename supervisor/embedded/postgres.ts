@@ -5,7 +5,7 @@ import { needFreePort } from "../processes/ports.ts";
 import type { ServiceSpec } from "../processes/service.ts";
 import { ensureCluster } from "./postgres-cluster.ts";
 import { asUser, type PostgresPlace } from "./postgres-place.ts";
-import { ensureRoles } from "./postgres-roles.ts";
+import { ensureRoles, passwordHint } from "./postgres-roles.ts";
 import type { Secrets } from "./secrets.ts";
 
 /** The embedded Postgres, on loopback only. */
@@ -39,8 +39,6 @@ export function postgresService(
     stopSignal: "SIGINT",
     stopWithinMs: 30_000,
     haltSignal: "SIGQUIT",
-    // The remains of one that was killed may hold its memory for a moment.
-    firstAttempts: 4,
     explain: explainPostgres,
   };
 }
@@ -108,6 +106,8 @@ async function answers(port: number, password: string): Promise<boolean> {
     await client.connect();
     await client.query("SELECT 1");
     return true;
+  } catch (error) {
+    throw passwordHint(error);
   } finally {
     await client.end().catch(() => {});
   }

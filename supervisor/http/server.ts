@@ -108,7 +108,8 @@ export function buildApi(parts: ApiParts): FastifyInstance {
       if (runtime?.inspect(name) === undefined)
         return refuse(reply, 404, noSuch("service", name, serviceNames()));
       try {
-        await runtime.restart(name, "asked by the operator");
+        parts.watch()?.renewHealing(name);
+        await runtime.restart(name, "asked by the operator", "operator");
       } catch (error) {
         return refuse(reply, 502, sentencesOf(error).join(" "));
       }

@@ -48,14 +48,21 @@ export function createProcessRuntime(
   const { specs, history, runFile } = options;
   const before = readRunFile(runFile);
   const waiters = new Set<() => void>();
+  // In memory too: a full disk must not make the budget endless.
+  const restarts = new Map(
+    specs.map(({ name }) => [name, [...history.restartsOf(name)]]),
+  );
   let starting = true;
   const services = new Map<string, Service>(
     specs.map((spec) => [
       spec.name,
       createService(spec, logFile(spec.name), options.policy, {
         changed,
-        restarting: (name, reason) => history.act(name, "restart", reason),
-        earlierRestarts: (name) => history.restartsOf(name),
+        restarting: (name, reason) => {
+          restarts.get(name)?.push(Date.now());
+          history.act(name, "restart", reason);
+        },
+        earlierRestarts: (name) => restarts.get(name) ?? [],
         untilRunning,
       }),
     ]),
@@ -168,7 +175,10 @@ export function createProcessRuntime(
     const identity = { pid: entry.pid, startTime: entry.startTime };
     if (!isAlive(identity)) return undefined;
     const same = entry.fingerprint === fingerprintOf(spec);
-    if (same && (await looksWell(spec, new AbortController().signal))) {
+    const well = await looksWell(spec, new AbortController().signal).catch(
+      () => false,
+    );
+    if (same && well) {
       history.act(
         spec.name,
         "adopt",
@@ -211,9 +221,12 @@ export function createProcessRuntime(
       return identity === undefined ? undefined : statsOf(identity.pid);
     },
     logs: (name, lines) => lastLines(logFile(named(name).spec.name), lines),
-    restart: async (name, reason) => {
+    restart: async (name, reason, by) => {
       const service = named(name);
-      history.act(name, "restart-asked", reason);
+      if (by === "operator") {
+        restarts.set(name, []);
+        history.act(name, "restart-asked", reason);
+      }
       await service.restart(reason);
     },
     start: async () => {
@@ -229,8 +242,10 @@ export function createProcessRuntime(
       ]);
       const ups = [...services.values()].map(async (service) => {
         const adopted = await leftover(service);
-        if (adopted === undefined)
+        if (adopted === undefined) {
+          restarts.set(service.spec.name, []);
           history.act(service.spec.name, "start", "hearth up");
+        }
         await service.start(adopted);
       });
       try {

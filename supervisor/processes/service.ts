@@ -20,7 +20,7 @@ export type ServiceSpec = {
   /** Before each start: makes files, looks whether the port is free. Throws a Failure that says what to do. */
   readonly prepare: () => Promise<void>;
   readonly plan: () => LaunchPlan;
-  /** One look; true when it is well. */
+  /** One look; true when it is well. Throws a Failure when it never will be. */
   readonly probe: (signal: AbortSignal) => Promise<boolean>;
   /** After it is well and before anyone may need it. */
   readonly afterUp: () => Promise<void>;
@@ -29,8 +29,6 @@ export type ServiceSpec = {
   readonly stopWithinMs: number;
   /** How to end it in a hurry without harm to its data. */
   readonly haltSignal: NodeJS.Signals;
-  /** Starts tried before `hearth up` gives up. */
-  readonly firstAttempts: number;
   /** Lines of its log that explain a failed start. */
   readonly explain: (log: readonly string[]) => readonly string[];
 };
@@ -142,12 +140,16 @@ export function createService(
     if (ending === undefined) return;
     await stopProcess(ending, spec.stopSignal, spec.stopWithinMs);
     await ending.ended;
-    if (running === ending) running = undefined;
+    forget(ending);
+  }
+
+  function forget(ended: Running): void {
+    if (running !== ended) return;
+    running = undefined;
     view = { ...view, pid: null };
   }
 
   async function live(adopted: ProcessIdentity | undefined): Promise<void> {
-    let attemptsLeft = spec.firstAttempts;
     let everUp = false;
     let next: Attempt | undefined;
     if (adopted !== undefined) {
@@ -163,15 +165,12 @@ export function createService(
         everUp = true;
         firstUp.resolve();
         reason = await outcome.running.ended;
-        if (running === outcome.running) running = undefined;
-        view = { ...view, pid: null };
+        forget(outcome.running);
       } else {
         reason = outcome.sentences.join(" ");
-        attemptsLeft -= 1;
         const told = !wanted || toldToRestart !== undefined;
-        if (!told && (everUp || attemptsLeft <= 0))
-          firstUp.reject(new Failure(outcome.sentences));
-        if (!told && !everUp && attemptsLeft <= 0) {
+        if (!told) firstUp.reject(new Failure(outcome.sentences));
+        if (!told && !everUp) {
           wanted = false;
           become("stopped", { reason });
           return;
@@ -274,14 +273,18 @@ async function untilWell(
   return ended ?? "told to stop";
 }
 
-/** One look with a deadline; what fails or hangs is not well. */
+/** One look with a deadline; what fails or hangs is not well. Throws what the probe calls hopeless. */
 export async function looksWell(
   spec: Pick<ServiceSpec, "probe">,
   signal: AbortSignal,
 ): Promise<boolean> {
   const limit = AbortSignal.any([signal, AbortSignal.timeout(probeDeadlineMs)]);
   const hung = untilAborted(limit).then(() => false);
-  return Promise.race([spec.probe(limit).catch(() => false), hung]);
+  const seen = spec.probe(limit).catch((error: unknown) => {
+    if (error instanceof Failure) throw error;
+    return false;
+  });
+  return Promise.race([seen, hung]);
 }
 
 function untilAborted(signal: AbortSignal): Promise<void> {
