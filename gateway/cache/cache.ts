@@ -4,6 +4,8 @@ import type { MemoryCache } from "./memory.ts";
 /** Where answers are kept. Reading happens inside `LimitStore.admit`, in the same round trip as the limits. */
 export interface ResponseCache {
   readonly kind: "memory" | "redis";
+  /** An answer that this process holds itself; null where answers are in Redis. */
+  peek(key: string): Buffer | null;
   /** Never awaited by a call: a cache that is away loses an entry, not an answer. */
   store(key: string, value: Buffer, ttlMs: number | null): void;
   count(hit: boolean): void;
@@ -45,6 +47,7 @@ export function createMemoryResponseCache(
 ): ResponseCache {
   return Object.assign(createCounters(), {
     kind: "memory" as const,
+    peek: (key: string) => memory.get(key),
     store: (key: string, value: Buffer, ownTtlMs: number | null) =>
       memory.set(key, value, ownTtlMs ?? ttlMs),
     async ping() {
@@ -65,6 +68,7 @@ export function createRedisResponseCache(
 ): ResponseCache {
   return Object.assign(createCounters(), {
     kind: "redis" as const,
+    peek: () => null,
     store(key: string, value: Buffer, ownTtlMs: number | null) {
       redis.set(key, value, "PX", ownTtlMs ?? ttlMs).catch(() => undefined);
     },

@@ -22,25 +22,18 @@ export async function lookupAndAdmit(
   gateway: Gateway,
   call: Call,
 ): Promise<Admitted> {
-  const { general } = gateway.config;
-  const outputTokens = call.kind.estimateOutput(gateway, call.body, call.group);
-  const admit: AdmitCall = {
-    callId: call.id,
-    entities: limitedEntities(
-      call.limitSources,
-      call.startedAt,
-      general.timezone,
-    ),
-    estimate: estimateOf(gateway, call, outputTokens),
-    tokens: call.inputTokens + outputTokens,
-    strict: general.budgetMode === "strict",
-    cacheKey: call.cache.read ? call.cacheKey : null,
-  };
+  const cacheKey = call.cache.read ? call.cacheKey : null;
+  // Limits in Redis with a cache in process: the answer is looked up here, and the limits only count the call.
+  const own =
+    gateway.limits.kind === "redis" && cacheKey !== null
+      ? gateway.cache.peek(cacheKey)
+      : null;
+  const admit = admitCallOf(gateway, call, cacheKey, own !== null);
   for (let loads = 0; loads <= MOST_LOADS; loads++) {
     const admission = await admitWaiting(gateway.limits, admit);
     switch (admission.kind) {
       case "admitted":
-        return admission;
+        return own === null ? admission : { ...admission, cached: own };
       case "totals_missing":
         await loadTotals(gateway, admission.counters);
         break;
@@ -57,10 +50,32 @@ export async function lookupAndAdmit(
   throw new CallError(
     "limits_unavailable",
     "Limits cannot be checked now. Try again in a moment.",
-    {
-      headers: { "retry-after": "1" },
-    },
+    { headers: { "retry-after": "1" } },
   );
+}
+
+function admitCallOf(
+  gateway: Gateway,
+  call: Call,
+  cacheKey: string | null,
+  hit: boolean,
+): AdmitCall {
+  const { general } = gateway.config;
+  const outputTokens = hit
+    ? 0
+    : call.kind.estimateOutput(gateway, call.body, call.group);
+  return {
+    callId: call.id,
+    entities: limitedEntities(
+      call.limitSources,
+      call.startedAt,
+      general.timezone,
+    ),
+    estimate: hit ? 0 : estimateOf(gateway, call, outputTokens),
+    tokens: hit ? 0 : call.inputTokens + outputTokens,
+    strict: general.budgetMode === "strict",
+    cacheKey,
+  };
 }
 
 /** The worst case that the call is expected to cost, at the dearest deployment that it may reach. */

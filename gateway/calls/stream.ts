@@ -67,6 +67,23 @@ export async function streamAnswer(
     "cache-control": "no-cache",
     "x-accel-buffering": "no",
   });
+  // A client that stopped reading must not hold its limits for ever.
+  client.setTimeout(gateway.config.timeouts.idleMs, () => client.destroy());
+  try {
+    await passAndRecord(gateway, call, upstream, client);
+  } catch (error) {
+    client.destroy();
+    throw error;
+  }
+  return reply;
+}
+
+async function passAndRecord(
+  gateway: Gateway,
+  call: Call,
+  upstream: Upstream,
+  client: FastifyReply["raw"],
+): Promise<void> {
   const reader = createStreamReader();
   const passed: Passed = { firstTokenAt: null, kept: [], characters: 0 };
   const end = await passOn(
@@ -97,11 +114,8 @@ export async function streamAnswer(
       body: Buffer.from(passed.kept.join("") + DONE),
     });
   if (end.kind === "cut")
-    client.write(
-      `data: ${JSON.stringify(errorBody(new CallError("upstream_error", `${call.group.alias}: ${upstreamMessage(end.failure)}`, { status: end.failure.status })))}\n\n`,
-    );
+    client.write(errorEvent(call.group.alias, end.failure));
   if (end.kind !== "client_gone") client.end(DONE);
-  return reply;
 }
 
 async function passOn(
@@ -145,6 +159,15 @@ async function passOn(
     client.off("close", onClose);
     if (!upstream.body.destroyed) upstream.body.destroy();
   }
+}
+
+function errorEvent(alias: string, failure: UpstreamFailure): string {
+  const error = new CallError(
+    "upstream_error",
+    `${alias}: ${upstreamMessage(failure)}`,
+    { status: failure.status },
+  );
+  return `data: ${JSON.stringify(errorBody(error))}\n\n`;
 }
 
 function keep(passed: Passed, text: string): void {

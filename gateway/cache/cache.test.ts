@@ -1,0 +1,120 @@
+import { expect, test } from "vitest";
+import type { CacheConfig } from "../config/types.ts";
+import { decodeAnswer, encodeAnswer } from "./entry.ts";
+import { cacheKeyOf, readCacheWishes } from "./key.ts";
+import { createMemoryCache } from "./memory.ts";
+
+const config: CacheConfig = {
+  enabled: true,
+  kind: "memory",
+  ttlMs: 600_000,
+  namespace: "proxy.cache",
+  callTypes: ["acompletion", "aembedding"],
+  mode: "default_on",
+  scope: "tenant",
+};
+
+const alice = {
+  apiKey: "k1",
+  userId: "alice",
+  teamId: null,
+  organizationId: null,
+  endUser: null,
+  tags: [],
+  alias: "m",
+};
+
+function keyOf(
+  body: Readonly<Record<string, unknown>>,
+  payers = alice,
+  changes: Partial<CacheConfig> = {},
+): string | null {
+  return cacheKeyOf(
+    { ...config, ...changes },
+    "acompletion",
+    "m",
+    payers,
+    body,
+    readCacheWishes(body, {}),
+  );
+}
+
+const body = { model: "m", messages: [{ role: "user", content: "hi" }] };
+
+test("the same question has one key, however its fields are ordered", () => {
+  const other = { messages: [{ content: "hi", role: "user" }], model: "m" };
+  expect(keyOf(body)).toBe(keyOf(other));
+  expect(keyOf(body)).toMatch(/^proxy\.cache:[0-9a-f]{64}$/);
+});
+
+test("whatever changes the answer changes the key; who asks for whom does not", () => {
+  expect(keyOf({ ...body, temperature: 0.1 })).not.toBe(keyOf(body));
+  expect(keyOf({ ...body, stream: true })).not.toBe(keyOf(body));
+  expect(keyOf({ ...body, some_new_parameter: 1 })).not.toBe(keyOf(body));
+  expect(keyOf({ ...body, user: "eve", metadata: { a: 1 } })).toBe(keyOf(body));
+});
+
+test("each tenant has its own keys: the team, else the user, else the key", () => {
+  const bob = { ...alice, userId: "bob" };
+  const team = { ...alice, teamId: "t" };
+  const nobody = { ...alice, userId: null };
+  const keys = [alice, bob, team, nobody].map((payers) => keyOf(body, payers));
+  expect(new Set(keys).size).toBe(4);
+  expect(keyOf(body, { ...bob, teamId: "t" })).toBe(keyOf(body, team));
+  expect(keyOf(body, bob, { scope: "global" })).toBe(
+    keyOf(body, alice, { scope: "global" }),
+  );
+});
+
+test("a caller can keep out of the cache, or ask for it where it is off", () => {
+  expect(keyOf(body, alice, { enabled: false })).toBeNull();
+  expect(keyOf(body, alice, { mode: "default_off" })).toBeNull();
+  expect(
+    keyOf({ ...body, cache: { "use-cache": true } }, alice, {
+      mode: "default_off",
+    }),
+  ).not.toBeNull();
+  expect(readCacheWishes({}, { "cache-control": "no-store" })).toMatchObject({
+    read: false,
+    store: false,
+  });
+  expect(readCacheWishes({}, { "cache-control": "no-cache" })).toMatchObject({
+    read: false,
+    store: true,
+  });
+});
+
+test("entries end with their time, the one used longest ago goes first", () => {
+  let now = 0;
+  const cache = createMemoryCache({ mostBytes: 1_000, now: () => now });
+  for (const name of ["a", "b", "c"]) cache.set(name, Buffer.alloc(100), 50);
+  expect(cache.get("a")).not.toBeNull();
+  cache.set("d", Buffer.alloc(100), 100);
+  expect(cache.get("b")).toBeNull();
+  expect(cache.get("a")).not.toBeNull();
+  now = 60;
+  expect(cache.get("a")).toBeNull();
+  expect(cache.get("d")).not.toBeNull();
+  expect(cache.clear()).toBe(2);
+});
+
+test("an answer is kept with its bytes as they were", () => {
+  const answer = {
+    contentType: "application/json",
+    usage: {
+      inputTokens: 1,
+      outputTokens: 2,
+      cachedInputTokens: 0,
+      cacheWriteTokens: 0,
+      audioInputTokens: 0,
+      audioOutputTokens: 0,
+      reasoningTokens: 0,
+    },
+    cost: 0.5,
+    responseId: null,
+    modelId: "d",
+    body: Buffer.from([0, 10, 255, 10]),
+  };
+  expect(decodeAnswer(encodeAnswer(answer))).toEqual(answer);
+  expect(decodeAnswer(Buffer.from("not ours"))).toBeNull();
+});
