@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { Payers } from "../accounting/payers.ts";
 import type { CacheConfig } from "../config/types.ts";
 import { decodeAnswer, encodeAnswer } from "./entry.ts";
 import { cacheKeyOf, readCacheWishes } from "./key.ts";
@@ -14,7 +15,7 @@ const config: CacheConfig = {
   scope: "tenant",
 };
 
-const alice = {
+const alice: Payers = {
   apiKey: "k1",
   userId: "alice",
   teamId: null,
