@@ -1,0 +1,107 @@
+import { createHash, randomBytes } from "node:crypto";
+import type { Member, Stand } from "./stand.ts";
+
+/** A key under test and who pays with it. */
+export interface Account {
+  readonly key: string;
+  /** Sent with each call. */
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+/** A budget under test; the judge compares it with the ledger's rows. */
+export interface Budget {
+  /** As the ledger names payers: `key:<hash>`, `user:<id>`, `team:<id>`. */
+  readonly entity: string;
+  readonly dollars: number;
+  /** It begins anew each day (UTC). */
+  readonly daily: boolean;
+  /** Calls by which it may be overshot: 1, and one for each instance where Redis was away. */
+  readonly allowance: number;
+}
+
+export interface Accounts {
+  readonly accounts: readonly Account[];
+  readonly budgets: readonly Budget[];
+}
+
+/** What the dearest call of the load costs (see calls.ts); budgets are made in such calls. */
+export const DEAREST_CALL = 10 * 0.000001 + 8 * 0.000002;
+
+/** Keys of every sort: free ones, with a budget of their own, a daily one, a user's, a team's, a tag's, few slots. */
+export async function makeAccounts(
+  stand: Stand,
+  by: Member,
+  options: { readonly calls: number; readonly allowance?: number },
+): Promise<Accounts> {
+  const { calls, allowance = 1 } = options;
+  const accounts: Account[] = [];
+  const budgets: Budget[] = [];
+  const suffix = randomBytes(4).toString("hex");
+  const dollars = Math.round(calls * DEAREST_CALL * 1e9) / 1e9;
+  const user = `user-${suffix}`;
+  const team = `team-${suffix}`;
+  const tag = `tag-${suffix}`;
+  await stand.sql(
+    "INSERT INTO users (user_id, max_budget) VALUES ($1, $2), ($3, NULL)",
+    [user, dollars * 2, `free-${suffix}`],
+  );
+  await stand.sql("INSERT INTO teams (team_id, max_budget) VALUES ($1, $2)", [
+    team,
+    dollars * 2,
+  ]);
+  await stand.sql("INSERT INTO tags (name, max_budget) VALUES ($1, $2)", [
+    tag,
+    dollars,
+  ]);
+  const limit = (entity: string, amount: number, daily = false) =>
+    void budgets.push({ entity, dollars: amount, daily, allowance });
+  limit(`user:${user}`, dollars * 2);
+  limit(`team:${team}`, dollars * 2);
+  limit(`tag:${tag}`, dollars);
+
+  async function add(
+    fields: Readonly<Record<string, unknown>>,
+    sent: Readonly<Record<string, unknown>> = {},
+  ): Promise<string> {
+    const made = await stand.admin(by, "/key/generate", fields);
+    if (made.status !== 200) throw new Error(made.text);
+    const { key } = JSON.parse(made.text) as { key: string };
+    accounts.push({ key, fields: sent });
+    return entityOfKey(key);
+  }
+
+  await add({ user_id: `free-${suffix}`, tags: ["everyone"] });
+  await add({}, { user: `end-user-${suffix}`, tags: ["other"] });
+  await add({ max_parallel_requests: 2 });
+  for (const _ of [1, 2]) limit(await add({ max_budget: dollars }), dollars);
+  limit(
+    await add({ max_budget: dollars, budget_duration: "1d" }),
+    dollars,
+    true,
+  );
+  for (const _ of [1, 2]) await add({ user_id: user });
+  for (const _ of [1, 2]) await add({ team_id: team });
+  await add({}, { tags: [tag] });
+  return { accounts, budgets };
+}
+
+/** One key with money for so many of the dearest calls. */
+export async function makeBudgetKey(
+  stand: Stand,
+  by: Member,
+  dollars: number,
+  allowance = 1,
+): Promise<{ readonly account: Account; readonly budget: Budget }> {
+  const made = await stand.admin(by, "/key/generate", { max_budget: dollars });
+  if (made.status !== 200) throw new Error(made.text);
+  const { key } = JSON.parse(made.text) as { key: string };
+  return {
+    account: { key, fields: {} },
+    budget: { entity: entityOfKey(key), dollars, daily: false, allowance },
+  };
+}
+
+/** As the ledger names a key. */
+export function entityOfKey(key: string): string {
+  return `key:${createHash("sha256").update(key).digest("hex")}`;
+}

@@ -1,0 +1,322 @@
+import { INPUT_PRICE, OUTPUT_PRICE } from "../servers/gateway.ts";
+import { entityOfKey, type Budget } from "./accounts.ts";
+import type { Told } from "./calls.ts";
+import type { Stand } from "./stand.ts";
+
+/** What a campaign found; all but the first group must be zero. */
+export interface Verdict {
+  readonly campaign: string;
+  readonly calls: number;
+  /** Ids that reached the provider, and those that it finished. */
+  readonly idsAtProvider: number;
+  readonly idsFinished: number;
+  readonly idsInLedger: number;
+  readonly interrupted: number;
+  readonly budgetHeld: number;
+  readonly budgetExceeded: number;
+  /** (spend − budget) ÷ the dearest call of that payer. */
+  readonly largestOvershoot: number;
+
+  /** Reached the provider and are not in the ledger. */
+  readonly missing: number;
+  readonly doubled: number;
+  /** Rows that say success though the provider never finished and the client did not leave. */
+  readonly invented: number;
+  /** Answers that the client has whole, without a row that says success. */
+  readonly unbilled: number;
+  readonly overshoots: number;
+  readonly phantoms: number;
+  readonly leakedLeases: number;
+  /** Rows of `spend_check`, rows with a wrong price, counters in Redis that differ from the ledger. */
+  readonly wrongSums: number;
+  /** 401 to a good key, 500, calls without an end, half answers that nothing explains. */
+  readonly wrongAnswers: number;
+  /** What to look at, when something is wrong. */
+  readonly details: readonly string[];
+}
+
+export const ZEROS = [
+  "missing",
+  "doubled",
+  "invented",
+  "unbilled",
+  "overshoots",
+  "phantoms",
+  "leakedLeases",
+  "wrongSums",
+  "wrongAnswers",
+] as const satisfies readonly (keyof Verdict)[];
+
+export function isClean(verdict: Verdict): boolean {
+  return ZEROS.every((name) => verdict[name] === 0);
+}
+
+interface Row {
+  readonly request_id: string;
+  readonly status: "success" | "failure" | "interrupted";
+  readonly spend: number;
+  readonly ended_at: Date;
+  readonly api_key: string | null;
+  readonly user_id: string | null;
+  readonly team_id: string | null;
+  readonly tags: readonly string[] | null;
+  readonly prompt_tokens: number;
+  readonly completion_tokens: number;
+  readonly left_by_client: boolean;
+}
+
+/** Money is compared to a nano-dollar for each call. */
+const NANO = 1e-9;
+const SHOWN = 5;
+
+/** Compares what clients were told, what the provider recorded and what the ledger holds. Everything must have ended. */
+export async function judge(
+  campaign: string,
+  stand: Stand,
+  told: readonly Told[],
+  budgets: readonly Budget[],
+  leaks: readonly string[],
+): Promise<Verdict> {
+  const details: string[] = [];
+  function count(what: string, found: readonly string[]): number {
+    for (const one of found.slice(0, SHOWN)) details.push(`${what}: ${one}`);
+    return found.length;
+  }
+
+  const rows = await readRows(stand);
+  const byId = new Map<string, Row>();
+  const doubled: string[] = [];
+  for (const row of rows) {
+    if (byId.has(row.request_id)) doubled.push(row.request_id);
+    byId.set(row.request_id, row);
+  }
+  const { asked } = stand.provider;
+  const finished = stand.provider.finished();
+  const reached = new Set([...asked, ...finished]);
+  const spending = budgets.map((budget) => spendingOf(budget, rows));
+  const overshoot = spending.map(overshootOf);
+  return {
+    campaign,
+    calls: told.length,
+    idsAtProvider: reached.size,
+    idsFinished: finished.size,
+    idsInLedger: byId.size,
+    interrupted: rows.filter(({ status }) => status === "interrupted").length,
+    budgetHeld: told.filter(({ end }) => end === "budget_held").length,
+    budgetExceeded: told.filter(({ end }) => end === "budget_exceeded").length,
+    largestOvershoot: Math.max(0, ...overshoot),
+    missing: count(
+      "missing",
+      [...reached].filter((id) => !byId.has(id)),
+    ),
+    doubled: count("doubled", doubled),
+    invented: count(
+      "invented",
+      rows
+        .filter(
+          (row) =>
+            row.status === "success" &&
+            !row.left_by_client &&
+            !finished.has(row.request_id),
+        )
+        .map((row) => row.request_id),
+    ),
+    unbilled: count("unbilled", unbilled(told, byId)),
+    overshoots: count(
+      "overshoot",
+      spending
+        .filter((one, at) => (overshoot[at] ?? 0) >= one.budget.allowance)
+        .map(({ budget, spend }) => `${JSON.stringify(budget)} spent ${spend}`),
+    ),
+    phantoms: count("phantom", phantoms(told, spending)),
+    leakedLeases: count("leaked", leaks),
+    wrongSums: count("wrong sum", await wrongSums(stand, rows)),
+    wrongAnswers: count("wrong answer", wrongAnswers(told)),
+    details,
+  };
+}
+
+function readRows(stand: Stand): Promise<readonly Row[]> {
+  return stand.sql<Row & { [name: string]: unknown }>(
+    `SELECT request_id, status, spend::float8 AS spend, ended_at, api_key, user_id, team_id, tags,
+       prompt_tokens::int AS prompt_tokens, completion_tokens::int AS completion_tokens,
+       coalesce(metadata ->> 'client_disconnected' = 'true', false) AS left_by_client
+     FROM spend_log WHERE payer IS NULL ORDER BY ended_at`,
+  );
+}
+
+function unbilled(
+  told: readonly Told[],
+  byId: ReadonlyMap<string, Row>,
+): readonly string[] {
+  return told
+    .filter(({ end, callId }) => {
+      if (end !== "ok" || callId === null) return false;
+      const row = byId.get(callId);
+      return row?.status !== "success" || row.spend <= 0;
+    })
+    .map(({ callId }) => `${callId} ${byId.get(callId ?? "")?.status}`);
+}
+
+interface Spending {
+  readonly budget: Budget;
+  /** Of its last window, in the order of their ends. */
+  readonly rows: readonly Row[];
+  readonly spend: number;
+}
+
+function spendingOf(budget: Budget, rows: readonly Row[]): Spending {
+  const paid = rows.filter((row) => pays(budget.entity, row));
+  const lastDay = dayOf(paid.at(-1)?.ended_at);
+  const counted = budget.daily
+    ? paid.filter((row) => dayOf(row.ended_at) === lastDay)
+    : paid;
+  const spend = counted.reduce((sum, row) => sum + row.spend, 0);
+  return { budget, rows: counted, spend };
+}
+
+function pays(entity: string, row: Row): boolean {
+  const colon = entity.indexOf(":");
+  const id = entity.slice(colon + 1);
+  switch (entity.slice(0, colon)) {
+    case "key":
+      return row.api_key === id;
+    case "user":
+      return row.user_id === id;
+    case "team":
+      return row.team_id === id;
+    case "tag":
+      return row.tags?.includes(id) ?? false;
+    default:
+      throw new Error(`no rule for ${entity}`);
+  }
+}
+
+function dayOf(at: Date | undefined): string {
+  return at?.toISOString().slice(0, "2026-01-01".length) ?? "";
+}
+
+function overshootOf({ budget, rows, spend }: Spending): number {
+  const dearest = Math.max(NANO, ...rows.map((row) => row.spend));
+  const over = spend - budget.dollars - NANO * rows.length;
+  return Math.max(0, over) / dearest;
+}
+
+/** `budget_exceeded` that was told while everything that had ended until then cost less than the budget. */
+function phantoms(
+  told: readonly Told[],
+  spending: readonly Spending[],
+): readonly string[] {
+  const byEntity = new Map(spending.map((one) => [one.budget.entity, one]));
+  return told
+    .filter(({ end }) => end === "budget_exceeded")
+    .flatMap(({ account, at, message }) => {
+      const one = byEntity.get(entityNamed(message, account.key));
+      if (one === undefined) return [`nobody's budget: ${message}`];
+      if (one.budget.daily && dayOf(new Date(at)) !== dayOf(lastEnd(one)))
+        return [];
+      const before = one.rows.filter((row) => row.ended_at.getTime() <= at);
+      const spend = before.reduce((sum, row) => sum + row.spend, 0);
+      return spend + NANO * (before.length + 1) < one.budget.dollars
+        ? [
+            `${one.budget.entity}: ${message} (the ledger has ${spend} until ${at})`,
+          ]
+        : [];
+    });
+}
+
+function lastEnd({ rows }: Spending): Date | undefined {
+  return rows.at(-1)?.ended_at;
+}
+
+/** Whose budget a refusal speaks of: `User=… `, `Team=… `, `Tag=… `, else the key's own. */
+function entityNamed(message: string, key: string): string {
+  const named = /\b(User|Team|Tag)=(\S+) Current/.exec(message);
+  return named === null
+    ? entityOfKey(key)
+    : `${named[1]?.toLowerCase()}:${named[2]}`;
+}
+
+async function wrongSums(
+  stand: Stand,
+  rows: readonly Row[],
+): Promise<readonly string[]> {
+  const sums = await stand.sql("SELECT * FROM spend_check");
+  const prices = rows.filter((row) => {
+    const whole = row.status === "success" && !row.left_by_client;
+    const price =
+      row.prompt_tokens * INPUT_PRICE + row.completion_tokens * OUTPUT_PRICE;
+    return whole && (row.prompt_tokens !== 10 || differ(row.spend, price));
+  });
+  const free = rows.filter(
+    (row) =>
+      row.spend <= 0 && (row.left_by_client || row.status === "interrupted"),
+  );
+  return [
+    ...sums.map((row) => JSON.stringify(row)),
+    ...prices.map((row) => `price of ${JSON.stringify(row)}`),
+    ...free.map((row) => `free ${JSON.stringify(row)}`),
+    ...(await wrongCounters(stand)),
+  ];
+}
+
+function differ(one: number, other: number): boolean {
+  return Math.abs(one - other) > NANO;
+}
+
+/** Counters of Redis' present generation, once everything is drained: the ledger's total and nothing pending. */
+async function wrongCounters(stand: Stand): Promise<readonly string[]> {
+  if (stand.redis === null) return [];
+  const { client } = stand.redis;
+  const totals = new Map(
+    (
+      await stand.sql<{ name: string; spend: number; version: number }>(
+        "SELECT entity || '|' || window_name AS name, spend::float8 AS spend, version::int AS version FROM spend_totals",
+      )
+    ).map((row) => [row.name, row]),
+  );
+  const generation = await client.hget("hearth:limits:generation", "id");
+  const wrong: string[] = [];
+  for (const key of await client.keys("hearth:limits:entity:*")) {
+    const entity = key.slice("hearth:limits:entity:".length);
+    const fields = await client.hgetall(key);
+    for (const [field, value] of Object.entries(fields)) {
+      const window = field.slice(2);
+      if (field.startsWith("p:") && value !== "0")
+        wrong.push(`${entity} ${field} still pending: ${value}`);
+      if (!field.startsWith("t:") || fields[`g:${window}`] !== generation)
+        continue;
+      const total = totals.get(`${entity}|${window}`)?.spend ?? 0;
+      // A counter that nobody has used since may be older than the ledger; one that is ahead of it is wrong.
+      const current =
+        Number(fields[`v:${window}`]) ===
+        (totals.get(`${entity}|${window}`)?.version ?? 0);
+      const over = Number(value) * NANO - total;
+      if (current ? Math.abs(over) > 1e-7 : over > 1e-7)
+        wrong.push(
+          `${entity} ${window}: Redis has ${value} nanos, ledger ${total}`,
+        );
+    }
+  }
+  return wrong;
+}
+
+const EXPECTED_ENDS = new Set([
+  "ok",
+  "left",
+  "cut",
+  "unreachable",
+  "stream_error",
+  "budget_exceeded",
+  "budget_held",
+  "rate_limit_exceeded",
+  "database_unavailable",
+  "limits_unavailable",
+  "stopping",
+]);
+
+function wrongAnswers(told: readonly Told[]): readonly string[] {
+  return told
+    .filter(({ end }) => !EXPECTED_ENDS.has(end))
+    .map(({ end, status, message }) => `${end} ${status} ${message}`);
+}

@@ -1,0 +1,127 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { TestPostgres } from "../servers/postgres.ts";
+import type { MockMoment } from "../servers/provider.ts";
+import type { RelayMoment } from "../servers/relay.ts";
+import { missingNow, startRun, type CampaignOptions } from "./campaign.ts";
+import type { Verdict } from "./judge.ts";
+import type { Random } from "./random.ts";
+import { openStand, type Member, type Stand } from "./stand.ts";
+
+/** Where a gateway is killed, as seen from outside. */
+type KillPoint =
+  | { readonly at: "provider"; readonly moment: MockMoment }
+  | { readonly at: "postgres" | "redis"; readonly moment: RelayMoment }
+  /** The client has just read the end of its answer. */
+  | { readonly at: "client"; readonly moment: "answered" };
+
+const PROVIDER: readonly KillPoint[] = (
+  ["request", "first_chunk", "finished"] as const
+).map((moment) => ({ at: "provider", moment }));
+const POSTGRES: readonly KillPoint[] = (
+  ["before insert", "after insert", "before commit", "after commit"] as const
+).map((moment) => ({ at: "postgres", moment }));
+const REDIS: readonly KillPoint[] = (
+  [
+    "before admit",
+    "after admit",
+    "before settle",
+    "after settle",
+    "before assign",
+    "after assign",
+  ] as const
+).map((moment) => ({ at: "redis", moment }));
+const CLIENT: readonly KillPoint[] = [{ at: "client", moment: "answered" }];
+
+const REACHED_WITHIN_MS = 4_000;
+const CHECK_EVERY = 10;
+
+/** kill -9 at each point in turn, again and again, under load; the same gateway then starts on its journal. */
+export async function killCampaign(
+  postgres: TestPostgres,
+  options: CampaignOptions,
+  where: "memory" | "redis",
+): Promise<Verdict> {
+  const redis = where === "redis";
+  const points = [...PROVIDER, ...POSTGRES, ...CLIENT, ...(redis ? REDIS : [])];
+  // With Redis a second gateway goes on serving the same keys.
+  const stand = await openStand(postgres, { gateways: redis ? 2 : 1, redis });
+  try {
+    const run = await startRun(stand, options);
+    let late = 0;
+    let slowestStart = 0;
+    for (let round = 0; round < options.rounds; round++) {
+      const point = points[round % points.length] as KillPoint;
+      const victim = options.random.pick(stand.gateways);
+      if (!(await killAt(stand, victim, point, options.random, run.told)))
+        late++;
+      const began = performance.now();
+      await startAgain(victim, options.random);
+      slowestStart = Math.max(slowestStart, performance.now() - began);
+      if ((round + 1) % CHECK_EVERY === 0 || round + 1 === options.rounds) {
+        await run.load.pause();
+        const missing = await missingNow(stand);
+        options.say(
+          `kill ${where}: ${round + 1}/${options.rounds} rounds, ${run.told.length} calls, ${missing.length} missing, slowest start ${Math.round(slowestStart)} ms, ${late} kills beside their point`,
+        );
+        if (missing.length > 0) break;
+        if (round + 1 < options.rounds) await run.renew();
+        run.load.resume();
+      }
+    }
+    return await run.end(`kill ${where}`);
+  } finally {
+    await stand.close();
+  }
+}
+
+/** Kills at the point, or after a while anyway; false when the point was not reached. */
+async function killAt(
+  stand: Stand,
+  victim: Member,
+  point: KillPoint,
+  random: Random,
+  told: readonly unknown[],
+): Promise<boolean> {
+  const count = random.whole(1, 6);
+  const kill = () => process.kill(victim.pid(), "SIGKILL");
+  switch (point.at) {
+    case "provider":
+      void stand.provider.killAt(
+        point.moment,
+        count,
+        victim.pid(),
+        victim.name,
+      );
+      break;
+    case "postgres":
+      victim.postgresRelay.at(point.moment, random.whole(1, 2), kill);
+      break;
+    case "redis":
+      victim.redisRelay?.at(point.moment, count, kill);
+      break;
+    case "client": {
+      const from = told.length + count;
+      while (told.length < from) await sleep(1);
+      kill();
+    }
+  }
+  const reached = await Promise.race([
+    victim.exited().then(() => true),
+    sleep(REACHED_WITHIN_MS, false),
+  ]);
+  stand.provider.disarm();
+  victim.postgresRelay.disarm();
+  victim.redisRelay?.disarm();
+  await victim.kill();
+  return reached;
+}
+
+/** Starts the gateway again; sometimes it is killed once more while it replays. */
+async function startAgain(victim: Member, random: Random): Promise<void> {
+  if (random.chance(0.25)) {
+    victim.launch();
+    await sleep(random.whole(100, 700));
+    await victim.kill();
+  }
+  await victim.start();
+}

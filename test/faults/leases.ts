@@ -1,0 +1,73 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Account } from "./accounts.ts";
+import { call, type Told } from "./calls.ts";
+import type { Stand } from "./stand.ts";
+
+const PREFIX = "hearth:limits:";
+/** A lease of a gateway that was killed ends by itself after a minute, at a heartbeat of those that live. */
+const LEASE_MS = 60_000;
+const GONE_WITHIN_MS = LEASE_MS + 15_000;
+
+/**
+ * What is still held in Redis though no call runs. Leases of killed gateways are waited for, or, with `hurry`, their time
+ * is set to be over: what then remains would have remained for ever.
+ */
+export async function leakedInRedis(
+  stand: Stand,
+  options: { readonly hurry: boolean },
+): Promise<readonly string[]> {
+  if (stand.redis === null) return [];
+  const { client } = stand.redis;
+  if (options.hurry) await endLeases(stand);
+  const until = performance.now() + (options.hurry ? 5_000 : GONE_WITHIN_MS);
+  while ((await client.hlen(`${PREFIX}calls`)) > 0 && performance.now() < until)
+    await sleep(200);
+  const leaked = (await client.hkeys(`${PREFIX}calls`)).map(
+    (id) => `the lease of call ${id}`,
+  );
+  for (const key of await client.keys(`${PREFIX}entity:*`)) {
+    const [leased, holders, slots] = await client.hmget(key, "l", "h", "s");
+    for (const [what, value] of Object.entries({ leased, holders, slots }))
+      if (value != null && value !== "0")
+        leaked.push(`${key.slice(PREFIX.length)} ${what} ${value}`);
+  }
+  return leaked;
+}
+
+/** Of leases that stand: one that was given back meanwhile must not come back. */
+async function endLeases(stand: Stand): Promise<void> {
+  const client = stand.redis?.client;
+  for (const id of (await client?.zrange(`${PREFIX}leases`, 0, -1)) ?? [])
+    await client?.call("ZADD", `${PREFIX}leases`, "XX", "1", id);
+}
+
+const MOST_PROBES = 80;
+const PROBE = {
+  stream: false,
+  tokens: 1,
+  delayMs: 0,
+  chunkDelayMs: 0,
+  leaveAfter: null,
+} as const;
+
+/**
+ * Calls one after the other until each budget is used up: none may be told that calls in flight hold the rest, or that
+ * all slots are taken, since none is in flight. So nothing is held in a store that cannot be looked into.
+ */
+export async function leakedToCallers(
+  stand: Stand,
+  accounts: readonly Account[],
+  heard: (told: Told) => void,
+): Promise<readonly string[]> {
+  const leaked: string[] = [];
+  for (const account of accounts)
+    for (const { url } of stand.gateways)
+      for (let probe = 0; probe < MOST_PROBES; probe++) {
+        const told = await call(url, account, PROBE);
+        heard(told);
+        if (["budget_held", "rate_limit_exceeded"].includes(told.end))
+          leaked.push(`with nothing in flight: ${told.message}`);
+        if (told.end !== "ok") break;
+      }
+  return leaked;
+}

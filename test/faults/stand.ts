@@ -1,0 +1,192 @@
+import { randomBytes } from "node:crypto";
+import pg from "pg";
+import { setTimeout as sleep } from "node:timers/promises";
+import { gatewayUrl, prepareTemplate } from "../servers/database.ts";
+import { MASTER_KEY, modelYaml } from "../servers/gateway.ts";
+import {
+  createGatewayProcess,
+  type GatewayProcess,
+} from "../servers/gateway-process.ts";
+import { startPostgres, type TestPostgres } from "../servers/postgres.ts";
+import {
+  startProviderProcess,
+  type ProviderProcess,
+} from "../servers/provider-process.ts";
+import { startRedis, type TestRedis } from "../servers/redis.ts";
+import { startRelay, type Relay } from "../servers/relay.ts";
+import { postgresWire } from "../servers/wire-postgres.ts";
+import { redisWire } from "../servers/wire-redis.ts";
+
+/** A gateway process with the relays that stand before its Postgres and its Redis. */
+export interface Member extends GatewayProcess {
+  /** Its name in the provider's paths. */
+  readonly name: string;
+  readonly postgresRelay: Relay;
+  readonly redisRelay: Relay | null;
+}
+
+/** Everything that a campaign needs, all of it real: Postgres, Redis, a provider and gateways in processes of their own. */
+export interface Stand {
+  readonly postgres: TestPostgres;
+  readonly redis: TestRedis | null;
+  readonly provider: ProviderProcess;
+  readonly gateways: readonly Member[];
+  /** As superuser, past the relays. */
+  sql<Row extends pg.QueryResultRow>(
+    text: string,
+    values?: readonly unknown[],
+  ): Promise<readonly Row[]>;
+  /** One request with the master key. */
+  admin(
+    gateway: GatewayProcess,
+    path: string,
+    body?: unknown,
+  ): Promise<{ readonly status: number; readonly text: string }>;
+  /** Until all that the gateways have journaled is in the ledger. */
+  drained(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface StandOptions {
+  readonly gateways: number;
+  readonly redis: boolean;
+  /** Added to the configuration of each gateway. */
+  readonly yaml?: string;
+  /** false: the gateways are made and not started. */
+  readonly start?: boolean;
+}
+
+const DRAINED_WITHIN_MS = 60_000;
+
+/** A Postgres of its own with the migrated template, for one or several stands after each other. */
+export async function startStandPostgres(): Promise<TestPostgres> {
+  const postgres = await startPostgres();
+  try {
+    await prepareTemplate(postgres);
+  } catch (error) {
+    await postgres.remove();
+    throw error;
+  }
+  return postgres;
+}
+
+export async function openStand(
+  postgres: TestPostgres,
+  options: StandOptions,
+): Promise<Stand> {
+  const closing: (() => Promise<void>)[] = [];
+  async function close(): Promise<void> {
+    for (const end of closing.splice(0).reverse()) await end();
+  }
+  try {
+    return await open(postgres, options, closing, close);
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+async function open(
+  postgres: TestPostgres,
+  options: StandOptions,
+  closing: (() => Promise<void>)[],
+  close: () => Promise<void>,
+): Promise<Stand> {
+  const database = `faults_${randomBytes(6).toString("hex")}`;
+
+  async function sql<Row extends pg.QueryResultRow>(
+    text: string,
+    values: readonly unknown[] = [],
+    from = database,
+  ): Promise<readonly Row[]> {
+    const client = new pg.Client({ connectionString: postgres.url(from) });
+    client.on("error", () => undefined);
+    await client.connect();
+    try {
+      return (await client.query<Row>(text, [...values])).rows;
+    } finally {
+      await client.end();
+    }
+  }
+
+  await sql(
+    `CREATE DATABASE ${database} TEMPLATE hearth OWNER hearth_owner`,
+    [],
+    "postgres",
+  );
+  closing.push(async () => {
+    await sql(`DROP DATABASE ${database} WITH (FORCE)`, [], "postgres").catch(
+      () => undefined,
+    );
+  });
+  const redis = options.redis ? await startRedis() : null;
+  if (redis !== null) closing.push(redis.remove);
+  const provider = await startProviderProcess();
+  closing.push(provider.stop);
+
+  const gateways: Member[] = [];
+  for (let at = 0; at < options.gateways; at++) {
+    const postgresRelay = await startRelay(postgres.port, postgresWire);
+    closing.push(postgresRelay.close);
+    const redisRelay =
+      redis === null ? null : await startRelay(redis.port, redisWire);
+    if (redisRelay !== null) closing.push(redisRelay.close);
+    const url = new URL(gatewayUrl(postgres.url(database)));
+    url.port = String(postgresRelay.port);
+    const name = `gateway-${at}`;
+    const member = await createGatewayProcess({
+      yaml: modelYaml(provider.urlFor(name)) + (options.yaml ?? ""),
+      databaseUrl: url.href,
+      ...(redisRelay === null ? {} : { redisPort: redisRelay.port }),
+    });
+    closing.push(member.remove);
+    gateways.push({ ...member, name, postgresRelay, redisRelay });
+  }
+  if (options.start !== false)
+    await Promise.all(gateways.map((gateway) => gateway.start()));
+
+  async function pendingRows(gateway: GatewayProcess): Promise<number> {
+    const answer = await fetch(`${gateway.url}/health/readiness`);
+    const { journal } = (await answer.json()) as {
+      journal: { pending: number };
+    };
+    return answer.status === 200 ? journal.pending : Infinity;
+  }
+
+  return {
+    postgres,
+    redis,
+    provider,
+    gateways,
+    sql: (text, values) => sql(text, values),
+    async admin(gateway, path, body) {
+      const answer = await fetch(gateway.url + path, {
+        method: body === undefined ? "GET" : "POST",
+        headers: {
+          authorization: `Bearer ${MASTER_KEY}`,
+          ...(body === undefined ? {} : { "content-type": "application/json" }),
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
+      return { status: answer.status, text: await answer.text() };
+    },
+    async drained() {
+      const until = performance.now() + DRAINED_WITHIN_MS;
+      // Twice in a row: between the read of a batch and the next nothing may look as if all were done.
+      for (let quiet = 0; quiet < 2;) {
+        const pending = await Promise.all(
+          gateways
+            .filter((gateway) => gateway.running())
+            .map((gateway) => pendingRows(gateway).catch(() => Infinity)),
+        );
+        quiet = pending.every((rows) => rows === 0) ? quiet + 1 : 0;
+        if (performance.now() > until)
+          throw new Error(
+            `the journals were not drained: ${pending.join(", ")} rows; ${gateways.map((gateway) => gateway.said().slice(-1_000)).join("\n")}`,
+          );
+        await sleep(100);
+      }
+    },
+    close,
+  };
+}

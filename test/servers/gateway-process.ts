@@ -1,0 +1,140 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { MASTER_KEY } from "./gateway.ts";
+import { freePort } from "./postgres.ts";
+
+/** A gateway as `npm run gateway` starts it: a process of its own, that can be killed and started again on its journal. */
+export interface GatewayProcess {
+  readonly url: string;
+  readonly port: number;
+  readonly directory: string;
+  pid(): number;
+  running(): boolean;
+  /** What it printed lately, for messages of failed tests. */
+  said(): string;
+  /** Starts it on the same port and journal; does not wait for more than the process. */
+  launch(): void;
+  /** Launches it and waits until readiness says 200. */
+  start(): Promise<void>;
+  untilReady(): Promise<void>;
+  /** kill -9. */
+  kill(): Promise<void>;
+  /** Waits for its end, whoever ends it; answers the exit code, null for a signal. */
+  exited(): Promise<number | null>;
+  /** SIGTERM, and waits. */
+  stop(): Promise<number | null>;
+  /** Ends it and removes its directory. */
+  remove(): Promise<void>;
+}
+
+export interface GatewayProcessOptions {
+  readonly yaml: string;
+  readonly databaseUrl: string;
+  readonly redisPort?: number;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+const MAIN = fileURLToPath(new URL("../../gateway/main.ts", import.meta.url));
+const READY_WITHIN_MS = 30_000;
+const KEPT_CHARACTERS = 20_000;
+
+export async function createGatewayProcess(
+  options: GatewayProcessOptions,
+): Promise<GatewayProcess> {
+  const directory = mkdtempSync(join(tmpdir(), "hearth-test-gateway-"));
+  const file = join(directory, "gateway.yaml");
+  writeFileSync(file, options.yaml);
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  let child: ChildProcess | null = null;
+  let said = "";
+
+  function launch(): void {
+    const launched = spawn(
+      process.execPath,
+      [MAIN, "--config", file, "--port", String(port)],
+      {
+        stdio: ["ignore", "pipe", "pipe"],
+        env: {
+          PATH: process.env["PATH"] ?? "",
+          DATABASE_URL: options.databaseUrl,
+          PROXY_MASTER_KEY: MASTER_KEY,
+          HEARTH_JOURNAL_DIR: join(directory, "journal"),
+          HEARTH_DRAIN_NOTICE: "0s",
+          ...(options.redisPort === undefined
+            ? {}
+            : {
+                REDIS_HOST: "127.0.0.1",
+                REDIS_PORT: String(options.redisPort),
+              }),
+          ...options.env,
+        },
+      },
+    );
+    for (const stream of [launched.stdout, launched.stderr])
+      stream.on("data", (chunk: Buffer) => {
+        said = (said + chunk.toString()).slice(-KEPT_CHARACTERS);
+      });
+    child = launched;
+  }
+
+  function running(): boolean {
+    return (
+      child !== null && child.exitCode === null && child.signalCode === null
+    );
+  }
+
+  async function exited(): Promise<number | null> {
+    if (child !== null && running()) await once(child, "exit");
+    return child?.exitCode ?? null;
+  }
+
+  async function end(signal: NodeJS.Signals): Promise<number | null> {
+    if (!running()) return child?.exitCode ?? null;
+    const ended = exited();
+    child?.kill(signal);
+    return ended;
+  }
+
+  async function untilReady(): Promise<void> {
+    const until = performance.now() + READY_WITHIN_MS;
+    while (performance.now() < until) {
+      if (!running())
+        throw new Error(`the gateway ended instead of starting: ${said}`);
+      const ready = await fetch(`${url}/health/readiness`).catch(() => null);
+      await ready?.body?.cancel();
+      if (ready?.status === 200) return;
+      await sleep(25);
+    }
+    throw new Error(`the gateway did not become ready: ${said}`);
+  }
+
+  return {
+    url,
+    port,
+    directory,
+    pid: () => child?.pid ?? 0,
+    running,
+    said: () => said,
+    launch,
+    async start() {
+      launch();
+      await untilReady();
+    },
+    untilReady,
+    async kill() {
+      await end("SIGKILL");
+    },
+    exited,
+    stop: () => end("SIGTERM"),
+    async remove() {
+      await end("SIGKILL");
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,110 @@
+import { spawn, spawnSync, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Redis } from "ioredis";
+import { freePort } from "./postgres.ts";
+
+/** A real redis-server of a test's own, on a free port, keeping nothing on disk. */
+export interface TestRedis {
+  readonly port: number;
+  /** A client of the test's own, beside those of the gateways; closed with the server. */
+  readonly client: Redis;
+  /** Started again on the same port, empty. */
+  start(): Promise<void>;
+  /** Killed; its data is gone. */
+  stop(): Promise<void>;
+  /** Connections stay and nothing answers, until `thaw`. */
+  freeze(): void;
+  thaw(): void;
+  remove(): Promise<void>;
+}
+
+const INSTALL =
+  "redis-server is not installed: install it (apt install redis-server, brew install redis) and run again.";
+
+const installed = spawnSync("redis-server", ["--version"]).status === 0;
+
+/** Whether tests with Redis can run; in CI they must, elsewhere one line says that they were left out. */
+export function redisServerHere(): boolean {
+  if (installed) return true;
+  if (process.env["CI"]) throw new Error(INSTALL);
+  process.stderr.write(`Tests with Redis are left out. ${INSTALL}\n`);
+  return false;
+}
+
+export async function startRedis(): Promise<TestRedis> {
+  if (!installed) throw new Error(INSTALL);
+  const directory = mkdtempSync(join(tmpdir(), "hearth-test-redis-"));
+  const port = await freePort();
+  let server: ChildProcess | null = null;
+  const client = new Redis({
+    host: "127.0.0.1",
+    port,
+    lazyConnect: true,
+    retryStrategy: () => 100,
+    maxRetriesPerRequest: null,
+  });
+  client.on("error", () => undefined);
+
+  async function start(): Promise<void> {
+    const child = spawn(
+      "redis-server",
+      [
+        ...["--port", String(port), "--bind", "127.0.0.1"],
+        ...["--save", "", "--appendonly", "no", "--dir", directory],
+      ],
+      { stdio: "ignore" },
+    );
+    server = child;
+    for (let tries = 0; ; tries++) {
+      if (child.exitCode !== null || tries > 200)
+        throw new Error(`redis-server did not start on port ${port}`);
+      const probe = new Redis({
+        host: "127.0.0.1",
+        port,
+        lazyConnect: true,
+        retryStrategy: () => null,
+      });
+      probe.on("error", () => undefined);
+      const up = await probe
+        .connect()
+        .then(() => probe.ping())
+        .then(
+          () => true,
+          () => false,
+        );
+      probe.disconnect();
+      if (up) return;
+      await sleep(25);
+    }
+  }
+
+  async function stop(): Promise<void> {
+    const child = server;
+    server = null;
+    if (child === null || child.exitCode !== null || child.signalCode !== null)
+      return;
+    const ended = once(child, "exit");
+    child.kill("SIGKILL");
+    await ended;
+  }
+
+  await start();
+  await client.connect();
+  return {
+    port,
+    client,
+    start,
+    stop,
+    freeze: () => void server?.kill("SIGSTOP"),
+    thaw: () => void server?.kill("SIGCONT"),
+    async remove() {
+      client.disconnect();
+      await stop();
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}

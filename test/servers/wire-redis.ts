@@ -1,0 +1,50 @@
+import { SCRIPTS } from "../../gateway/accounting/limits/scripts.ts";
+import type { Wire } from "./relay.ts";
+
+const scriptOf = new Map(
+  Object.entries(SCRIPTS).map(([name, { sha }]) => [sha, name]),
+);
+
+/** Frames of Redis' protocol: recognises EVALSHA by the script that it runs (`admit`, `settle`, `assign`, …). */
+export function redisWire(): Wire {
+  return {
+    nextRequest(bytes) {
+      const length = endOf(bytes, 0);
+      if (length === null) return null;
+      return { length, point: scriptIn(bytes, length), answers: 1 };
+    },
+    nextAnswer(bytes) {
+      const length = endOf(bytes, 0);
+      return length === null ? null : { length, ends: true };
+    },
+  };
+}
+
+function scriptIn(bytes: Buffer, length: number): string | null {
+  const head = bytes.toString("latin1", 0, Math.min(length, 100)).split("\r\n");
+  if (head[2]?.toUpperCase() !== "EVALSHA") return null;
+  return scriptOf.get(head[4] ?? "") ?? null;
+}
+
+/** Where one value of RESP ends; null when it is not all there. */
+function endOf(bytes: Buffer, from: number): number | null {
+  const line = bytes.indexOf("\r\n", from);
+  if (line < 0) return null;
+  const after = line + 2;
+  const count = Number(bytes.toString("latin1", from + 1, line));
+  switch (String.fromCharCode(bytes[from] ?? 0)) {
+    case "$": {
+      if (count < 0) return after;
+      const end = after + count + 2;
+      return bytes.length < end ? null : end;
+    }
+    case "*": {
+      let end: number | null = after;
+      for (let item = 0; item < count && end !== null; item++)
+        end = endOf(bytes, end);
+      return end;
+    }
+    default:
+      return after;
+  }
+}
