@@ -2,13 +2,16 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import OpenAI from "openai";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import {
   prepareStack,
   pressCtrlC,
   type Stack,
   type StartedStack,
 } from "./stack.ts";
+
+// Whole stacks start here, on machines that may be busy.
+vi.setConfig({ testTimeout: 120_000 });
 
 let stack: Stack;
 let running: StartedStack;
