@@ -1,0 +1,21 @@
+/** Milliseconds. */
+export interface Latency {
+  readonly p50: number;
+  readonly p99: number;
+  readonly max: number;
+}
+
+/** null where there are none. */
+export function latencyOf(values: readonly number[]): Latency | null {
+  if (values.length === 0) return null;
+  const sorted = Float64Array.from(values).sort();
+  const at = (share: number) =>
+    rounded(
+      sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * share) - 1)],
+    );
+  return { p50: at(0.5), p99: at(0.99), max: rounded(sorted.at(-1)) };
+}
+
+function rounded(value: number | undefined): number {
+  return Math.round((value ?? 0) * 1_000) / 1_000;
+}

@@ -1,0 +1,84 @@
+// Loaded into a measured process before its own program (`--import`): says what it costs, and takes its profile.
+import { writeFileSync } from "node:fs";
+import { Session } from "node:inspector/promises";
+import { monitorEventLoopDelay } from "node:perf_hooks";
+
+export interface Cost {
+  /** Of all threads, since the last reset, in ms. */
+  readonly cpuMs: number;
+  readonly rssMb: number;
+  readonly heapMb: number;
+  /** By how much timers were late since the last reset, in ms. */
+  readonly loopDelay: {
+    readonly p50: number;
+    readonly p99: number;
+    readonly max: number;
+  };
+}
+
+type Question =
+  | { readonly probe: "reset" }
+  | { readonly probe: "read" }
+  | { readonly probe: "profile" }
+  /** Writes the profile since `profile`, as Chrome's developer tools read it. */
+  | { readonly probe: "profiled"; readonly file: string };
+
+const RESOLUTION_MS = 5;
+const delays = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
+delays.enable();
+let cpuBefore = process.cpuUsage();
+let session: Session | null = null;
+
+async function answer(question: Question): Promise<object> {
+  switch (question.probe) {
+    case "reset":
+      delays.reset();
+      cpuBefore = process.cpuUsage();
+      return {};
+    case "read":
+      return cost();
+    case "profile":
+      session = new Session();
+      session.connect();
+      await session.post("Profiler.enable");
+      await session.post("Profiler.setSamplingInterval", { interval: 500 });
+      await session.post("Profiler.start");
+      return {};
+    case "profiled": {
+      const stopped = await session?.post("Profiler.stop");
+      session?.disconnect();
+      writeFileSync(question.file, JSON.stringify(stopped?.profile));
+      return {};
+    }
+  }
+}
+
+function cost(): Cost {
+  const { user, system } = process.cpuUsage(cpuBefore);
+  const { rss, heapUsed } = process.memoryUsage();
+  return {
+    cpuMs: (user + system) / 1_000,
+    rssMb: rss / 2 ** 20,
+    heapMb: heapUsed / 2 ** 20,
+    loopDelay: {
+      p50: lateness(delays.percentile(50)),
+      p99: lateness(delays.percentile(99)),
+      max: lateness(delays.max),
+    },
+  };
+}
+
+/** The histogram holds whole intervals of its timer. */
+function lateness(nanoseconds: number): number {
+  return Math.max(0, nanoseconds / 1e6 - RESOLUTION_MS);
+}
+
+process.on("message", (question: Question) => {
+  if (!("probe" in question)) return;
+  void answer(question)
+    .catch((error: unknown) => ({ failed: (error as Error).message }))
+    .then((result) => process.send?.(result));
+});
+// The benchmark is gone.
+process.on("disconnect", () => process.kill(process.pid, "SIGTERM"));
+process.channel?.unref();
