@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { Member, Stand } from "./stand.ts";
 
 /** A key under test and who pays with it. */
@@ -63,9 +64,7 @@ export async function makeAccounts(
     fields: Readonly<Record<string, unknown>>,
     sent: Readonly<Record<string, unknown>> = {},
   ): Promise<string> {
-    const made = await stand.admin(by, "/key/generate", fields);
-    if (made.status !== 200) throw new Error(made.text);
-    const { key } = JSON.parse(made.text) as { key: string };
+    const key = await makeKey(stand, by, fields);
     accounts.push({ key, fields: sent });
     return entityOfKey(key);
   }
@@ -92,9 +91,7 @@ export async function makeBudgetKey(
   dollars: number,
   allowance = 1,
 ): Promise<{ readonly account: Account; readonly budget: Budget }> {
-  const made = await stand.admin(by, "/key/generate", { max_budget: dollars });
-  if (made.status !== 200) throw new Error(made.text);
-  const { key } = JSON.parse(made.text) as { key: string };
+  const key = await makeKey(stand, by, { max_budget: dollars });
   return {
     account: { key, fields: {} },
     budget: { entity: entityOfKey(key), dollars, daily: false, allowance },
@@ -104,4 +101,19 @@ export async function makeBudgetKey(
 /** As the ledger names a key. */
 export function entityOfKey(key: string): string {
   return `key:${createHash("sha256").update(key).digest("hex")}`;
+}
+
+/** Asks again while the gateway finds back to a database that was away. */
+export async function makeKey(
+  stand: Stand,
+  by: Member,
+  fields: Readonly<Record<string, unknown>>,
+): Promise<string> {
+  for (let tries = 0; ; tries++) {
+    const made = await stand.admin(by, "/key/generate", fields);
+    if (made.status === 200)
+      return (JSON.parse(made.text) as { key: string }).key;
+    if (made.status !== 503 || tries > 40) throw new Error(made.text);
+    await sleep(250);
+  }
 }

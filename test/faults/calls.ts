@@ -223,3 +223,13 @@ export function startLoad(options: LoadOptions): Load {
     },
   };
 }
+
+/** "12 ok, 3 budget_held". */
+export function endsOf(told: readonly Told[]): string {
+  const counts = new Map<string, number>();
+  for (const { end } of told) counts.set(end, (counts.get(end) ?? 0) + 1);
+  return [...counts]
+    .sort(([, one], [, other]) => other - one)
+    .map(([end, count]) => `${count} ${end}`)
+    .join(", ");
+}

@@ -1,7 +1,11 @@
 import type { TestPostgres } from "../servers/postgres.ts";
 import type { CampaignOptions } from "./campaign.ts";
 import type { Verdict } from "./judge.ts";
+import { crowdCampaign } from "./crowd.ts";
+import { disconnectCampaign } from "./disconnect.ts";
 import { killCampaign } from "./kill.ts";
+import { mixedCampaign } from "./mixed.ts";
+import { postgresCampaign, redisCampaign } from "./outage.ts";
 
 export type Campaign = (
   postgres: TestPostgres,
@@ -13,6 +17,16 @@ export const CAMPAIGNS = {
   "kill-redis": (postgres, options) => killCampaign(postgres, options, "redis"),
   "kill-memory": (postgres, options) =>
     killCampaign(postgres, options, "memory"),
+  postgres: postgresCampaign,
+  redis: redisCampaign,
+  "crowd-memory": (postgres, options) =>
+    crowdCampaign(postgres, options, { gateways: 1, redis: false }),
+  "crowd-one": (postgres, options) =>
+    crowdCampaign(postgres, options, { gateways: 1, redis: true }),
+  "crowd-three": (postgres, options) =>
+    crowdCampaign(postgres, options, { gateways: 3, redis: true }),
+  disconnect: disconnectCampaign,
+  mixed: mixedCampaign,
 } as const satisfies Record<string, Campaign>;
 
 export type CampaignName = keyof typeof CAMPAIGNS;

@@ -37,7 +37,7 @@ export async function leakedInRedis(
 /** Of leases that stand: one that was given back meanwhile must not come back. */
 async function endLeases(stand: Stand): Promise<void> {
   const client = stand.redis?.client;
-  for (const id of (await client?.zrange(`${PREFIX}leases`, 0, -1)) ?? [])
+  for (const id of (await client?.zrange(`${PREFIX}leases`, "0", "-1")) ?? [])
     await client?.call("ZADD", `${PREFIX}leases`, "XX", "1", id);
 }
 

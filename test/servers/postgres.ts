@@ -18,6 +18,7 @@ export interface TestPostgres {
   readonly port: number;
   /** As superuser, for a database of that name. */
   url(database: string): string;
+  /** Nothing happens when it runs. */
   start(): Promise<void>;
   /** Fast shutdown, or kill -9 (SIGQUIT to all: as a pulled plug). */
   stop(how?: "SIGINT" | "SIGQUIT"): Promise<void>;
@@ -39,6 +40,7 @@ export async function startPostgres(
   let server: ChildProcess | null = null;
 
   async function start(): Promise<void> {
+    if (server !== null && server.exitCode === null) return;
     const child = spawn(
       join(place.binaries, "bin", "postgres"),
       [

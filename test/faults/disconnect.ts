@@ -1,0 +1,43 @@
+import type { TestPostgres } from "../servers/postgres.ts";
+import { makeBudgetKey } from "./accounts.ts";
+import { call, endsOf } from "./calls.ts";
+import { startRun, type CampaignOptions } from "./campaign.ts";
+import type { Verdict } from "./judge.ts";
+import { openStand, type Member } from "./stand.ts";
+
+/** Clients leave their streams after each number of chunks; what was produced is billed. */
+export async function disconnectCampaign(
+  postgres: TestPostgres,
+  options: CampaignOptions,
+): Promise<Verdict> {
+  const stand = await openStand(postgres, { gateways: 1, redis: false });
+  const chunks = 8;
+  try {
+    const run = await startRun(stand, options, { parallel: 2 });
+    const [gateway] = stand.gateways as readonly [Member];
+    for (let time = 0; time < Math.max(1, options.rounds / 20); time++)
+      for (let leaveAfter = 0; leaveAfter <= chunks + 1; leaveAfter++) {
+        const { account, budget } = await makeBudgetKey(stand, gateway, 0.01);
+        run.budgets.push(budget);
+        const ends = await Promise.all(
+          [0, 0, 2, 5].map((chunkDelayMs) =>
+            call(gateway.url, account, {
+              stream: true,
+              tokens: chunks,
+              delayMs: 0,
+              chunkDelayMs,
+              leaveAfter,
+            }),
+          ),
+        );
+        for (const told of ends) run.heard(told);
+        if (time % 5 === 0 || leaveAfter > chunks)
+          options.say(
+            `disconnect: after chunk ${leaveAfter}, round ${time + 1}; ${endsOf(ends)}`,
+          );
+      }
+    return await run.end("disconnect");
+  } finally {
+    await stand.close();
+  }
+}

@@ -1,0 +1,109 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { TestPostgres } from "../servers/postgres.ts";
+import { missingNow, startRun, type CampaignOptions } from "./campaign.ts";
+import type { Verdict } from "./judge.ts";
+import { openStand } from "./stand.ts";
+
+const GATEWAYS = 3;
+const CHECK_EVERY_MS = 60_000;
+
+/** Everything at random, under load, on three gateways: kills, both stores away, cut off, slow, flushed. */
+export async function mixedCampaign(
+  postgres: TestPostgres,
+  options: CampaignOptions,
+): Promise<Verdict> {
+  const { random, say } = options;
+  const stand = await openStand(postgres, { gateways: GATEWAYS, redis: true });
+  const { redis, gateways } = stand;
+  if (redis === null) throw new Error("the mix needs Redis");
+  const briefly = () => sleep(random.whole(100, 4_000));
+
+  const faults = {
+    async kill() {
+      const victim = random.pick(gateways);
+      await victim.kill();
+      await sleep(random.whole(0, 1_000));
+      victim.launch();
+    },
+    async flush() {
+      await redis.client.flushall();
+    },
+    async freezeRedis() {
+      redis.freeze();
+      await briefly();
+      redis.thaw();
+    },
+    async stopRedis() {
+      await redis.stop();
+      await briefly();
+      await redis.start();
+    },
+    async cutRedis() {
+      const { redisRelay } = random.pick(gateways);
+      redisRelay?.cut();
+      await briefly();
+      redisRelay?.restore();
+    },
+    async slowRedis() {
+      const { redisRelay } = random.pick(gateways);
+      redisRelay?.slow(random.whole(5, 400));
+      await briefly();
+      redisRelay?.restore();
+    },
+    async stopPostgres() {
+      await postgres.stop(random.pick(["SIGINT", "SIGQUIT"] as const));
+      await briefly();
+      await postgres.start();
+    },
+    async cutPostgres() {
+      const { postgresRelay } = random.pick(gateways);
+      postgresRelay.cut();
+      await briefly();
+      postgresRelay.restore();
+    },
+    async stallPostgres() {
+      const { postgresRelay } = random.pick(gateways);
+      postgresRelay.stall();
+      await briefly();
+      postgresRelay.restore();
+    },
+    async slowPostgres() {
+      const { postgresRelay } = random.pick(gateways);
+      postgresRelay.slow(random.whole(5, 200));
+      await briefly();
+      postgresRelay.restore();
+    },
+  };
+
+  try {
+    const run = await startRun(stand, options, {
+      allowance: GATEWAYS,
+      calls: 30,
+    });
+    const until = performance.now() + options.minutes * 60_000;
+    let checkAt = performance.now() + CHECK_EVERY_MS;
+    const played: string[] = [];
+    while (performance.now() < until) {
+      const name = random.pick(Object.keys(faults) as (keyof typeof faults)[]);
+      played.push(name);
+      await faults[name]();
+      await sleep(random.whole(0, 1_500));
+      if (performance.now() < checkAt && performance.now() < until) continue;
+      checkAt = performance.now() + CHECK_EVERY_MS;
+      await run.load.pause();
+      await Promise.all(gateways.map((gateway) => gateway.untilReady()));
+      const missing = await missingNow(stand);
+      say(
+        `mixed: ${played.length} faults, ${run.told.length} calls, ${missing.length} missing, ${Math.max(0, Math.round((until - performance.now()) / 1_000))} s to go`,
+      );
+      if (missing.length > 0) break;
+      await run.renew();
+      run.load.resume();
+    }
+    return await run.end("mixed");
+  } finally {
+    redis.thaw();
+    await postgres.start().catch(() => undefined);
+    await stand.close();
+  }
+}
