@@ -20,6 +20,7 @@ import {
   answerServer,
   COUCHDB_VERSION,
   createDatabase,
+  noCookies,
   removeDatabase,
   up,
 } from "./routes/server-routes.ts";
@@ -87,6 +88,10 @@ async function route(
   const isUp = target.segments.join("/") === "_up";
   const user = await authenticate(request);
   if (user === undefined) {
+    const wantsCookie = ["POST", "DELETE"].includes(method);
+    if (target.segments.join("/") === "_session" && wantsCookie) {
+      return await noCookies();
+    }
     // The health check needs no credentials; wrong ones are refused even there.
     if (isUp && (method === "GET" || method === "HEAD")) {
       await up(context, { response });

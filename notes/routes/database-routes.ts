@@ -266,6 +266,10 @@ function findRoute(
       ),
     };
   }
+  // No document can have such an id, and this is none of our addresses.
+  if (first.startsWith("_") && method === "POST") {
+    return { route: member(missing) };
+  }
   return {
     route: methodOf(documentMethods, method, allowed.document),
     id: first,

@@ -1,4 +1,5 @@
-import { requireServerAdmin } from "../auth/permissions.ts";
+import { challenge } from "../auth/authenticate.ts";
+import { isServerAdmin, requireServerAdmin } from "../auth/permissions.ts";
 import { sendJson, type Exchange } from "../http/exchange.ts";
 import { Refusal } from "../refusal.ts";
 import { readJsonBody } from "./json-body.ts";
@@ -10,8 +11,8 @@ export async function answerNode(
   context: ServerContext,
   exchange: Exchange,
 ): Promise<void> {
-  requireServerAdmin(exchange.user);
   const [, node, topic, section, key, ...more] = exchange.target.segments;
+  requireReader(exchange, topic);
   if (node !== "_local" && node !== NODE) {
     throw new Refusal("not_found", `no such node: ${node ?? ""}`);
   }
@@ -35,6 +36,22 @@ export async function answerNode(
         "This notes store tells only _config and _system of its node.",
       );
   }
+}
+
+function requireReader(exchange: Exchange, topic: string | undefined): void {
+  const metrics = ["_system", "_stats", "_prometheus"];
+  if (
+    topic !== undefined &&
+    metrics.includes(topic) &&
+    !isServerAdmin(exchange.user)
+  ) {
+    throw new Refusal(
+      "unauthorized",
+      "You are not a server admin or read-only metrics user",
+      challenge,
+    );
+  }
+  requireServerAdmin(exchange.user);
 }
 
 async function answerConfig(

@@ -34,14 +34,9 @@ const routes: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {
       });
     },
   },
-  _replicate: {
-    POST: async () => {
-      throw new Refusal(
-        "not_implemented",
-        "This notes store does not replicate by itself; let the client do it.",
-      );
-    },
-  },
+  _replicate: { POST: noReplicator },
+  "_scheduler/docs": { GET: noReplicator },
+  "_scheduler/jobs": { GET: noReplicator },
   _session: { GET: session, POST: noCookies, DELETE: noCookies },
   _up: { GET: up },
   _uuids: { GET: uuids },
@@ -184,7 +179,15 @@ async function session(
   });
 }
 
-async function noCookies(): Promise<void> {
+async function noReplicator(): Promise<void> {
+  throw new Refusal(
+    "not_implemented",
+    "This notes store does not replicate by itself; let the client do it.",
+  );
+}
+
+/** Logging in by cookie: refused, without asking for credentials first. */
+export async function noCookies(): Promise<void> {
   throw new Refusal(
     "not_implemented",
     "This notes store has no cookie sessions; send the name and password with every request (basic authentication).",

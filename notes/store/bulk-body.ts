@@ -108,6 +108,7 @@ async function scan(
     if (key === "docs") {
       docsSeen = true;
       entries.length = 0;
+      if (window.peek() === undefined) throw invalidJson();
       if (window.peek() !== 0x5b) {
         throw new Refusal("bad_request", "`docs` parameter must be an array.");
       }

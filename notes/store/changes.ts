@@ -1,7 +1,7 @@
 import { Refusal } from "../refusal.ts";
 import type { Answer, Piece } from "./answer.ts";
 import { documentPieces, documentValue } from "./assemble.ts";
-import { bodyObject, flag, jsonParameter } from "./query.ts";
+import { bodyJson, bodyObject, flag, jsonParameter } from "./query.ts";
 import type { ChangesEnd, StoreRequest } from "./protocol.ts";
 import { stateOf } from "./revisions.ts";
 import { compileSelector, memberAt, memberPath } from "./selector.ts";
@@ -33,6 +33,10 @@ export function changes(store: Store, request: StoreRequest): Answer {
     );
   }
   const filter = readFilter(store, request);
+  // A body that no filter reads must still be JSON.
+  if (filter === undefined && request.body !== undefined) {
+    bodyJson(request.body);
+  }
   return {
     status: 200,
     pieces: changesRows(store, request, {
@@ -63,14 +67,20 @@ function* changesRows(
   const interval = Number(query.seq_interval ?? 1);
   const lines = feed?.lines === true;
   let rows = 0;
-  let last = descending ? pass.since : pass.committed;
+  let last = pass.since;
   for (const row of rowsBetween(store, pass, descending)) {
     if (row === "page") {
       yield "";
       continue;
     }
-    if (rows >= pass.limit) break;
-    if (pass.filter !== undefined && !pass.filter.passes(row)) continue;
+    const passes = pass.filter === undefined || pass.filter.passes(row);
+    if (rows >= pass.limit) {
+      // As in CouchDB, a full answer takes one more row along if the filter drops it.
+      if (!passes && pass.limit > 0) last = row.seq;
+      break;
+    }
+    last = row.seq;
+    if (!passes) continue;
     // CouchDB gives the sequence of a row when the rows that may still come, this one included, are a multiple of the interval.
     const remaining = (pass.limit % interval) - (rows % interval);
     const withSequence = !(interval > 1) || remaining % interval === 0;
@@ -83,11 +93,7 @@ function* changesRows(
     }
     yield lines ? "}\n" : "}";
     rows += 1;
-    last = row.seq;
   }
-  const complete = !descending && rows < pass.limit;
-  if (rows === 0 && pass.limit === 0) last = pass.since;
-  if (complete) last = pass.committed;
   return {
     token: sequenceToken(store, last),
     seq: last,

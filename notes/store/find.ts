@@ -39,14 +39,23 @@ interface Search {
   readonly limit: number;
   readonly skip: number;
   readonly after: string;
+  readonly range: IdRange;
   readonly stats: boolean;
+}
+
+/** Ends of the ids that a selector can match at all. */
+interface IdRange {
+  readonly low: string | undefined;
+  readonly high: string | undefined;
 }
 
 /** Mango search: every live document is looked at, in the order of their ids; there are no indexes. */
 export function find(store: Store, request: StoreRequest): Answer {
   const body = bodyObject(request.body);
   const search = readSearch(body);
-  if (isEmptyRange(body.selector as Record<string, unknown>)) {
+  const { low, high } = search.range;
+  // Mango compares the ends by collation before it looks: `h:` to `h;` is empty, since `;` sorts before `:`.
+  if (low !== undefined && high !== undefined && collate(low, high) > 0) {
     return { status: 200, body: '{"docs":[\r\n]}\r\n\n' };
   }
   return { status: 200, pieces: searchRows(store, search) };
@@ -94,7 +103,8 @@ function* searchRows(store: Store, search: Search): Generator<Piece, void> {
     };
     yield `,\r\n"execution_stats": ${JSON.stringify(stats)}`;
   }
-  const warning = examined > found * 10 ? NO_INDEX + MANY_EXAMINED : NO_INDEX;
+  const warning =
+    examined > Math.max(found, 1) * 10 ? NO_INDEX + MANY_EXAMINED : NO_INDEX;
   yield `,\r\n"warning": ${JSON.stringify(warning)}}\r\n\n`;
 }
 
@@ -103,13 +113,12 @@ function* liveRows(
   search: Search,
 ): Generator<DocumentRow | "page"> {
   const statement = store.read.other(
-    search.onlyConflicted
-      ? `SELECT * FROM documents WHERE conflicts > 0 AND deleted = 0 AND id > ? ORDER BY id LIMIT ${PAGE_ROWS}`
-      : `SELECT * FROM documents WHERE deleted = 0 AND id > ? ORDER BY id LIMIT ${PAGE_ROWS}`,
+    `SELECT * FROM documents WHERE ${search.onlyConflicted ? "conflicts > 0 AND " : ""}deleted = 0 AND id > ? AND id >= ? AND id <= ? ORDER BY id LIMIT ${PAGE_ROWS}`,
   );
+  const { low = "", high = "\u{10ffff}" } = search.range;
   let after = search.after;
   for (;;) {
-    const page = statement.all(after) as unknown as DocumentRow[];
+    const page = statement.all(after, low, high) as unknown as DocumentRow[];
     yield* page;
     if (page.length < PAGE_ROWS) return;
     after = page.at(-1)!.id;
@@ -156,6 +165,7 @@ function readSearch(body: Record<string, unknown>): Search {
     limit: countOption(body, "limit", 25),
     skip: countOption(body, "skip", 0),
     after: readBookmark(body.bookmark),
+    range: idRange(selector as Record<string, unknown>),
     stats: body.execution_stats === true,
   };
 }
@@ -181,16 +191,15 @@ function countOption(
   return value as number;
 }
 
-/** Mango compares the ends of an id range by collation before it looks: `h:` to `h;` is empty, since `;` sorts before `:`. */
-function isEmptyRange(selector: Record<string, unknown>): boolean {
-  const range = selector._id as Record<string, unknown> | undefined;
-  const low = range?.$gt ?? range?.$gte;
-  const high = range?.$lt ?? range?.$lte;
-  return (
-    typeof low === "string" &&
-    typeof high === "string" &&
-    collate(low, high) > 0
-  );
+function idRange(selector: Record<string, unknown>): IdRange {
+  const wanted = selector._id;
+  if (typeof wanted === "string") return { low: wanted, high: wanted };
+  const range = (wanted ?? {}) as Record<string, unknown>;
+  const text = (...names: string[]): string | undefined =>
+    names
+      .map((name) => range[name])
+      .find((value): value is string => typeof value === "string");
+  return { low: text("$eq", "$gt", "$gte"), high: text("$eq", "$lt", "$lte") };
 }
 
 function bookmarkOf(last: string | undefined): string {

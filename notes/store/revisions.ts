@@ -68,13 +68,13 @@ export function stateOf(tree: RevisionTree): TreeState {
   return { winner, deleted: leaves[0]!.deleted, leaves };
 }
 
-/** Adds a path (newest hash first) to the tree. `known` when the tree already held its newest revision. */
+/** Adds a path (newest hash first) to the tree; `stemmed` revisions fell off its far end. */
 export function graft(
   tree: RevisionTree,
   path: { readonly start: number; readonly ids: readonly string[] },
   deleted: boolean,
   revsLimit: number,
-): { tree: RevisionTree; known: boolean; stemmed: readonly string[] } {
+): { tree: RevisionTree; stemmed: readonly string[] } {
   const ids = path.ids.slice(0, path.start);
   let node: RevisionNode = [ids[0]!, deleted ? { deleted: true } : {}, []];
   for (const hash of ids.slice(1)) node = [hash, {}, [node]];
@@ -83,11 +83,7 @@ export function graft(
     { pos: path.start - ids.length + 1, ids: node },
     revsLimit,
   );
-  return {
-    tree: merged.tree,
-    known: merged.conflicts === "internal_node",
-    stemmed: merged.stemmedRevs || [],
-  };
+  return { tree: merged.tree, stemmed: merged.stemmedRevs || [] };
 }
 
 /** The history of one revision, itself first; undefined when the tree does not hold it. */

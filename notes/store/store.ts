@@ -54,6 +54,8 @@ export interface Store {
   revsLimit: number;
   compacting: boolean;
   closing: boolean;
+  /** The update sequence before the running transaction. */
+  transactionStart: number;
   /** The end of the last write: writes go one after the other. */
   lastWrite: Promise<unknown>;
 }
@@ -86,6 +88,7 @@ export function openStore(
     revsLimit: Number(property("revs_limit")),
     compacting: false,
     closing: false,
+    transactionStart: 0,
     lastWrite: Promise.resolve(),
   };
 }
@@ -106,6 +109,7 @@ export async function inTransaction<T>(
 ): Promise<T> {
   return await exclusively(store, async () => {
     const before = { ...store.totals };
+    store.transactionStart = before.updateSeq;
     store.writer.exec("BEGIN IMMEDIATE");
     let result: T;
     try {

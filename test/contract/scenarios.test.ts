@@ -1,0 +1,61 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { readScenario } from "./recordings.ts";
+import { replay, type Vault } from "./replay.ts";
+import { serversUnderTest, type RunningServer } from "./server-under-test.ts";
+
+/** Scenarios that build on each other share a database; each list is one. */
+const stories: readonly (readonly string[])[] = [
+  [
+    "a-first-device",
+    "b1-second-device-replication",
+    "b2-third-device-fast-fetch",
+    "b3-fourth-device-standard-fetch",
+    "c1-edit-and-sync",
+    "c2-live",
+    "d1-conflict-resolved-by-command",
+    "d2-conflict-resolved-by-newer",
+    "e-delete-and-rename",
+    "g4-not-a-member",
+    "g5-server-away-and-back",
+    "h1-lock-unlock",
+    "h2-maintenance-as-member",
+  ],
+  ["c3-two-live-devices"],
+  ["f-plain-vault"],
+  ["g1-wrong-password"],
+  ["g2-missing-db-member"],
+  ["g3-missing-db-admin"],
+  ["g6-lockout"],
+  ["h3-rebuild-as-admin", "h4-rebuild-as-member"],
+  ["i1-seed-missing"],
+  ["i2-seed-put-back"],
+  ["k-many-notes"],
+];
+
+describe.each(serversUnderTest())(
+  "the traffic of a real LiveSync client, answered by $name",
+  (server) => {
+    let running: RunningServer;
+
+    beforeAll(async () => {
+      running = await server.start();
+    });
+
+    afterAll(async () => {
+      await running.stop();
+    });
+
+    for (const story of stories) {
+      let vault: Vault | undefined;
+
+      test.each(story.map(readScenario))(
+        "$name: $title",
+        async (scenario) => {
+          vault ??= await replay.prepare(running, scenario);
+          expect(await vault.run(scenario)).toEqual([]);
+        },
+        60_000,
+      );
+    }
+  },
+);
