@@ -409,7 +409,6 @@ export class Model {
       for (const part of counter.parts) part.unsure = part.pending;
     }
     for (const call of this.live()) {
-      call.expires = this.now + LEASE_MS;
       for (const take of call.takes.values()) take.tokensFrom = null;
     }
   }

@@ -44,6 +44,7 @@ export interface RedisLimitsOptions {
 
 const REBUILD_POLL_MS = 20;
 const LONGEST_ADMIT_MS = 5_000;
+const ASKED_FOR_MS = 60_000;
 
 /** The limits of several instances in one Redis, and a share of them in this process while it is away. */
 export function createRedisLimits(options: RedisLimitsOptions): Limits {
@@ -52,8 +53,8 @@ export function createRedisLimits(options: RedisLimitsOptions): Limits {
   /** This instance's own parts, always; all that counts while Redis is away. */
   const counters = createCounters(now);
   const sighted = new Map<string, Sighting>();
-  /** Totals that were asked for, with the generation that asked. */
-  const asked = new Map<string, string>();
+  /** Totals that this generation asked for, and when. An older generation takes any total: what was asked long ago may go. */
+  const asked = new Map<string, number>();
   /** Calls that are over and may still hold a lease in Redis, with when they ended: a lease outlives them by 60 s at most. */
   let over = new Map<string, number>();
   /** Counters whose last change may not have arrived in Redis; with the total where that was part of it. */
@@ -135,7 +136,7 @@ export function createRedisLimits(options: RedisLimitsOptions): Limits {
     }
     if (answer.kind === "totals_missing")
       for (const counter of answer.counters)
-        asked.set(nameOf(counter), link.generation());
+        asked.set(nameOf(counter), performance.now());
     return answer;
   }
 
@@ -197,14 +198,12 @@ export function createRedisLimits(options: RedisLimitsOptions): Limits {
 
   async function assign(parts: readonly CounterParts[]): Promise<void> {
     counters.assign(parts);
-    const generation = link.generation();
     const creation = (counter: CounterParts): Creation =>
-      asked.get(nameOf(counter)) === generation ? "1" : "0";
+      asked.has(nameOf(counter)) ? "1" : "0";
     const calls = link.open() ? assignArguments(parts, creation) : [];
     const replies = await Promise.all(
       calls.map((args) => tried("assign", args)),
     );
-    for (const part of parts) asked.delete(nameOf(part));
     if (
       calls.length > 0 &&
       replies.every((reply) => reply !== null && reply[0] !== STALE)
@@ -219,6 +218,8 @@ export function createRedisLimits(options: RedisLimitsOptions): Limits {
     const at = now();
     for (const [entity, sighting] of sighted)
       if (at - sighting.at > LEASE_MS) sighted.delete(entity);
+    const longAgo = performance.now() - ASKED_FOR_MS;
+    for (const [name, since] of asked) if (since < longAgo) asked.delete(name);
     for (const batch of batches(callIds)) {
       if (!link.open()) return;
       const reply = await tried("renew", [String(LEASE_MS), ...batch]);
@@ -231,6 +232,7 @@ export function createRedisLimits(options: RedisLimitsOptions): Limits {
         [],
         [],
         gone.filter((call) => call !== undefined),
+        at,
       ))
         await tried("parts", args);
     }
@@ -253,7 +255,7 @@ export function createRedisLimits(options: RedisLimitsOptions): Limits {
       (callId) => counters.held(callId) === undefined,
     );
     return {
-      parts: partsArguments(ended, pending, held),
+      parts: partsArguments(ended, pending, held, now()),
       totals: assignArguments(totals, () => "-"),
       failed() {
         over = new Map([...overNow, ...over]);

@@ -81,6 +81,7 @@ export function partsArguments(
   over: readonly string[],
   pending: readonly PendingCounter[],
   calls: readonly HeldCall[],
+  now: number,
 ): readonly string[][] {
   const all: string[][] = [];
   for (
@@ -91,7 +92,6 @@ export function partsArguments(
     const overNow = over.slice(at, at + BATCH);
     const pendingNow = pending.slice(at, at + BATCH);
     const args = [
-      String(LEASE_MS),
       String(overNow.length),
       ...overNow,
       String(pendingNow.length),
@@ -102,6 +102,7 @@ export function partsArguments(
       args.push(
         call.callId,
         String(call.estimate),
+        String(call.expires - now),
         String(call.accounts.length),
       );
       for (const [i, account] of call.accounts.entries())

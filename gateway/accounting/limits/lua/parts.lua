@@ -1,10 +1,9 @@
 -- Sets what this instance knows of itself, whatever Redis holds of it.
--- ARGV: lease in ms; count, ids of calls that are over; count, (entity, window, pending) of counters;
--- then for each call in flight: id, estimate, count, (entity, takes).
+-- ARGV: count, ids of calls that are over; count, (entity, window, pending) of counters;
+-- then for each call in flight: id, estimate, ms until its lease expires, count, (entity, takes).
 if not current() then return { STALE } end
 local now = time()
-local expiry = num(now + tonumber(ARGV[FIRST]))
-local a = FIRST + 1
+local a = FIRST
 
 local over = tonumber(ARGV[a])
 for i = a + 1, a + over do drop(ARGV[i], now, nil) end
@@ -20,12 +19,12 @@ end
 a = a + 1 + counters * 3
 
 while a <= #ARGV do
-  local id, estimate, count = ARGV[a], tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2])
+  local id, estimate, left, count = ARGV[a], tonumber(ARGV[a + 1]), tonumber(ARGV[a + 2]), tonumber(ARGV[a + 3])
   local standing = call('HGET', CALLS, id)
   if not standing or cmsgpack.unpack(standing)[1] ~= estimate then
     drop(id, now, nil)
     local record = { estimate, 0 }
-    for i = a + 3, a + 2 + count * 2, 2 do
+    for i = a + 4, a + 3 + count * 2, 2 do
       local entity, takes = load(ARGV[i]), tonumber(ARGV[i + 1])
       local account = entity.account
       entity.changed = true
@@ -39,8 +38,8 @@ while a <= #ARGV do
     end
     call('HSET', CALLS, id, cmsgpack.pack(record))
   end
-  call('ZADD', LEASES, expiry, id)
-  a = a + 3 + count * 2
+  call('ZADD', LEASES, num(now + left), id)
+  a = a + 4 + count * 2
 end
 store()
 return { 0 }
