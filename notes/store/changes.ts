@@ -68,6 +68,7 @@ function* changesRows(
   const lines = feed?.lines === true;
   let rows = 0;
   let last = pass.since;
+  let lastGiven = pass.since;
   for (const row of rowsBetween(store, pass, descending)) {
     if (row === "page") {
       yield "";
@@ -93,12 +94,14 @@ function* changesRows(
     }
     yield lines ? "}\n" : "}";
     rows += 1;
+    lastGiven = row.seq;
   }
+  const countFrom = rows >= pass.limit ? lastGiven : last;
   return {
     token: sequenceToken(store, last),
     seq: last,
     rows,
-    pending: pendingAfter(store, pass, rows, last, descending),
+    pending: pendingAfter(store, pass, rows, countFrom, descending),
   };
 }
 
