@@ -48,13 +48,11 @@ export type HistoryEntry = {
 };
 
 const steps: readonly string[] = [
-  `CREATE TABLE transitions (
-     at INTEGER NOT NULL, kind TEXT NOT NULL CHECK (kind IN ('service', 'check')), name TEXT NOT NULL,
-     from_state TEXT NOT NULL, to_state TEXT NOT NULL, reason TEXT
+  `CREATE TABLE events (
+     id INTEGER PRIMARY KEY, at INTEGER NOT NULL, kind TEXT NOT NULL CHECK (kind IN ('service', 'check', 'act')),
+     name TEXT NOT NULL, from_state TEXT, to_state TEXT NOT NULL, reason TEXT
    ) STRICT;
-   CREATE INDEX transitions_by_name ON transitions (kind, name, at);
-   CREATE TABLE acts (at INTEGER NOT NULL, name TEXT NOT NULL, act TEXT NOT NULL, reason TEXT NOT NULL) STRICT;
-   CREATE INDEX acts_by_name ON acts (name, at);`,
+   CREATE INDEX events_by_name ON events (kind, name, id);`,
 ];
 
 /** Opens (and brings up to date) the history file. `now` gives milliseconds since 1970. */
@@ -67,33 +65,26 @@ export function openHistory(
     "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA busy_timeout = 2000",
   );
   migrate(db);
-  const addTransition = db.prepare(
-    "INSERT INTO transitions (at, kind, name, from_state, to_state, reason) VALUES (?, ?, ?, ?, ?, ?)",
-  );
-  const addAct = db.prepare(
-    "INSERT INTO acts (at, name, act, reason) VALUES (?, ?, ?, ?)",
+  const add = db.prepare(
+    "INSERT INTO events (at, kind, name, from_state, to_state, reason) VALUES (?, ?, ?, ?, ?, ?)",
   );
   const actsSinceTold = db.prepare(
-    `SELECT at FROM acts WHERE name = ? AND act = ? AND rowid > coalesce(
-       (SELECT max(rowid) FROM acts AS told WHERE told.name = acts.name AND told.act IN ('start', 'restart-asked')), 0)
-     ORDER BY at`,
+    `SELECT at FROM events WHERE kind = 'act' AND name = ?1 AND to_state = ?2 AND id > coalesce(
+       (SELECT max(id) FROM events WHERE kind = 'act' AND name = ?1 AND to_state IN ('start', 'restart-asked')), 0)
+     ORDER BY id`,
   );
-  const latest = db.prepare(
-    `SELECT at, kind, name, from_state, to_state, reason FROM transitions
-     UNION ALL SELECT at, 'act', name, NULL, act, reason FROM acts
-     ORDER BY at DESC LIMIT ?`,
-  );
+  const latest = db.prepare("SELECT * FROM events ORDER BY id DESC LIMIT ?");
   const timesOf = (name: string, act: Act) =>
     actsSinceTold.all(name, act).map((row) => Number(row["at"]));
   return {
     serviceChanged: (name, from, to, reason) => {
-      addTransition.run(now(), "service", name, from, to, reason);
+      add.run(now(), "service", name, from, to, reason);
     },
     checkChanged: (name, from, to, reason) => {
-      addTransition.run(now(), "check", name, from, to, reason);
+      add.run(now(), "check", name, from, to, reason);
     },
     act: (name, act, reason) => {
-      addAct.run(now(), name, act, reason);
+      add.run(now(), "act", name, null, act, reason);
     },
     restartsOf: (name) => timesOf(name, "restart"),
     healsOf: (name) => timesOf(name, "heal"),

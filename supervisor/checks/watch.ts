@@ -153,7 +153,9 @@ export function startWatch(options: WatchOptions): Watch {
     if (
       rule === undefined ||
       runtime === undefined ||
-      watched.memory.state !== "down"
+      watched.memory.state !== "down" ||
+      // The count begins anew after each restart.
+      watched.memory.failures < watched.check.fail_after
     )
       return;
     if (runtime.inspect(rule.restart)?.state !== "running") return;

@@ -15,7 +15,7 @@ import type { Status } from "../status.ts";
 import { findFirstSteps } from "./first-steps.ts";
 import { openScreen } from "./live-screen.ts";
 import { supervisorHere } from "./stack-client.ts";
-import { print } from "./terminal.ts";
+import { paint, print } from "./terminal.ts";
 import type { ExitCode } from "./verb.ts";
 
 export type DetachedStart = {
@@ -70,6 +70,7 @@ export async function upDetached(start: DetachedStart): Promise<ExitCode> {
     });
     screen.end();
     if (status === undefined) throw new Failure(whyItEnded(logFile, logFrom));
+    for (const notice of status.notices) print(paint("soft", `  ${notice}`));
     print(await textWhenUp(start, status));
     child.unref();
     return 0;

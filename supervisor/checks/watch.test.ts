@@ -1,0 +1,163 @@
+import { createServer, type Server } from "node:http";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { configSchema } from "../config/schema.ts";
+import { openHistory, type History } from "../history.ts";
+import { freePort } from "../processes/ports.ts";
+import type { Runtime, ServiceView } from "../runtime.ts";
+import { temporaryHome } from "../testing/temporary-home.ts";
+import { waitFor } from "../testing/wait-for.ts";
+import { startWatch, type Watch } from "./watch.ts";
+
+let place: ReturnType<typeof temporaryHome>;
+let history: History;
+let watch: Watch | undefined;
+let server: Server;
+let port: number;
+/** Paths that answer 500. */
+let sick: Set<string>;
+let restarted: string[];
+
+beforeEach(async () => {
+  place = temporaryHome();
+  history = openHistory(`${place.directory}/history.db`);
+  sick = new Set();
+  restarted = [];
+  port = await freePort();
+  server = createServer((request, response) => {
+    response.writeHead(sick.has(request.url ?? "") ? 500 : 200).end();
+  });
+  await new Promise<void>((resolve) =>
+    server.listen(port, "127.0.0.1", resolve),
+  );
+});
+afterEach(() => {
+  watch?.stop();
+  server.closeAllConnections();
+  server.close();
+  history.close();
+  place.remove();
+});
+
+/** Services that run since long ago; a restart makes their path well again when `heals`. */
+function runtime(heals: boolean): Runtime {
+  const view = (name: string): ServiceView => ({
+    name,
+    state: "running",
+    since: 0,
+    pid: 1,
+    address: "",
+    port: 1,
+    adopted: false,
+    tookMs: null,
+    restarts: 0,
+    reason: null,
+  });
+  return {
+    list: () => [],
+    inspect: view,
+    logs: () => [],
+    stats: () => undefined,
+    restart: async (name) => {
+      restarted.push(name);
+      if (heals) sick.delete(`/${name}`);
+    },
+  };
+}
+
+function begin(
+  heals: boolean,
+  checks: readonly Record<string, unknown>[],
+): Watch {
+  const config = configSchema.parse({
+    checks: checks.map((check) => ({
+      kind: "http",
+      url: `http://127.0.0.1:${port}/${String(check["name"])}`,
+      every: "20ms",
+      fail_after: 2,
+      ...check,
+    })),
+  });
+  watch = startWatch({
+    checks: config.checks,
+    runtime: runtime(heals),
+    history,
+    onChange: () => {},
+    onError: (error) => {
+      throw error;
+    },
+  });
+  return watch;
+}
+
+function stateOf(name: string): string | undefined {
+  return watch?.list().find((check) => check.name === name)?.state;
+}
+
+const heal = { restart: "gateway", cooldown: "10ms", max: 2, grace: "1ms" };
+
+test("what is down is restarted by its rule, is up again, and the history tells", async () => {
+  begin(true, [{ name: "gateway", heal }]);
+  await waitFor("up", () => stateOf("gateway") === "up");
+  sick.add("/gateway");
+  await waitFor("the restart", () => restarted.length === 1);
+  await waitFor("up again", () => stateOf("gateway") === "up");
+  expect(restarted).toEqual(["gateway"]);
+  const told = history
+    .latest(20)
+    .toReversed()
+    .map(({ kind, to }) => `${kind} ${to}`);
+  expect(told).toEqual([
+    "check up",
+    "check pending",
+    "check down",
+    "act heal",
+    "check up",
+  ]);
+});
+
+test("what stays sick is restarted no more often than its budget, then it is given up", async () => {
+  sick.add("/gateway");
+  begin(false, [{ name: "gateway", heal }]);
+  const view = await waitFor("giving up", () =>
+    watch?.list().find(({ healing }) => healing !== null),
+  );
+  expect(view.healing).toBe("gave up: restarted 2 times in 1 h");
+  expect(view.state).toBe("down");
+  expect(restarted).toHaveLength(2);
+  watch?.renewHealing("gateway");
+  await waitFor("healing anew", () => restarted.length === 4);
+});
+
+test("what depends on something that is down is shown, but neither blamed nor healed", async () => {
+  sick.add("/store").add("/gateway");
+  begin(false, [
+    { name: "store" },
+    { name: "gateway", depends_on: ["store"], heal },
+  ]);
+  const view = await waitFor("both down", () =>
+    watch
+      ?.list()
+      .find(
+        ({ name, state }) =>
+          name === "gateway" && state === "down" && stateOf("store") === "down",
+      ),
+  );
+  expect(view.inhibitedBy).toBe("store");
+  await watch?.lookNow("gateway");
+  expect(restarted).toEqual([]);
+});
+
+test("the dependency is looked at once more right before a restart", async () => {
+  begin(false, [
+    { name: "store", every: "1h", fail_after: 1 },
+    { name: "gateway", depends_on: ["store"], heal },
+  ]);
+  await waitFor(
+    "both up",
+    () => stateOf("gateway") === "up" && stateOf("store") === "up",
+  );
+  sick.add("/store").add("/gateway");
+  await waitFor("the store found down", () => stateOf("store") === "down");
+  await waitFor("the gateway down", () => stateOf("gateway") === "down");
+  expect(restarted).toEqual([]);
+});

@@ -1,0 +1,42 @@
+import { pbkdf2Sync } from "node:crypto";
+import { expect, test } from "vitest";
+import { buildNotesIni, hashPassword } from "./notes.ts";
+
+test("the administrator's password is hashed in CouchDB's form, the salt taken as text", () => {
+  const hash = hashPassword("secret", "0123456789abcdef", 1000);
+  const key = pbkdf2Sync(
+    "secret",
+    Buffer.from("0123456789abcdef", "ascii"),
+    1000,
+    32,
+    "sha256",
+  );
+  expect(hash).toBe(
+    `-pbkdf2:sha256-${key.toString("hex")},0123456789abcdef,1000`,
+  );
+  expect(hashPassword("secret")).not.toBe(hashPassword("secret"));
+});
+
+test("the settings hold what the store and the plugin's checker look for", () => {
+  const ini = buildNotesIni({
+    port: 5984,
+    uuid: "u",
+    secret: "s",
+    adminHash: "-pbkdf2:sha256-00,11,1",
+  });
+  for (const line of [
+    "single_node = true",
+    "bind_address = 127.0.0.1",
+    "port = 5984",
+    "require_valid_user = true",
+    "require_valid_user_except_for_up = true",
+    'WWW-Authenticate = Basic realm="couchdb"',
+    "origins = app://obsidian.md,capacitor://localhost,http://localhost",
+    "max_document_size = 50000000",
+    "max_http_request_size = 4294967296",
+    "uuid = u",
+    "secret = s",
+    "admin = -pbkdf2:sha256-00,11,1",
+  ])
+    expect(ini.split("\n")).toContain(line);
+});

@@ -1,0 +1,48 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { realpathSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { expect, test } from "vitest";
+import { isAlive, processesIn, startTimeOf } from "./identity.ts";
+import { killGroup } from "./stop.ts";
+
+test("a process is recognised by id and start time, and no more once it has ended", async () => {
+  const child = spawn(process.execPath, ["-e", "setInterval(() => {}, 1e6)"], {
+    detached: true,
+  });
+  await once(child, "spawn");
+  const pid = child.pid ?? 0;
+  const startTime = startTimeOf(pid) ?? "";
+  expect(startTime).not.toBe("");
+  expect(isAlive({ pid, startTime })).toBe(true);
+  expect(isAlive({ pid, startTime: `${startTime}0` })).toBe(false);
+  killGroup({ pid, startTime: `${startTime}0` });
+  expect(isAlive({ pid, startTime })).toBe(true);
+  killGroup({ pid, startTime });
+  await once(child, "exit");
+  expect(isAlive({ pid, startTime })).toBe(false);
+});
+
+test("a process that ended but was not reaped counts as gone", async () => {
+  // The shell becomes a program that never waits for the child it left behind.
+  const parent = spawn("/bin/sh", ["-c", "sleep 0.1 & echo $!; exec sleep 5"], {
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  const [line] = (await once(parent.stdout, "data")) as [Buffer];
+  const pid = Number(line.toString().trim());
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  expect(() => process.kill(pid, 0)).not.toThrow();
+  expect(startTimeOf(pid)).toBeUndefined();
+  parent.kill("SIGKILL");
+  await once(parent, "exit");
+});
+
+test("programs are found by name and working directory", async () => {
+  const child = spawn("sleep", ["5"], { cwd: tmpdir() });
+  await once(child, "spawn");
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  expect(processesIn(realpathSync(tmpdir()), "sleep")).toContain(child.pid);
+  expect(processesIn("/", "sleep")).not.toContain(child.pid);
+  child.kill("SIGKILL");
+  await once(child, "exit");
+});

@@ -1,0 +1,290 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { answersOk } from "../checks/http-get.ts";
+import { projectRoot } from "../embedded/home.ts";
+import { Failure } from "../failure.ts";
+import { openHistory, type History } from "../history.ts";
+import {
+  programSpec,
+  testRuntime,
+  type ProgramChoice,
+} from "../testing/specs.ts";
+import { temporaryHome } from "../testing/temporary-home.ts";
+import { waitFor } from "../testing/wait-for.ts";
+import { startTimeOf } from "./identity.ts";
+import { freePort, isFree } from "./ports.ts";
+import type { ProcessRuntime } from "./process-runtime.ts";
+import { readRunFile, writeRunFile, type RunFile } from "./run-file.ts";
+import type { ServiceSpec } from "./service.ts";
+import { killGroup } from "./stop.ts";
+
+let place: ReturnType<typeof temporaryHome>;
+let history: History;
+const runtimes: ProcessRuntime[] = [];
+
+beforeEach(() => {
+  place = temporaryHome();
+  mkdirSync(place.home.logs, { recursive: true });
+  history = openHistory(place.home.history);
+});
+afterEach(async () => {
+  for (const runtime of runtimes.splice(0)) {
+    runtime.halt();
+    await runtime.stop("test ended");
+  }
+  history.close();
+  place.remove();
+});
+
+async function program(
+  name: string,
+  args: readonly string[] = [],
+  change: Partial<ServiceSpec> = {},
+): Promise<ServiceSpec> {
+  const choice = { name, port: await freePort(), args };
+  return programSpec(place.directory, choice, change);
+}
+
+function recorded(): readonly string[] {
+  return readFileSync(join(place.directory, "record"), "utf8")
+    .trim()
+    .split("\n");
+}
+
+function runtimeOf(
+  specs: readonly ServiceSpec[],
+  max?: number,
+): ProcessRuntime {
+  const runtime = testRuntime(place.home, history, specs, max);
+  runtimes.push(runtime);
+  return runtime;
+}
+
+function pidOf(runtime: ProcessRuntime, name: string): number {
+  const pid = runtime.inspect(name)?.pid;
+  if (pid == null) throw new Error(`${name} has no process`);
+  return pid;
+}
+
+test("services start after what they need and stop before it", async () => {
+  const runtime = runtimeOf([
+    await program("store"),
+    await program("tool"),
+    await program("front", [], { needs: ["store"], uses: ["tool"] }),
+  ]);
+  await runtime.start();
+  expect(runtime.list().map(({ state }) => state)).toEqual([
+    "running",
+    "running",
+    "running",
+  ]);
+  const started = recorded();
+  expect(started.indexOf("front started")).toBeGreaterThan(
+    started.indexOf("store started"),
+  );
+  await runtime.stop("test");
+  const all = recorded();
+  expect(all.indexOf("front stopped")).toBe(3);
+  expect(all).toHaveLength(6);
+  expect(runtime.list().map(({ state, pid }) => [state, pid])).toEqual([
+    ["stopped", null],
+    ["stopped", null],
+    ["stopped", null],
+  ]);
+  expect(readRunFile(place.home.runFile).supervisor).toBeNull();
+});
+
+test("a program that is killed is started again, and the history says why", async () => {
+  const runtime = runtimeOf([await program("one")]);
+  await runtime.start();
+  const first = pidOf(runtime, "one");
+  process.kill(first, "SIGKILL");
+  const second = await waitFor("a new process", () => {
+    const view = runtime.inspect("one");
+    return view?.state === "running" && view.pid !== first && view;
+  });
+  expect(second.restarts).toBe(1);
+  expect(history.latest(20)).toContainEqual(
+    expect.objectContaining({
+      kind: "act",
+      name: "one",
+      to: "restart",
+      reason: "killed by SIGKILL",
+    }),
+  );
+  expect(readRunFile(place.home.runFile).services["one"]?.pid).toBe(second.pid);
+});
+
+test("a program that ends too often is given up until somebody says restart", async () => {
+  const runtime = runtimeOf([await program("one")], 2);
+  await runtime.start();
+  for (let kills = 0; kills < 3; kills += 1) {
+    const running = await waitFor("it to run", () => {
+      const view = runtime.inspect("one");
+      return view?.state === "running" && view.restarts === kills && view;
+    });
+    process.kill(running.pid ?? 0, "SIGKILL");
+  }
+  const view = await waitFor("giving up", () => {
+    const seen = runtime.inspect("one");
+    return seen?.state === "gave-up" && seen;
+  });
+  expect(view.reason).toBe(
+    "killed by SIGKILL; started again 2 times in 10 min, now it waits for you",
+  );
+  await runtime.restart("one", "told", "operator");
+  expect(runtime.inspect("one")?.state).toBe("running");
+  process.kill(pidOf(runtime, "one"), "SIGKILL");
+  await waitFor("a restart from the renewed budget", () => {
+    const seen = runtime.inspect("one");
+    return seen?.state === "running" && seen.restarts === 3;
+  });
+});
+
+test("when one cannot start, its own words are thrown and the others are stopped", async () => {
+  const good = await program("good");
+  const runtime = runtimeOf([good, await program("bad", ["--exit", "3"])]);
+  await expect(runtime.start()).rejects.toThrow("the test wants it so.");
+  expect(runtime.list().map(({ state }) => state)).toEqual([
+    "stopped",
+    "stopped",
+  ]);
+  expect(
+    await answersOk(good.address, AbortSignal.timeout(1000)).catch(() => false),
+  ).toBe(false);
+});
+
+test("a program without last words is shown with how it ended", async () => {
+  const runtime = runtimeOf([
+    await program("silent", ["--exit", "3"], { explain: () => [] }),
+  ]);
+  const failure: unknown = await runtime
+    .start()
+    .catch((error: unknown) => error);
+  expect(failure).toBeInstanceOf(Failure);
+  expect((failure as Failure).sentences[0]).toContain(
+    "silent did not start (exit code 3)",
+  );
+});
+
+test("one that does not stop when told is ended by force after its time", async () => {
+  const runtime = runtimeOf([
+    await program("deaf", ["--deaf"], { stopWithinMs: 100 }),
+  ]);
+  await runtime.start();
+  const pid = pidOf(runtime, "deaf");
+  await runtime.stop("test");
+  expect(startTimeOf(pid)).toBeUndefined();
+});
+
+describe("after a supervisor was killed with -9", () => {
+  let choices: readonly ProgramChoice[];
+  let left: RunFile;
+
+  beforeEach(async () => {
+    choices = [
+      {
+        name: "one",
+        port: await freePort(),
+        args: ["--sick-file", join(place.directory, "sick")],
+      },
+      { name: "two", port: await freePort() },
+    ];
+    const supervisor = spawn(
+      process.execPath,
+      [
+        join(projectRoot, "supervisor", "testing", "small-supervisor.ts"),
+        place.home.root,
+        JSON.stringify(choices),
+      ],
+      { stdio: ["ignore", "pipe", "inherit"] },
+    );
+    await once(supervisor.stdout, "data");
+    supervisor.kill("SIGKILL");
+    await once(supervisor, "exit");
+    left = readRunFile(place.home.runFile);
+  });
+
+  afterEach(() => {
+    for (const { pid, startTime } of Object.values(left.services))
+      if (pid !== null && startTime !== null) killGroup({ pid, startTime });
+  });
+
+  function specs(): readonly ServiceSpec[] {
+    return choices.map((choice) => programSpec(place.directory, choice));
+  }
+
+  function leftPid(name: string): number {
+    return left.services[name]?.pid ?? 0;
+  }
+
+  test("its healthy programs are taken over, their processes unchanged, and watched from then on", async () => {
+    const runtime = runtimeOf(specs());
+    await runtime.start();
+    expect(
+      runtime.list().map(({ name, pid, adopted }) => [name, pid, adopted]),
+    ).toEqual([
+      ["one", leftPid("one"), true],
+      ["two", leftPid("two"), true],
+    ]);
+    process.kill(leftPid("two"), "SIGKILL");
+    const view = await waitFor("the second to be started again", () => {
+      const seen = runtime.inspect("two");
+      return seen?.state === "running" && seen.restarts === 1 && seen;
+    });
+    expect(view.adopted).toBe(false);
+    expect(pidOf(runtime, "one")).toBe(leftPid("one"));
+  });
+
+  test("one that is sick is stopped and started anew", async () => {
+    const sick = join(place.directory, "sick");
+    writeFileSync(sick, "");
+    const runtime = runtimeOf(specs());
+    const starting = runtime.start();
+    await waitFor(
+      "the sick one to be gone",
+      () => startTimeOf(leftPid("one")) === undefined,
+    );
+    rmSync(sick);
+    await starting;
+    expect(pidOf(runtime, "one")).not.toBe(leftPid("one"));
+    expect(pidOf(runtime, "two")).toBe(leftPid("two"));
+  });
+
+  test("one that was started with other settings is stopped and started anew", async () => {
+    choices = choices.map((choice) =>
+      choice.name === "two"
+        ? { ...choice, args: ["--sick-file", "/none"] }
+        : choice,
+    );
+    const runtime = runtimeOf(specs());
+    await runtime.start();
+    expect(startTimeOf(leftPid("two"))).toBeUndefined();
+    expect(pidOf(runtime, "one")).toBe(leftPid("one"));
+  });
+
+  test("one that no longer belongs to the stack is stopped", async () => {
+    const runtime = runtimeOf(specs().slice(0, 1));
+    await runtime.start();
+    expect(startTimeOf(leftPid("two"))).toBeUndefined();
+  });
+
+  test("an id that another program has by now is left alone", async () => {
+    const [one] = specs();
+    const entry = left.services["one"];
+    if (one === undefined || entry === undefined) throw new Error("no program");
+    process.kill(leftPid("one"), "SIGKILL");
+    process.kill(leftPid("two"), "SIGKILL");
+    writeRunFile(place.home.runFile, {
+      supervisor: null,
+      services: { one: { ...entry, pid: process.pid, startTime: "long ago" } },
+    });
+    const runtime = runtimeOf([one]);
+    await waitFor("the port to be free", () => isFree(one.port));
+    await runtime.start();
+    expect(runtime.inspect("one")?.adopted).toBe(false);
+  });
+});

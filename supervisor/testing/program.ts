@@ -1,0 +1,41 @@
+// A program for tests of the runtime: answers 200 on its port, or does what its arguments say.
+//   --port N          where it answers
+//   --record FILE     gets a line "<name> started" and "<name> stopped"
+//   --name NAME
+//   --exit CODE       ends at once, after saying why on standard error
+//   --deaf            does not end on SIGTERM
+//   --sick-file FILE  answers 500 while that file exists
+import { appendFileSync, existsSync } from "node:fs";
+import { createServer } from "node:http";
+import { parseArgs } from "node:util";
+
+const { values } = parseArgs({
+  options: {
+    port: { type: "string", default: "0" },
+    record: { type: "string" },
+    name: { type: "string", default: "program" },
+    exit: { type: "string" },
+    deaf: { type: "boolean", default: false },
+    "sick-file": { type: "string" },
+  },
+});
+
+function note(what: string): void {
+  if (values.record !== undefined)
+    appendFileSync(values.record, `${values.name} ${what}\n`);
+}
+
+if (values.exit !== undefined) {
+  process.stderr.write("hearth: the test wants it so.\n");
+  process.exit(Number(values.exit));
+}
+const sickFile = values["sick-file"];
+createServer((_request, response) => {
+  const sick = sickFile !== undefined && existsSync(sickFile);
+  response.writeHead(sick ? 500 : 200).end("{}");
+}).listen(Number(values.port), "127.0.0.1", () => note("started"));
+process.on("SIGTERM", () => {
+  if (values.deaf) return;
+  note("stopped");
+  process.exit(0);
+});
