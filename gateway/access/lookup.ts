@@ -31,13 +31,14 @@ export function createLookup<Value>(options: {
   readonly now?: () => number;
 }): Lookup<Value> {
   const { load, keepMs, now = Date.now } = options;
+  const refreshAfterMs = Math.min(REFRESH_AFTER_MS, keepMs);
   const entries = new Map<string, Entry<Value>>();
   const loading = new Map<string, Promise<Value>>();
   let awayUntil = 0;
   let invalidations = 0;
 
   function isFresh(entry: Entry<Value>, at: number): boolean {
-    return !entry.stale && at - entry.checkedAt < REFRESH_AFTER_MS;
+    return !entry.stale && at - entry.checkedAt < refreshAfterMs;
   }
 
   function keep(id: string, value: Value, stale: boolean): void {

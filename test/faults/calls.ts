@@ -140,14 +140,11 @@ async function readStream(
     for await (const piece of answer.body ?? []) {
       text += decoder.decode(piece, { stream: true });
       const chunks = text.split("\n\n").length - 1;
-      if (leaveAfter !== null && chunks >= leaveAfter) {
-        aborter.abort("left");
-        return "left";
-      }
+      if (leaveAfter !== null && chunks >= leaveAfter) aborter.abort("left");
     }
   } catch (error) {
     if (aborter.signal.reason === "stuck") throw error;
-    return "cut";
+    return aborter.signal.reason === "left" ? "left" : "cut";
   }
   if (text.includes('"error"')) return "stream_error";
   return text.trimEnd().endsWith("data: [DONE]") ? "ok" : "cut";

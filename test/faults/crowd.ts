@@ -23,7 +23,7 @@ export async function crowdCampaign(
   options: CampaignOptions,
   shape: { readonly gateways: number; readonly redis: boolean },
 ): Promise<Verdict> {
-  const stand = await openStand(postgres, shape);
+  const stand = await openStand(postgres.url("postgres"), shape);
   const name = `crowd ${shape.redis ? "redis" : "memory"} x${shape.gateways}`;
   const told: Told[] = [];
   const budgets = [];

@@ -10,7 +10,10 @@ export async function disconnectCampaign(
   postgres: TestPostgres,
   options: CampaignOptions,
 ): Promise<Verdict> {
-  const stand = await openStand(postgres, { gateways: 1, redis: false });
+  const stand = await openStand(postgres.url("postgres"), {
+    gateways: 1,
+    redis: false,
+  });
   const chunks = 8;
   try {
     const run = await startRun(stand, options, { parallel: 2 });

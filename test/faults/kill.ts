@@ -44,13 +44,17 @@ export async function killCampaign(
   const redis = where === "redis";
   const points = [...PROVIDER, ...POSTGRES, ...CLIENT, ...(redis ? REDIS : [])];
   // With Redis a second gateway goes on serving the same keys.
-  const stand = await openStand(postgres, { gateways: redis ? 2 : 1, redis });
+  const stand = await openStand(postgres.url("postgres"), {
+    gateways: redis ? 2 : 1,
+    redis,
+  });
   try {
     const run = await startRun(stand, options);
+    const first = options.random.whole(0, points.length - 1);
     let late = 0;
     let slowestStart = 0;
     for (let round = 0; round < options.rounds; round++) {
-      const point = points[round % points.length] as KillPoint;
+      const point = points[(first + round) % points.length] as KillPoint;
       const victim = options.random.pick(stand.gateways);
       if (!(await killAt(stand, victim, point, options.random, run.told)))
         late++;

@@ -13,7 +13,10 @@ export async function mixedCampaign(
   options: CampaignOptions,
 ): Promise<Verdict> {
   const { random, say } = options;
-  const stand = await openStand(postgres, { gateways: GATEWAYS, redis: true });
+  const stand = await openStand(postgres.url("postgres"), {
+    gateways: GATEWAYS,
+    redis: true,
+  });
   const { redis, gateways } = stand;
   if (redis === null) throw new Error("the mix needs Redis");
   const briefly = () => sleep(random.whole(100, 4_000));

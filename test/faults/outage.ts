@@ -13,7 +13,10 @@ export async function postgresCampaign(
   options: CampaignOptions,
 ): Promise<Verdict> {
   const { say, awayMs } = options;
-  const stand = await openStand(postgres, { gateways: GATEWAYS, redis: true });
+  const stand = await openStand(postgres.url("postgres"), {
+    gateways: GATEWAYS,
+    redis: true,
+  });
   try {
     const run = await startRun(stand, options, { calls: 60 });
     for (const how of ["SIGINT", "SIGQUIT"] as const) {
@@ -45,7 +48,10 @@ export async function redisCampaign(
   options: CampaignOptions,
 ): Promise<Verdict> {
   const { say, awayMs, random } = options;
-  const stand = await openStand(postgres, { gateways: GATEWAYS, redis: true });
+  const stand = await openStand(postgres.url("postgres"), {
+    gateways: GATEWAYS,
+    redis: true,
+  });
   const { redis } = stand;
   if (redis === null) throw new Error("a Redis campaign without Redis");
   const away = Math.min(awayMs, 30_000);

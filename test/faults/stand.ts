@@ -27,7 +27,6 @@ export interface Member extends GatewayProcess {
 
 /** Everything that a campaign needs, all of it real: Postgres, Redis, a provider and gateways in processes of their own. */
 export interface Stand {
-  readonly postgres: TestPostgres;
   readonly redis: TestRedis | null;
   readonly provider: ProviderProcess;
   readonly gateways: readonly Member[];
@@ -70,8 +69,9 @@ export async function startStandPostgres(): Promise<TestPostgres> {
   return postgres;
 }
 
+/** `postgres`: the server by its superuser's address. */
 export async function openStand(
-  postgres: TestPostgres,
+  postgres: string,
   options: StandOptions,
 ): Promise<Stand> {
   const closing: (() => Promise<void>)[] = [];
@@ -87,19 +87,25 @@ export async function openStand(
 }
 
 async function open(
-  postgres: TestPostgres,
+  postgres: string,
   options: StandOptions,
   closing: (() => Promise<void>)[],
   close: () => Promise<void>,
 ): Promise<Stand> {
   const database = `faults_${randomBytes(6).toString("hex")}`;
 
+  function databaseUrl(name: string): string {
+    const url = new URL(postgres);
+    url.pathname = `/${name}`;
+    return url.href;
+  }
+
   async function sql<Row extends pg.QueryResultRow>(
     text: string,
     values: readonly unknown[] = [],
     from = database,
   ): Promise<readonly Row[]> {
-    const client = new pg.Client({ connectionString: postgres.url(from) });
+    const client = new pg.Client({ connectionString: databaseUrl(from) });
     client.on("error", () => undefined);
     await client.connect();
     try {
@@ -126,12 +132,15 @@ async function open(
 
   const gateways: Member[] = [];
   for (let at = 0; at < options.gateways; at++) {
-    const postgresRelay = await startRelay(postgres.port, postgresWire);
+    const postgresRelay = await startRelay(
+      Number(new URL(postgres).port),
+      postgresWire,
+    );
     closing.push(postgresRelay.close);
     const redisRelay =
       redis === null ? null : await startRelay(redis.port, redisWire);
     if (redisRelay !== null) closing.push(redisRelay.close);
-    const url = new URL(gatewayUrl(postgres.url(database)));
+    const url = new URL(gatewayUrl(databaseUrl(database)));
     url.port = String(postgresRelay.port);
     const name = `gateway-${at}`;
     const member = await createGatewayProcess({
@@ -154,7 +163,6 @@ async function open(
   }
 
   return {
-    postgres,
     redis,
     provider,
     gateways,

@@ -1,0 +1,61 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { TestPostgres } from "../servers/postgres.ts";
+import { redisServerHere } from "../servers/redis.ts";
+import { CAMPAIGNS, type CampaignName } from "./campaigns.ts";
+import { isClean } from "./judge.ts";
+import { createRandom } from "./random.ts";
+import { startStandPostgres } from "./stand.ts";
+
+// A short round of each campaign; `npm run test:faults` runs them long.
+let postgres: TestPostgres;
+beforeAll(async () => {
+  postgres = await startStandPostgres();
+});
+afterAll(async () => {
+  await postgres?.remove();
+});
+
+const SHORT: Readonly<
+  Record<CampaignName, { readonly rounds: number; readonly awayMs: number }>
+> = {
+  "kill-redis": { rounds: 5, awayMs: 0 },
+  "kill-memory": { rounds: 3, awayMs: 0 },
+  postgres: { rounds: 1, awayMs: 2_000 },
+  redis: { rounds: 1, awayMs: 2_400 },
+  "crowd-memory": { rounds: 1, awayMs: 0 },
+  "crowd-one": { rounds: 1, awayMs: 0 },
+  "crowd-three": { rounds: 1, awayMs: 0 },
+  disconnect: { rounds: 1, awayMs: 0 },
+  mixed: { rounds: 1, awayMs: 0 },
+};
+const MIXED_MINUTES = 0.15;
+const WITHOUT_REDIS: readonly CampaignName[] = [
+  "kill-memory",
+  "crowd-memory",
+  "disconnect",
+];
+
+const names = (Object.keys(CAMPAIGNS) as CampaignName[]).filter(
+  (name) => WITHOUT_REDIS.includes(name) || redisServerHere(),
+);
+
+test.each(names)(
+  "campaign %s finds nothing lost, doubled, overshot, made up or leaked",
+  { timeout: 120_000 },
+  async (name) => {
+    const seed = Date.now() % 2 ** 31;
+    const lines: string[] = [];
+    const verdict = await CAMPAIGNS[name](postgres, {
+      random: createRandom(seed),
+      ...SHORT[name],
+      minutes: MIXED_MINUTES,
+      hurry: true,
+      say: (line) => void lines.push(line),
+    });
+    expect(
+      isClean(verdict),
+      `seed ${seed}\n${lines.join("\n")}\n${JSON.stringify(verdict, null, 2)}`,
+    ).toBe(true);
+    expect(verdict.idsAtProvider).toBeGreaterThan(0);
+  },
+);

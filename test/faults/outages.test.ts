@@ -1,0 +1,411 @@
+import { randomBytes } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { MASTER_KEY } from "../servers/gateway.ts";
+import type { TestPostgres } from "../servers/postgres.ts";
+import { redisServerHere } from "../servers/redis.ts";
+import { makeKey, type Account } from "./accounts.ts";
+import { call, randomWishes, startLoad, type Told } from "./calls.ts";
+import { createRandom } from "./random.ts";
+import {
+  openStand,
+  startStandPostgres,
+  type Member,
+  type Stand,
+  type StandOptions,
+} from "./stand.ts";
+
+// The table of what happens while something is away, row by row, with the real servers stopped and started under load.
+let postgres: TestPostgres;
+beforeAll(async () => {
+  postgres = await startStandPostgres();
+});
+afterAll(async () => {
+  await postgres?.remove();
+});
+
+const random = createRandom(1);
+const QUICK = {
+  stream: false,
+  tokens: 4,
+  delayMs: 0,
+  chunkDelayMs: 0,
+  leaveAfter: null,
+} as const;
+
+async function withStand(
+  options: StandOptions,
+  work: (stand: Stand, gateways: readonly Member[]) => Promise<void>,
+): Promise<void> {
+  const stand = await openStand(postgres.url("postgres"), options);
+  try {
+    await work(stand, stand.gateways);
+  } finally {
+    await postgres.start();
+    await stand.close();
+  }
+}
+
+async function newAccount(
+  stand: Stand,
+  fields: Readonly<Record<string, unknown>> = {},
+): Promise<Account> {
+  return { key: await makeKey(stand, firstOf(stand), fields), fields: {} };
+}
+
+function firstOf({ gateways }: Stand): Member {
+  const [first] = gateways;
+  if (first === undefined) throw new Error("a stand without a gateway");
+  return first;
+}
+
+function unknownAccount(): Account {
+  return { key: `sk-${randomBytes(16).toString("base64url")}`, fields: {} };
+}
+
+function loadOn(stand: Stand, accounts: readonly Account[], told: Told[]) {
+  return startLoad({
+    urls: stand.gateways.map(({ url }) => url),
+    accounts,
+    random,
+    parallel: 3,
+    pauseMs: 20,
+    told: (one) => void told.push(one),
+  });
+}
+
+async function until(
+  is: () => boolean | Promise<boolean>,
+  what: string,
+): Promise<void> {
+  for (let tries = 0; tries < 400; tries++) {
+    if (await is()) return;
+    await sleep(25);
+  }
+  throw new Error(`it did not come true: ${what}`);
+}
+
+async function readiness(gateway: Member) {
+  const answer = await fetch(`${gateway.url}/health/readiness`);
+  return { status: answer.status, body: (await answer.json()) as object };
+}
+
+/** Every id that reached the provider has one row, every sum is right. */
+async function expectAllRecorded(stand: Stand): Promise<void> {
+  await stand.drained();
+  const rows = await stand.sql<{ request_id: string }>(
+    "SELECT request_id FROM spend_log",
+  );
+  const ids = rows.map((row) => row.request_id);
+  expect(new Set(ids).size).toBe(ids.length);
+  expect([...stand.provider.asked].filter((id) => !ids.includes(id))).toEqual(
+    [],
+  );
+  expect(await stand.sql("SELECT * FROM spend_check")).toEqual([]);
+}
+
+test("without Postgres known keys are served, unknown ones and admins hear 503, and nothing needs a restart", async () => {
+  await withStand({ gateways: 1, redis: false }, async (stand, [gateway]) => {
+    if (gateway === undefined) return;
+    const known = await newAccount(stand, { max_budget: 1 });
+    const pid = gateway.pid();
+    const told: Told[] = [];
+    const load = loadOn(stand, [known], told);
+    await until(
+      () => told.some(({ end }) => end === "ok"),
+      "the key is known to the gateway",
+    );
+    await postgres.stop();
+    const from = told.length;
+    await until(
+      async () =>
+        JSON.stringify(await readiness(gateway)).includes("Not connected"),
+      "readiness tells that the database is away",
+    );
+    expect((await readiness(gateway)).status).toBe(200);
+    for (let tries = 0; tries < 5; tries++) {
+      const unknown = await call(gateway.url, unknownAccount(), QUICK);
+      expect(unknown).toMatchObject({
+        status: 503,
+        end: "database_unavailable",
+      });
+    }
+    const refused = await fetch(`${gateway.url}/key/generate`, {
+      method: "POST",
+      headers: {
+        authorization: `Bearer ${MASTER_KEY}`,
+        "content-type": "application/json",
+      },
+      body: "{}",
+    });
+    expect(refused.status).toBe(503);
+    expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
+    expect(await refused.text()).toContain('"database_unavailable"');
+    await until(() => told.length > from + 20, "calls go on");
+    expect(new Set(told.slice(from).map(({ end }) => end))).toEqual(
+      new Set(["ok"]),
+    );
+    await postgres.start();
+    await load.stop();
+    await expectAllRecorded(stand);
+    expect(gateway.pid()).toBe(pid);
+    expect(gateway.running()).toBe(true);
+    expect((await call(gateway.url, unknownAccount(), QUICK)).status).toBe(401);
+  });
+});
+
+test("a key that was checked longer ago than key_cache_seconds is not served without Postgres", async () => {
+  await withStand(
+    {
+      gateways: 1,
+      redis: false,
+      yaml: "general_settings: { key_cache_seconds: 1 }\n",
+    },
+    async (stand, [gateway]) => {
+      if (gateway === undefined) return;
+      const known = await newAccount(stand);
+      expect((await call(gateway.url, known, QUICK)).end).toBe("ok");
+      await postgres.stop();
+      await until(
+        async () => (await call(gateway.url, known, QUICK)).end !== "ok",
+        "the key is too old",
+      );
+      expect(await call(gateway.url, known, QUICK)).toMatchObject({
+        status: 503,
+        end: "database_unavailable",
+      });
+      await postgres.start();
+      await until(
+        async () => (await call(gateway.url, known, QUICK)).end === "ok",
+        "the key is looked up again",
+      );
+      await expectAllRecorded(stand);
+    },
+  );
+});
+
+test("without Postgres at its start a gateway lives, answers calls with 503, then replays its journal and serves", async () => {
+  await withStand({ gateways: 1, redis: false }, async (stand, [gateway]) => {
+    if (gateway === undefined) return;
+    const known = await newAccount(stand);
+    expect((await call(gateway.url, known, QUICK)).end).toBe("ok");
+    await postgres.stop();
+    for (let calls = 0; calls < 5; calls++)
+      expect((await call(gateway.url, known, QUICK)).end).toBe("ok");
+    await gateway.kill();
+    gateway.launch();
+    await until(
+      () =>
+        fetch(`${gateway.url}/health/liveliness`).then(
+          ({ status }) => status === 200,
+          () => false,
+        ),
+      "liveliness answers",
+    );
+    expect((await readiness(gateway)).status).toBe(503);
+    expect(await call(gateway.url, known, QUICK)).toMatchObject({
+      status: 503,
+      end: "database_unavailable",
+    });
+    expect((await stand.admin(gateway, "/key/generate", {})).status).toBe(503);
+    await postgres.start();
+    await gateway.untilReady();
+    expect((await call(gateway.url, known, QUICK)).end).toBe("ok");
+    await expectAllRecorded(stand);
+    expect(stand.provider.asked.size).toBe(7);
+  });
+});
+
+test("a full journal refuses calls before the provider is asked, and those under way end", async () => {
+  await withStand(
+    {
+      gateways: 1,
+      redis: false,
+      yaml: "general_settings: { journal_limit_mb: 1 }\n",
+    },
+    async (stand, [gateway]) => {
+      if (gateway === undefined) return;
+      const known = await newAccount(stand);
+      expect((await call(gateway.url, known, QUICK)).end).toBe("ok");
+      await postgres.stop();
+      const underWay: Promise<Told>[] = [];
+      let last: Told | null = null;
+      for (
+        let calls = 0;
+        last?.end !== "journal_full" && calls < 400;
+        calls++
+      ) {
+        // Some are still under way when the others meet the limit.
+        underWay.push(
+          call(gateway.url, known, {
+            ...QUICK,
+            stream: true,
+            tokens: 8,
+            delayMs: 2_000,
+          }),
+        );
+        await Promise.all(
+          Array.from({ length: 8 }, () => call(gateway.url, known, QUICK)),
+        );
+        last = await call(gateway.url, known, QUICK);
+      }
+      expect(last).toMatchObject({ status: 503, end: "journal_full" });
+      const fullAt = Date.now();
+      const asked = stand.provider.asked.size;
+      expect((await readiness(gateway)).status).toBe(503);
+      expect((await call(gateway.url, known, QUICK)).end).toBe("journal_full");
+      expect(stand.provider.asked.size).toBe(asked);
+      const ends = await Promise.all(underWay);
+      expect(
+        ends.filter(({ end }) => !["ok", "journal_full"].includes(end)),
+      ).toEqual([]);
+      expect(ends.some(({ end, at }) => end === "ok" && at > fullAt)).toBe(
+        true,
+      );
+      await postgres.start();
+      await until(
+        async () => (await call(gateway.url, known, QUICK)).end === "ok",
+        "calls are served again",
+      );
+      await expectAllRecorded(stand);
+    },
+  );
+});
+
+describe.runIf(redisServerHere())("Redis away", () => {
+  test("limits go on at a share of each, and the counters are set again", async () => {
+    await withStand({ gateways: 2, redis: true }, async (stand, gateways) => {
+      const money = 20 * (10 * 0.000001 + 4 * 0.000002);
+      const poor = await newAccount(stand, { max_budget: money });
+      const slow = await newAccount(stand, { rpm_limit: 8 });
+      const rich = await newAccount(stand);
+      const told: Told[] = [];
+      const load = loadOn(stand, [rich], told);
+      for (const { url } of gateways)
+        for (const account of [poor, slow])
+          expect((await call(url, account, QUICK)).end).toBe("ok");
+      await stand.redis?.stop();
+      await until(
+        () =>
+          gateways.every((gateway) => gateway.said().includes("Redis is away")),
+        "both gateways know",
+      );
+      const from = told.length;
+      const served: number[] = [];
+      for (const { url } of gateways) {
+        let ok = 0;
+        const ends = await Promise.all(
+          Array.from({ length: 12 }, () => call(url, slow, QUICK)),
+        );
+        expect(ends.filter(({ end }) => end === "ok").length).toBe(4);
+        while ((await call(url, poor, QUICK)).end === "ok") ok++;
+        served.push(ok);
+      }
+      // 18 calls are left: about nine for each, and one more for the one that crosses the share.
+      for (const ok of served) {
+        expect(ok).toBeGreaterThanOrEqual(7);
+        expect(ok).toBeLessThanOrEqual(10);
+      }
+      await until(() => told.length > from + 20, "others are served");
+      expect(new Set(told.slice(from).map(({ end }) => end))).toEqual(
+        new Set(["ok"]),
+      );
+      await stand.redis?.start();
+      await until(
+        () =>
+          gateways.every((gateway) => gateway.said().includes("Redis is back")),
+        "both gateways know",
+      );
+      let last: Told | null = null;
+      for (let calls = 0; calls < 30; calls++) {
+        last = await call(random.pick(gateways).url, poor, QUICK);
+        if (last.end !== "ok") break;
+      }
+      expect(last?.end).toBe("budget_exceeded");
+      await load.stop();
+      await expectAllRecorded(stand);
+      const [total] = await stand.sql<{ spend: number }>(
+        "SELECT sum(spend)::float8 AS spend FROM spend_log WHERE api_key = encode(sha256($1::bytea), 'hex')",
+        [poor.key],
+      );
+      expect(total?.spend).toBeGreaterThanOrEqual(money - 1e-8);
+      expect(total?.spend).toBeLessThan(money + 2 * (money / 20));
+    });
+  });
+
+  test("the cache is passed by, and used again when Redis is back", async () => {
+    await withStand(
+      { gateways: 1, redis: true, yaml: "proxy_settings: { cache: true }\n" },
+      async (stand, [gateway]) => {
+        const { key } = await newAccount(stand);
+        async function cached(): Promise<string> {
+          const answer = await fetch(`${gateway?.url}/v1/chat/completions`, {
+            method: "POST",
+            headers: {
+              authorization: `Bearer ${key}`,
+              "content-type": "application/json",
+            },
+            body: JSON.stringify({
+              model: "mock",
+              messages: [{ role: "user", content: "always the same" }],
+            }),
+          });
+          const text = await answer.text();
+          return answer.status === 200
+            ? String(answer.headers.get("x-hearth-cache"))
+            : text;
+        }
+        expect(await cached()).toBe("miss");
+        await until(async () => (await cached()) === "hit", "a hit");
+        await stand.redis?.stop();
+        for (let calls = 0; calls < 4; calls++)
+          expect(["miss", "bypass"]).toContain(await cached());
+        await stand.redis?.start();
+        await until(async () => (await cached()) === "hit", "a hit again");
+        await expectAllRecorded(stand);
+      },
+    );
+  });
+
+  test("with fail_closed calls hear 503 until it is back", async () => {
+    await withStand(
+      {
+        gateways: 1,
+        redis: true,
+        yaml: "general_settings: { fail_closed: true }\n",
+      },
+      async (stand, [gateway]) => {
+        if (gateway === undefined) return;
+        const account = await newAccount(stand);
+        const told: Told[] = [];
+        const load = loadOn(stand, [account], told);
+        await until(() => told.length > 5, "calls are served");
+        await stand.redis?.stop();
+        await until(
+          async () =>
+            (await call(gateway.url, account, randomWishes(random))).end ===
+            "limits_unavailable",
+          "calls are refused",
+        );
+        const asked = stand.provider.asked.size;
+        expect(await call(gateway.url, account, QUICK)).toMatchObject({
+          status: 503,
+          end: "limits_unavailable",
+        });
+        await load.pause();
+        expect(stand.provider.asked.size - asked).toBeLessThanOrEqual(3);
+        expect((await stand.admin(gateway, "/key/generate", {})).status).toBe(
+          200,
+        );
+        load.resume();
+        await stand.redis?.start();
+        await until(
+          async () => (await call(gateway.url, account, QUICK)).end === "ok",
+          "calls are served again",
+        );
+        await load.stop();
+        await expectAllRecorded(stand);
+      },
+    );
+  });
+});
