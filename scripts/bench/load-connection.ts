@@ -51,7 +51,7 @@ export function connect(port: number, events: ConnectionEvents): Connection {
 
   function readHead(bytes: Buffer, from: number): number {
     const before = head.length;
-    head += bytes.latin1Slice(from);
+    head += bytes.toString("latin1", from);
     const end = head.indexOf(HEAD_END);
     if (end < 0) return bytes.length;
     const next = from + end + HEAD_END.length - before;
@@ -76,7 +76,7 @@ export function connect(port: number, events: ConnectionEvents): Connection {
     const until = Math.min(bytes.length, from + left);
     if (firstByteAt === 0) firstByteAt = performance.now();
     if (status !== 200 && text.length < KEPT_TEXT)
-      text += bytes.latin1Slice(from, until);
+      text += bytes.toString("latin1", from, until);
     left -= until - from;
     if (left > 0) return until;
     if (place === "counted body") ended();
@@ -87,7 +87,7 @@ export function connect(port: number, events: ConnectionEvents): Connection {
   /** Reads up to the end of a line; null until it is all there. */
   function readLine(bytes: Buffer, from: number): [string | null, number] {
     const end = bytes.indexOf(NEWLINE, from);
-    line += bytes.latin1Slice(from, end < 0 ? bytes.length : end);
+    line += bytes.toString("latin1", from, end < 0 ? bytes.length : end);
     if (end < 0) return [null, bytes.length];
     const whole = line.trimEnd();
     line = "";

@@ -14,7 +14,8 @@ export const CHAT_ALIAS = "bench-chat";
 export const EMBEDDING_ALIAS = "bench-embedding";
 export const MIX_CALLS = 2_000;
 export const MIX_PROMPTS = 200;
-const CACHED_PROMPTS = 16;
+/** Coprime to the number of tenants, so that in turn every tenant asks every prompt. */
+export const CACHED_PROMPTS = 16;
 const LARGE_PROMPT_BYTES = 50_000;
 
 /** Makes the bytes of one request after another, the same sequence for the same salt. */
@@ -43,7 +44,7 @@ export function createRequests(options: RequestOptions): NextRequest {
     if (chosen === undefined) throw new Error("a load needs at least one key");
     const request = Buffer.from(chosen.bytes);
     const digits = String(numbers(sent)).padStart(COUNTER_DIGITS, "0");
-    request.latin1Write(digits, chosen.counterAt);
+    request.write(digits, chosen.counterAt, "latin1");
     sent++;
     return request;
   };

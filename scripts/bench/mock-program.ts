@@ -40,7 +40,7 @@ function requestLength(bytes: Buffer): number | null {
   const end = bytes.indexOf(HEAD_END);
   if (end < 0) return null;
   const length = headerOf(
-    bytes.latin1Slice(0, end + 2).toLowerCase(),
+    bytes.toString("latin1", 0, end + 2).toLowerCase(),
     "content-length",
   );
   return end + HEAD_END.length + Number(length ?? 0);
@@ -55,7 +55,7 @@ function headerOf(head: string, name: string): string | null {
 
 function answer(socket: Socket, request: Buffer): void {
   const end = request.indexOf(HEAD_END);
-  const head = request.latin1Slice(0, end + 2).toLowerCase();
+  const head = request.toString("latin1", 0, end + 2).toLowerCase();
   const id = headerOf(head, "x-request-id");
   if (id !== null) ids.push(id);
   if (head.startsWith("get ")) socket.write(MODELS_ANSWER);

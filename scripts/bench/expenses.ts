@@ -1,0 +1,86 @@
+import pg from "pg";
+import { rounded } from "./measure.ts";
+import type { Stage } from "./stage.ts";
+
+/** What calls cost the servers behind the gateway. */
+export interface Expenses {
+  /** Of `spend_log` with its indexes, for each row. */
+  readonly ledger_bytes_per_call: number;
+  /** Written to Postgres' log, for each row. */
+  readonly wal_bytes_per_call: number;
+  readonly postgres_transactions_per_call: number;
+  /** Scripts run by Redis: one admits a call, one settles it. */
+  readonly redis_scripts_per_call: number;
+}
+
+interface Reading {
+  readonly rows: number;
+  readonly walBytes: number;
+  readonly transactions: number;
+  readonly scripts: number;
+}
+
+/** Begins to count; the answer tells the expenses since then. */
+export async function countExpenses(
+  stage: Stage,
+): Promise<() => Promise<Expenses>> {
+  const before = await read(stage);
+  return async () => {
+    const after = await read(stage);
+    const rows = Math.max(1, after.rows - before.rows);
+    return {
+      ledger_bytes_per_call: Math.round(
+        (await ledgerBytes(stage)) / Math.max(1, after.rows),
+      ),
+      wal_bytes_per_call: Math.round((after.walBytes - before.walBytes) / rows),
+      postgres_transactions_per_call: rounded(
+        (after.transactions - before.transactions) / rows,
+        4,
+      ),
+      redis_scripts_per_call: rounded(
+        (after.scripts - before.scripts) / rows,
+        3,
+      ),
+    };
+  };
+}
+
+async function read({ superuserUrl, redis }: Stage): Promise<Reading> {
+  const row = await ask<{ rows: string; wal: string; transactions: string }>(
+    superuserUrl,
+    `SELECT (SELECT count(*) FROM spend_log) AS rows,
+       pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0') AS wal,
+       (SELECT xact_commit FROM pg_stat_database WHERE datname = 'hearth') AS transactions`,
+  );
+  const stats = await redis.client.info("commandstats");
+  return {
+    rows: Number(row.rows),
+    walBytes: Number(row.wal),
+    transactions: Number(row.transactions),
+    scripts: Number(/cmdstat_evalsha:calls=(\d+)/.exec(stats)?.[1] ?? 0),
+  };
+}
+
+async function ledgerBytes({ superuserUrl }: Stage): Promise<number> {
+  const row = await ask<{ bytes: string }>(
+    superuserUrl,
+    "SELECT sum(pg_total_relation_size(relid)) AS bytes FROM pg_partition_tree('spend_log')",
+  );
+  return Number(row.bytes);
+}
+
+async function ask<Row extends pg.QueryResultRow>(
+  url: string,
+  statement: string,
+): Promise<Row> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    const { rows } = await client.query<Row>(statement);
+    const [row] = rows;
+    if (row === undefined) throw new Error("a statement answered no row");
+    return row;
+  } finally {
+    await client.end();
+  }
+}

@@ -1,0 +1,119 @@
+import { MIX_CALLS, type Load } from "./load-requests.ts";
+import type { Schedule } from "./load-program.ts";
+import type { BenchOptions } from "./options.ts";
+import type { Target } from "./stage.ts";
+import { TENANTS } from "./tenants.ts";
+
+export type TargetName = Target["name"];
+
+/** One measurement. */
+export interface Step {
+  readonly target: TargetName;
+  readonly load: Load;
+  readonly schedule: Schedule;
+  /** Keys, each of a team of its own, that the calls come from. */
+  readonly tenants: number;
+}
+
+/** Calls a second at which the latency that a gateway adds is told, where nothing queues. */
+const QUIET_RATES: Readonly<Partial<Record<Load, number>>> = {
+  cached: 1_000,
+  stream: 50,
+  "50k": 100,
+  embeddings: 200,
+};
+const MIX_CONCURRENCY = 16;
+/** The load that the first goals are about. */
+const MAIN_CONCURRENCY = 64;
+/** Of a program that has just been started: its code is compiled while it runs. */
+const FIRST_WARMUP_SECONDS = 2;
+
+/** All measurements in order, the targets of each side by side: what else the machine does then hits them alike. */
+export function planSteps(
+  options: BenchOptions,
+  targets: readonly TargetName[],
+): readonly Step[] {
+  const { loads, concurrency, quick } = options;
+  const main = concurrency.includes(MAIN_CONCURRENCY)
+    ? MAIN_CONCURRENCY
+    : Math.max(...concurrency);
+  const steps: Step[] = [];
+  const warmed = new Set<TargetName>();
+
+  const add = (target: TargetName, load: Load, schedule: Schedule) => {
+    steps.push({ target, load, schedule, tenants: TENANTS });
+  };
+  const closed = (target: TargetName, load: Load, connections: number) => {
+    const warmupSeconds = warmed.has(target)
+      ? options.warmupSeconds
+      : Math.max(
+          options.warmupSeconds,
+          Math.min(FIRST_WARMUP_SECONDS, options.seconds * 2),
+        );
+    warmed.add(target);
+    add(target, load, {
+      kind: "closed",
+      concurrency: connections,
+      ...times(options, warmupSeconds),
+    });
+  };
+  const open = (target: TargetName, load: Load, rate: number) =>
+    add(target, load, {
+      kind: "open",
+      rate,
+      ...times(options, options.warmupSeconds),
+    });
+
+  for (const load of loads.filter((it) => it !== "mix"))
+    for (const target of targetsOf(load, targets)) closed(target, load, main);
+  if (loads.includes("mix"))
+    for (const tenants of [1, TENANTS])
+      steps.push({
+        target: "gateway",
+        load: "mix",
+        schedule: {
+          kind: "count",
+          concurrency: MIX_CONCURRENCY,
+          calls: MIX_CALLS,
+        },
+        tenants,
+      });
+  for (const load of loads) {
+    const rates = load === "plain" ? options.rates : [QUIET_RATES[load] ?? 0];
+    if (quick && load === "embeddings") continue;
+    for (const rate of rates.filter((it) => it > 0))
+      for (const target of quietTargets(load, targets))
+        open(target, load, rate);
+  }
+  for (const connections of concurrency.filter((it) => it !== main))
+    for (const load of loads.filter((it) => it !== "mix"))
+      if (!quick || load === "plain")
+        for (const target of targetsOf(load, targets))
+          if (!quick || target === "bare" || target === "gateway")
+            closed(target, load, connections);
+  return steps;
+}
+
+/** Nothing but the gateway has a cache. */
+function targetsOf(
+  load: Load,
+  targets: readonly TargetName[],
+): readonly TargetName[] {
+  return load === "cached" ? ["gateway"] : targets;
+}
+
+function quietTargets(
+  load: Load,
+  targets: readonly TargetName[],
+): readonly TargetName[] {
+  return load === "cached"
+    ? ["gateway"]
+    : targets.filter((target) => load === "plain" || target !== "bare");
+}
+
+function times(
+  { seconds }: BenchOptions,
+  warmupSeconds: number,
+): { readonly warmupMs: number; readonly durationMs: number } {
+  return { warmupMs: warmupSeconds * 1_000, durationMs: seconds * 1_000 };
+}

@@ -1,0 +1,18 @@
+/** Slope of the straight line with the least squared distance to the points (x, y); 0 for fewer than two of them. */
+export function slopeOf(
+  points: readonly (readonly [x: number, y: number])[],
+): number {
+  const mean = (values: readonly number[]) =>
+    values.reduce((sum, value) => sum + value, 0) / values.length;
+  const [middleX, middleY] = [
+    mean(points.map(([x]) => x)),
+    mean(points.map(([, y]) => y)),
+  ];
+  let above = 0;
+  let below = 0;
+  for (const [x, y] of points) {
+    above += (x - middleX) * (y - middleY);
+    below += (x - middleX) ** 2;
+  }
+  return below === 0 ? 0 : above / below;
+}
