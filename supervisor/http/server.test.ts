@@ -1,0 +1,247 @@
+import type { InjectOptions } from "fastify";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { CheckView } from "../checks/watch.ts";
+import { Failure } from "../failure.ts";
+import { openHistory, type History } from "../history.ts";
+import type { Runtime, ServiceView } from "../runtime.ts";
+import { judge, findAttention, type Status } from "../status.ts";
+import { temporaryHome } from "../testing/temporary-home.ts";
+import { buildApi } from "./server.ts";
+
+let place: ReturnType<typeof temporaryHome>;
+let history: History;
+let api: ReturnType<typeof buildApi>;
+let stopped: string[];
+let restarted: string[];
+let gateway: ServiceView;
+let check: CheckView;
+
+beforeEach(() => {
+  place = temporaryHome();
+  history = openHistory(`${place.directory}/history.db`);
+  stopped = [];
+  restarted = [];
+  gateway = {
+    name: "gateway",
+    state: "running",
+    since: 1000,
+    pid: 7,
+    address: "http://127.0.0.1:4000",
+    port: 4000,
+    adopted: false,
+    tookMs: 500,
+    restarts: 0,
+    reason: null,
+  };
+  check = {
+    name: "gateway",
+    kind: "http",
+    state: "up",
+    since: 1000,
+    inhibitedBy: null,
+    latest: { ok: true, latencyMs: 3, text: "answered 200", at: 2000 },
+    healing: null,
+  };
+  api = buildApi({
+    status,
+    runtime: () => runtime,
+    watch: () => ({
+      list: () => [check],
+      lookNow: async (name) => (name === check.name ? check : undefined),
+      renewHealing: () => {},
+      stop: () => {},
+    }),
+    history,
+    stop: (reason) => stopped.push(reason),
+    operatorPassword: "the-operator-password",
+  });
+});
+afterEach(async () => {
+  await api.close();
+  history.close();
+  place.remove();
+});
+
+const runtime: Runtime = {
+  list: () => [gateway],
+  inspect: (name) => (name === "gateway" ? gateway : undefined),
+  logs: (_name, lines) => ["one", "two"].slice(-lines),
+  stats: () => undefined,
+  restart: async (name) => {
+    if (gateway.state === "gave-up") throw new Failure("it does not start.");
+    restarted.push(name);
+  },
+};
+
+function status(): Status {
+  const attention = findAttention([gateway], [check]);
+  return {
+    ...judge("running", [gateway], attention),
+    phase: "running",
+    at: 61_000,
+    supervisor: {
+      pid: 1,
+      address: "http://127.0.0.1:4080",
+      since: 0,
+      home: "/home",
+      memoryBytes: 1,
+    },
+    services: [
+      { ...gateway, stats: { memoryBytes: 104_857_600, cpuSeconds: 1 } },
+    ],
+    checks: [check],
+    attention,
+    notices: [],
+  };
+}
+
+function ask(options: InjectOptions) {
+  return api.inject({
+    remoteAddress: "127.0.0.1",
+    ...options,
+    headers: { host: "127.0.0.1:4080", ...options.headers },
+  });
+}
+
+const basic = (password: string) => ({
+  authorization: `Basic ${Buffer.from(`operator:${password}`).toString("base64")}`,
+});
+
+test.each<[string, InjectOptions, number]>([
+  ["this machine", {}, 200],
+  ["this machine by name", { headers: { host: "localhost:4080" } }, 200],
+  ["another machine", { remoteAddress: "192.168.1.9" }, 401],
+  [
+    "a name that an attacker points at this machine",
+    { headers: { host: "evil.example" } },
+    401,
+  ],
+  [
+    "a proxy on this machine",
+    { headers: { "x-forwarded-for": "192.168.1.9" } },
+    401,
+  ],
+  [
+    "another machine with the password",
+    { remoteAddress: "192.168.1.9", headers: basic("the-operator-password") },
+    200,
+  ],
+  [
+    "another machine with a wrong one",
+    { remoteAddress: "192.168.1.9", headers: basic("wrong") },
+    401,
+  ],
+])("asked from %s", async (_who, options, statusCode) => {
+  expect((await ask({ ...options, url: "/api/status" })).statusCode).toBe(
+    statusCode,
+  );
+});
+
+test("health is answered to anybody, and readiness follows the state", async () => {
+  const remoteAddress = "192.168.1.9";
+  expect((await ask({ url: "/healthz", remoteAddress })).json()).toEqual({
+    status: "ok",
+  });
+  expect((await ask({ url: "/readyz", remoteAddress })).statusCode).toBe(200);
+  gateway = { ...gateway, state: "gave-up", reason: "killed by SIGKILL" };
+  const answer = await ask({ url: "/readyz", remoteAddress });
+  expect(answer.statusCode).toBe(503);
+  expect(answer.json()).toEqual({ ready: false, verdict: "Gateway is down." });
+});
+
+test.each([
+  { origin: "http://evil.example" },
+  { "sec-fetch-site": "cross-site" },
+  { origin: "null" },
+])("a page of another origin (%j) stops nothing", async (headers) => {
+  const answer = await ask({ method: "POST", url: "/api/stop", headers });
+  expect(answer.statusCode).toBe(403);
+  expect(stopped).toEqual([]);
+});
+
+test("stop and restart do what they say", async () => {
+  expect((await ask({ method: "POST", url: "/api/stop" })).statusCode).toBe(
+    202,
+  );
+  expect(stopped).toEqual(["asked by the operator"]);
+  const headers = {
+    origin: "http://127.0.0.1:4080",
+    "sec-fetch-site": "same-origin",
+  };
+  const answer = await ask({
+    method: "POST",
+    url: "/api/restart/gateway",
+    headers,
+  });
+  expect(answer.json()).toMatchObject({ name: "gateway", state: "running" });
+  expect(restarted).toEqual(["gateway"]);
+});
+
+test("a restart that fails says why", async () => {
+  gateway = { ...gateway, state: "gave-up" };
+  const answer = await ask({ method: "POST", url: "/api/restart/gateway" });
+  expect(answer.statusCode).toBe(502);
+  expect(answer.json()).toEqual({
+    error: { message: "it does not start.", code: "502" },
+  });
+});
+
+test.each<[InjectOptions, number, string]>([
+  [
+    { url: "/api/logs/gatway" },
+    404,
+    'there is no service "gatway"; there are gateway.',
+  ],
+  [{ url: "/api/logs/gateway?lines=x" }, 400, "lines must be from 1 to 5000."],
+  [
+    { method: "POST", url: "/api/checks/nope" },
+    404,
+    'there is no check "nope"; there are gateway.',
+  ],
+  [
+    { method: "POST", url: "/api/restart/nope" },
+    404,
+    'there is no service "nope"; there are gateway.',
+  ],
+  [{ url: "/api/nothing" }, 404, "there is no GET /api/nothing."],
+])("%j is refused in one sentence", async (options, statusCode, message) => {
+  const answer = await ask(options);
+  expect(answer.statusCode).toBe(statusCode);
+  expect(answer.json()).toEqual({
+    error: { message, code: String(statusCode) },
+  });
+});
+
+test("logs and checks are answered", async () => {
+  expect((await ask({ url: "/api/logs/gateway?lines=1" })).json()).toEqual({
+    name: "gateway",
+    lines: ["two"],
+  });
+  expect(
+    (await ask({ method: "POST", url: "/api/checks/gateway" })).json(),
+  ).toEqual(check);
+});
+
+test("the page says the verdict first, in title and heading, and escapes what it shows", async () => {
+  const well = (await ask({ url: "/" })).body;
+  expect(well).toContain("<title>● All is well. · Hearth</title>");
+  expect(well).toContain("<h1>All is well.</h1>");
+  expect(well).toContain("Nothing needs you.");
+  expect(well).not.toContain("<script");
+  check = {
+    ...check,
+    state: "down",
+    latest: {
+      ok: false,
+      latencyMs: 3,
+      text: "answered 500: <b>oops</b>",
+      at: 2000,
+    },
+  };
+  const bad = (await ask({ url: "/" })).body;
+  expect(bad).toContain("<title>✕ Gateway is down. · Hearth</title>");
+  expect(bad).toContain(
+    "check gateway is down: answered 500: &lt;b&gt;oops&lt;/b&gt;",
+  );
+  expect(bad).toContain("<pre>hearth check gateway</pre>");
+});

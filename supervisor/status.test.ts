@@ -1,0 +1,81 @@
+import { expect, test } from "vitest";
+import type { CheckView } from "./checks/watch.ts";
+import type { ServiceState, ServiceView } from "./runtime.ts";
+import { findAttention, judge } from "./status.ts";
+
+function service(name: string, state: ServiceState): ServiceView {
+  return {
+    name,
+    state,
+    since: 0,
+    pid: null,
+    address: "",
+    port: 1,
+    adopted: false,
+    tookMs: null,
+    restarts: 0,
+    reason: "killed by SIGKILL",
+  };
+}
+
+function check(name: string, more: Partial<CheckView> = {}): CheckView {
+  return {
+    name,
+    kind: "http",
+    state: "down",
+    since: 0,
+    inhibitedBy: null,
+    latest: { ok: false, latencyMs: 1, text: "no answer within 10 s", at: 0 },
+    healing: null,
+    ...more,
+  };
+}
+
+test.each<[readonly ServiceView[], readonly CheckView[], string]>([
+  [
+    [service("gateway", "running")],
+    [check("gateway", { state: "up" })],
+    "All is well.",
+  ],
+  [[service("gateway", "starting")], [], "Gateway is not up yet."],
+  [[service("gateway", "backing-off")], [], "Gateway is down."],
+  [
+    [service("postgres", "gave-up")],
+    [check("gateway-ready", { inhibitedBy: "postgres" })],
+    "Postgres is down.",
+  ],
+  [
+    [service("gateway", "gave-up"), service("notes", "running")],
+    [check("notes"), check("gateway")],
+    "Gateway and notes are down.",
+  ],
+])("the verdict on %j and %j", (services, checks, verdict) => {
+  const attention = findAttention(services, checks);
+  const judged = judge("running", services, attention);
+  expect(judged.verdict).toBe(verdict);
+  expect(judged.ok).toBe(verdict === "All is well.");
+});
+
+test("what needs somebody comes with what was seen, what was tried, and the command that helps", () => {
+  expect(
+    findAttention(
+      [service("postgres", "gave-up")],
+      [check("notes", { healing: "gave up: restarted 3 times in 1 h" })],
+    ),
+  ).toEqual([
+    {
+      name: "postgres",
+      level: "down",
+      since: 0,
+      text: "postgres is down: killed by SIGKILL",
+      command: "hearth logs postgres; hearth restart postgres",
+    },
+    {
+      name: "notes",
+      level: "down",
+      since: 0,
+      text: "check notes is down: no answer within 10 s; gave up: restarted 3 times in 1 h",
+      command: "hearth check notes",
+    },
+  ]);
+});
