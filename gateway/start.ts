@@ -106,7 +106,17 @@ export async function startGateway(
     pool,
     log,
     shared: redis !== null,
-    onChange: callers.changed,
+    onChange(table, id) {
+      if (table !== "spend_totals") return callers.changed(table, id);
+      ledger
+        .reload([id])
+        .catch((error: unknown) =>
+          log.warn(
+            { error },
+            "a total that an admin changed could not be read",
+          ),
+        );
+    },
     onReconnect: callers.forgetAll,
     async onReady() {
       await recordDeployments(pool, config.models);

@@ -104,6 +104,10 @@ export function createCallers(pool: Pool, keepMs: number): Callers {
     changed(table, id) {
       switch (table) {
         case "keys":
+          return keys.invalidate(
+            (key, token) => token === id || key?.token === id,
+          );
+        case "rotated_keys":
           return keys.invalidate((_, token) => token === id);
         case "users":
           keys.invalidate((key) => key?.userId === id);
@@ -142,7 +146,7 @@ function limitsOf(own: string, tier: string): string {
 }
 
 const KEY_QUERY = `
-  SELECT k.*, ${limitsOf("k", "kb")} AS limits, kb.model_max_budget AS tier_model_max_budget,
+  SELECT k.*, least(k.expires, rotated.valid_until) AS expires, ${limitsOf("k", "kb")} AS limits, kb.model_max_budget AS tier_model_max_budget,
     u.models AS user_models, u.user_role, CASE WHEN u.user_id IS NOT NULL THEN ${limitsOf("u", "ub")} END AS user_limits,
     t.team_alias, t.models AS team_models, t.model_aliases, t.tags AS team_tags, t.blocked AS team_blocked, t.team_member_budget,
     CASE WHEN t.team_id IS NOT NULL THEN ${limitsOf("t", "tb")} END AS team_limits,
@@ -159,7 +163,8 @@ const KEY_QUERY = `
   LEFT JOIN budgets mb ON mb.budget_id = m.budget_id
   LEFT JOIN organizations o ON o.organization_id = coalesce(k.organization_id, t.organization_id)
   LEFT JOIN budgets ob ON ob.budget_id = o.budget_id
-  WHERE k.token = $1`;
+  LEFT JOIN rotated_keys rotated ON rotated.old_token = $1
+  WHERE k.token = coalesce(rotated.token, $1)`;
 
 interface KeyRow {
   readonly token: string;

@@ -7,12 +7,25 @@ export const name = z
   .string()
   .min(1, "it must not be empty")
   .max(256, "it may have at most 256 characters");
-export const dollars = z.number().min(0, "a budget is at least 0 dollars");
+/** An id that is part of other names: a slash would make two of them one. */
+export const plainName = name.regex(/^[^/]*$/, "it must not contain a slash");
+export const names = z.array(name).max(1_000, "at most 1,000 at once");
+export const someNames = names.min(1, "name at least one");
+export const dollars = z
+  .number("it must be a number of dollars")
+  .min(0, "a budget is at least 0 dollars")
+  .max(9_000_000, "a budget is at most 9,000,000 dollars");
 export const perMinute = z
-  .int()
+  .int("a limit is a whole number of at least 0")
   .min(0, "a limit is a whole number of at least 0");
 export const models = z.array(name);
 export const object = z.record(z.string(), z.unknown());
+export const texts = z.record(z.string(), z.string());
+export const flag = z.boolean();
+export const moment = z.iso.datetime({
+  offset: true,
+  error: "it must be a time such as 2026-11-21T12:00:00Z",
+});
 
 /** `30s`, `15m`, `24h`, `30d`, `1w`, `1mo`. */
 export const duration = z.string().superRefine((text, context) => {
@@ -38,3 +51,41 @@ export const modelBudgets = z.record(
 );
 
 export const modelRates = z.record(z.string(), perMinute);
+
+/** A flag in a query. */
+export const queryFlag = z
+  .enum(["true", "false", "True", "False", "1", "0"], "write true or false")
+  .transform((text) => ["true", "True", "1"].includes(text));
+
+const counted = z
+  .string()
+  .regex(/^\d{1,9}$/, "it must be a whole number")
+  .transform(Number);
+
+/** A number of a query from `least` to `most`. */
+export function queryNumber(least: number, most: number, otherwise: number) {
+  return counted
+    .refine(
+      (number) => number >= least && number <= most,
+      `it must be from ${least} to ${most}`,
+    )
+    .default(otherwise);
+}
+
+/** A day of a query, `2026-11-21`; a time after it is cut off. */
+export const queryDay = z
+  .string()
+  .regex(/^\d{4}-\d\d-\d\d([T ].*)?$/, "it must be a day such as 2026-11-21")
+  .transform((text) => text.slice(0, "2026-11-21".length))
+  .refine((day) => !Number.isNaN(Date.parse(day)), "there is no such day");
+
+/** Several names of a query: repeated, or with commas between. */
+export const queryNames = z
+  .union([z.string(), z.array(z.string())])
+  .transform((value) =>
+    [value]
+      .flat()
+      .flatMap((text) => text.split(","))
+      .map((text) => text.trim())
+      .filter((text) => text !== ""),
+  );

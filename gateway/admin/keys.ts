@@ -1,98 +1,270 @@
-import type { FastifyRequest } from "fastify";
 import { z } from "zod";
-import { requireMaster, authenticate } from "../access/authenticate.ts";
-import { hashKey, keyName, newKey } from "../access/keys.ts";
-import { expiresAt } from "../accounting/windows.ts";
-import { transaction } from "../db/pool.ts";
-import { insertRow, type Row } from "../db/rows.ts";
-import type { Gateway } from "../gateway.ts";
-import { actorOf, audit } from "./audit.ts";
-import { readBody } from "./body.ts";
+import { query, transaction, type Client } from "../db/pool.ts";
+import type { Row } from "../db/rows.ts";
+import { refusalOf } from "../http/conflicts.ts";
+import { CallError } from "../http/errors.ts";
+import { checkInput } from "./body.ts";
+import { name, names } from "./fields.ts";
 import {
-  duration,
-  limits,
-  modelBudgets,
-  modelRates,
-  models,
-  name,
-  object,
-} from "./fields.ts";
-import { keyRow } from "./rows.ts";
+  chosenKey,
+  keyColumns,
+  keyFacts,
+  keyFields,
+  newSecret,
+  reachableKey,
+  refuseSpecialRights,
+  tokenOf,
+  type KeyFields,
+} from "./key-fields.ts";
+import {
+  changeAndShow,
+  create,
+  findOne,
+  KEY,
+  remove,
+  shownOne,
+  TEAM,
+  USER,
+} from "./payers.ts";
+import { adminRoute, type Admin, type AdminRoute } from "./route.ts";
+import { setSpend } from "./spend.ts";
 
-const generateBody = z.object({
-  ...limits,
-  key: z
-    .string()
-    .startsWith("sk-", "a key must begin with `sk-`")
-    .min(20, "a key must have at least 20 characters")
-    .nullish(),
-  key_alias: name.nullish(),
-  user_id: name.nullish(),
-  team_id: name.nullish(),
-  organization_id: name.nullish(),
-  models: models.nullish(),
-  duration: duration.nullish(),
-  metadata: object.nullish(),
-  aliases: z.record(z.string(), z.string()).nullish(),
-  permissions: object.nullish(),
-  model_max_budget: modelBudgets.nullish(),
-  model_rpm_limit: modelRates.nullish(),
-  model_tpm_limit: modelRates.nullish(),
-  tags: z.array(name).nullish(),
-  blocked: z.boolean().nullish(),
-  allowed_routes: z.array(z.string()).nullish(),
-  key_type: z.enum(["llm_api", "management", "read_only", "default"]).nullish(),
-  temp_budget_increase: z.number().min(0).nullish(),
-  temp_budget_expiry: z.iso.datetime({ offset: true }).nullish(),
-  send_invite_email: z.boolean().nullish(),
+/** Makes a key in the caller's transaction; its user is made where there is none. */
+export async function insertKey(
+  admin: Admin,
+  client: Client,
+  fields: KeyFields,
+  chosen: string | null | undefined,
+): Promise<{ readonly row: Row; readonly key: string }> {
+  const { key, columns } = newSecret(chosen);
+  if (fields.user_id != null)
+    await create(admin, client, USER, { user_id: fields.user_id }, true);
+  const row = await create(admin, client, KEY, {
+    ...keyColumns(fields, admin.now),
+    ...columns,
+  });
+  return { row: row ?? {}, key };
+}
+
+/** The only answer in which a key is ever shown. */
+export async function shownWithSecret(
+  admin: Admin,
+  { row, key }: { readonly row: Row; readonly key: string },
+): Promise<Row> {
+  return { ...(await shownOne(admin, KEY, row)), key, token_id: row["token"] };
+}
+
+/** Whom a key is made for; somebody without all rights makes it for itself, its team or its organization. */
+async function ownedFields(admin: Admin, fields: KeyFields) {
+  refuseSpecialRights(admin, fields);
+  if (fields.team_id != null)
+    await findOne(admin.pool, TEAM, { team_id: fields.team_id });
+  const { actor } = admin;
+  const owned: KeyFields =
+    admin.reachesAll || fields.user_id != null || actor.userId === null
+      ? fields
+      : { ...fields, user_id: actor.userId };
+  const { token: _, ...facts } = await keyFacts(admin.pool, owned);
+  admin.refuse({ ...facts, what: describeOwner(owned) });
+  return owned;
+}
+
+function describeOwner({ user_id, team_id, organization_id }: KeyFields) {
+  if (team_id != null) return `keys of team ${team_id}`;
+  if (organization_id != null) return `keys of organization ${organization_id}`;
+  return user_id == null ? "keys of nobody" : `keys of user ${user_id}`;
+}
+
+const generate = adminRoute(
+  "POST /key/generate",
+  z.object({ ...keyFields, key: chosenKey.nullish() }),
+  async (admin, { key, ...fields }) => {
+    const owned = await ownedFields(admin, fields);
+    return shownWithSecret(
+      admin,
+      await transaction(admin.pool, (client) =>
+        insertKey(admin, client, owned, key),
+      ),
+    );
+  },
+);
+
+const generateForService = adminRoute(
+  "POST /key/service-account/generate",
+  z.object({ ...keyFields, key: chosenKey.nullish(), team_id: name }),
+  async (admin, { key, user_id: userId, ...fields }) => {
+    if (userId != null)
+      throw new CallError(
+        "invalid_request",
+        "`user_id` is not right: a service account's key belongs to its team, not to a user.",
+        { param: "user_id" },
+      );
+    refuseSpecialRights(admin, fields);
+    await findOne(admin.pool, TEAM, { team_id: fields.team_id });
+    const facts = await keyFacts(admin.pool, fields);
+    admin.refuse({
+      ...facts,
+      what: `keys of team ${fields.team_id}`,
+      userId: admin.actor.userId,
+    });
+    return shownWithSecret(
+      admin,
+      await transaction(admin.pool, (client) =>
+        insertKey(admin, client, fields, key),
+      ),
+    );
+  },
+);
+
+const updateFields = z.object({
+  ...keyFields,
+  key: name,
+  spend: z.number().min(0, "a spend is at least 0 dollars").nullish(),
 });
 
-/** POST /key/generate: a new virtual key; the answer is the only place where it is ever shown. */
-export async function generateKey(
-  gateway: Gateway,
-  request: FastifyRequest,
+/** Sets fields of a key; `spend` by a row of the ledger. */
+async function updateKey(
+  admin: Admin,
+  { key, spend, ...fields }: z.output<typeof updateFields>,
 ): Promise<Row> {
-  const caller = await authenticate(gateway, request.headers);
-  requireMaster(caller, "make keys");
-  const actor = actorOf(caller, request);
-  const {
-    key: chosen,
-    duration: life,
-    send_invite_email: _,
-    ...fields
-  } = readBody(generateBody, request);
-  const key = chosen ?? newKey();
-  const token = hashKey(key);
-  const row = await transaction(gateway.pool, async (client) => {
-    if (fields.user_id != null)
-      await insertRow(
-        client,
-        "users",
-        { user_id: fields.user_id },
-        "ON CONFLICT DO NOTHING",
+  const before = await reachableKey(admin, admin.pool, key);
+  refuseSpecialRights(admin, fields);
+  const id = { token: before["token"] };
+  if (!admin.reachesAll) {
+    if (spend != null)
+      throw new CallError(
+        "permission_denied",
+        "Only a proxy_admin may set `spend`.",
+        { param: "spend" },
       );
-    const stored = await insertRow(client, "keys", {
-      ...withoutNulls(fields),
-      token,
-      key_name: keyName(key),
-      expires: life == null ? undefined : expiryOf(life),
-      created_by: actor,
-      updated_by: actor,
+    // Where it would go must be within reach too.
+    const { token: _, ...facts } = await keyFacts(admin.pool, {
+      ...before,
+      ...fields,
     });
-    await audit(client, actor, "created", "key", token, null, stored);
-    return stored ?? {};
+    admin.refuse(facts);
+  }
+  if (fields.team_id != null)
+    await findOne(admin.pool, TEAM, { team_id: fields.team_id });
+  const columns = keyColumns(fields, admin.now);
+  const row = await changeAndShow(admin, KEY, id, columns);
+  if (spend == null) return { ...row, key };
+  await setSpend(admin, KEY, row, spend);
+  return { ...(await shownOne(admin, KEY, row)), key };
+}
+
+const update = adminRoute("POST /key/update", updateFields, updateKey);
+
+const bulkUpdate = adminRoute(
+  "POST /key/bulk_update",
+  z.object({
+    keys: z
+      .array(z.looseObject({ key: name }))
+      .min(1, "name at least one")
+      .max(500, "at most 500 at once"),
+  }),
+  async (admin, { keys }) => {
+    const successful: Row[] = [];
+    const failed: Row[] = [];
+    for (const entry of keys) {
+      const token = tokenOf(entry.key);
+      try {
+        const { key: _, ...info } = await updateKey(
+          admin,
+          checkInput(updateFields, entry),
+        );
+        successful.push({ key: token, key_info: info });
+      } catch (error) {
+        const failure = refusalOf(error);
+        failed.push({ key: token, failed_reason: failure.message });
+      }
+    }
+    return {
+      total_requested: keys.length,
+      successful_updates: successful,
+      failed_updates: failed,
+    };
+  },
+);
+
+const deleteKeys = adminRoute(
+  "POST /key/delete",
+  z.object({ keys: names.nullish(), key_aliases: names.nullish() }),
+  async (admin, { keys, key_aliases: aliases }) => {
+    if ((keys ?? aliases) == null)
+      throw new CallError(
+        "invalid_request",
+        "`keys` is missing: send a list of keys or hashes, or `key_aliases`.",
+        { param: "keys" },
+      );
+    return transaction(admin.pool, async (client) => {
+      const found = await query<Row>(
+        client,
+        "SELECT * FROM keys WHERE token = ANY($1) OR key_alias = ANY($2) FOR UPDATE",
+        [(keys ?? []).map(tokenOf), aliases ?? []],
+      );
+      if (found.length === 0)
+        throw new CallError(
+          "unknown_object",
+          "None of these keys exist. List those there are with GET /key/list.",
+          { param: keys == null ? "key_aliases" : "keys" },
+        );
+      for (const row of found) {
+        admin.refuse(await keyFacts(client, row));
+        await remove(admin, client, KEY, { token: row["token"] });
+      }
+      return { deleted_keys: found.map((row) => row["token"]) };
+    });
+  },
+);
+
+function setBlocked(
+  route: "POST /key/block" | "POST /key/unblock",
+  blocked: boolean,
+): AdminRoute {
+  return adminRoute(route, z.object({ key: name }), async (admin, { key }) => {
+    const { token } = await reachableKey(admin, admin.pool, key);
+    return changeAndShow(
+      admin,
+      KEY,
+      { token },
+      { blocked },
+      blocked ? "blocked" : "unblocked",
+    );
   });
-  return { ...(await keyRow(gateway, row)), key, token_id: token };
 }
 
-/** A column keeps its default where a field is null. */
-function withoutNulls(fields: Row): Row {
-  return Object.fromEntries(
-    Object.entries(fields).filter(([, value]) => value != null),
-  );
-}
+const resetSpend = adminRoute(
+  "POST /key/:key/reset_spend",
+  z.object({
+    key: name,
+    reset_to: z
+      .number()
+      .min(0, "a spend is at least 0 dollars")
+      .nullish()
+      .transform((dollars) => dollars ?? 0),
+  }),
+  async (admin, { key, reset_to: target }) => {
+    const row = await reachableKey(admin, admin.pool, key);
+    const before = await shownOne(admin, KEY, row);
+    const previous = await setSpend(admin, KEY, row, target);
+    return {
+      key_hash: row["token"],
+      spend: target,
+      previous_spend: previous,
+      max_budget: row["max_budget"],
+      budget_reset_at: before["budget_reset_at"],
+    };
+  },
+);
 
-function expiryOf(life: string): Date | undefined {
-  const at = expiresAt(life, Date.now());
-  return at === null ? undefined : new Date(at);
-}
+export const KEY_CHANGES: readonly AdminRoute[] = [
+  generate,
+  generateForService,
+  update,
+  bulkUpdate,
+  deleteKeys,
+  setBlocked("POST /key/block", true),
+  setBlocked("POST /key/unblock", false),
+  resetSpend,
+];

@@ -1,66 +1,263 @@
-import type { FastifyRequest } from "fastify";
 import { z } from "zod";
-import { authenticate, requireMaster } from "../access/authenticate.ts";
-import { query } from "../db/pool.ts";
-import { findRows, type Row } from "../db/rows.ts";
-import type { Gateway } from "../gateway.ts";
+import { query, transaction, type Client } from "../db/pool.ts";
+import type { Row } from "../db/rows.ts";
+import { refusalOf } from "../http/conflicts.ts";
 import { CallError } from "../http/errors.ts";
-import { readQuery } from "./body.ts";
-import { name } from "./fields.ts";
-import { keyRows, teamRows, userRows } from "./rows.ts";
+import { checkInput } from "./body.ts";
+import { flag, name, names, someNames, texts } from "./fields.ts";
+import { keyFields } from "./key-fields.ts";
+import { insertKey } from "./keys.ts";
+import {
+  change,
+  create,
+  findOne,
+  KEY,
+  MEMBER,
+  ORGANIZATION_MEMBER,
+  remove,
+  shownOne,
+  TEAM,
+  USER,
+} from "./payers.ts";
+import { adminRoute, type Admin, type AdminRoute } from "./route.ts";
+import { setSpend } from "./spend.ts";
+import {
+  refuseRole,
+  refuseTakenEmail,
+  refuseUser,
+  requireUser,
+  userFields,
+  userReference,
+} from "./user-fields.ts";
 
-const infoQuery = z.object({ user_id: name.optional() });
+const newUserFields = z.object({
+  ...userFields,
+  user_id: name.nullish(),
+  teams: names.nullish(),
+  organizations: names.nullish(),
+  auto_create_key: flag.nullish(),
+  send_invite_email: flag.nullish(),
+  key_alias: keyFields.key_alias,
+  duration: keyFields.duration,
+  aliases: texts.nullish(),
+});
 
-/** GET /user/info: a user with keys and teams; without `user_id` all keys and teams. */
-export async function userInfo(
-  gateway: Gateway,
-  request: FastifyRequest,
-): Promise<Row> {
-  const caller = await authenticate(gateway, request.headers);
-  requireMaster(caller, "read users");
-  const { user_id: userId } = readQuery(infoQuery, request);
-  const { pool } = gateway;
-  if (userId === undefined) {
-    const keys = await query<Row>(
-      pool,
-      "SELECT * FROM keys ORDER BY created_at DESC LIMIT 1000",
-    );
-    const teams = await query<Row>(
-      pool,
-      "SELECT * FROM teams ORDER BY created_at DESC LIMIT 1000",
-    );
+const newUser = adminRoute(
+  "POST /user/new",
+  newUserFields,
+  async (admin, fields) => {
+    const {
+      teams,
+      organizations,
+      auto_create_key: withKey,
+      send_invite_email: _,
+      key_alias,
+      duration,
+      aliases,
+      ...columns
+    } = fields;
+    refuseRole(admin, fields.user_role);
+    refuseUnlessOfOrganization(admin, organizations ?? []);
+    const made = await transaction(admin.pool, async (client) => {
+      await refuseTakenEmail(client, fields.user_email, null);
+      const user = await create(admin, client, USER, {
+        ...columns,
+        user_id: fields.user_id ?? crypto.randomUUID(),
+      });
+      const userId = String(user?.["user_id"]);
+      await join(admin, client, userId, teams ?? [], organizations ?? []);
+      // Its limits are the user's own: a key that had them too would be a second, smaller budget.
+      const key =
+        withKey === false
+          ? null
+          : await insertKey(
+              admin,
+              client,
+              { user_id: userId, key_alias, duration, aliases },
+              null,
+            );
+      return { user: user ?? {}, key };
+    });
+    const { key } = made;
+    const user = await shownOne(admin, USER, made.user);
     return {
-      user_id: null,
-      user_info: null,
-      keys: await keyRows(gateway, keys),
-      teams: await teamRows(gateway, teams),
+      ...(key === null ? {} : await shownOne(admin, KEY, key.row)),
+      ...user,
+      key: key?.key ?? null,
+      token: key?.row["token"] ?? null,
+      token_id: key?.row["token"] ?? null,
+      key_name: key?.row["key_name"] ?? null,
+      expires: key?.row["expires"] ?? null,
+      teams: teams ?? [],
     };
-  }
-  const [user] = await findRows(pool, "users", { user_id: userId });
-  if (user === undefined)
+  },
+);
+
+function refuseUnlessOfOrganization(
+  admin: Admin,
+  organizations: readonly string[],
+): void {
+  if (admin.reachesAll) return;
+  if (organizations.length === 0)
     throw new CallError(
-      "unknown_object",
-      `There is no user ${userId}. Make one with POST /user/new, or a key for it.`,
-      {
-        param: "user_id",
-      },
+      "permission_denied",
+      "An org_admin makes users of its organization: name it in `organizations`.",
+      { param: "organizations" },
     );
-  const [info] = await userRows(gateway, [user]);
-  const keys = await findRows(
-    pool,
-    "keys",
-    { user_id: userId },
-    "ORDER BY created_at DESC",
-  );
-  const teams = await query<Row>(
-    pool,
-    "SELECT t.* FROM teams t JOIN team_members m USING (team_id) WHERE m.user_id = $1 ORDER BY t.created_at DESC",
-    [userId],
-  );
-  return {
-    user_id: userId,
-    user_info: info,
-    keys: await keyRows(gateway, keys),
-    teams: await teamRows(gateway, teams),
-  };
+  for (const organizationId of organizations)
+    admin.refuse({ what: `organization ${organizationId}`, organizationId });
 }
+
+async function join(
+  admin: Admin,
+  client: Client,
+  userId: string,
+  teams: readonly string[],
+  organizations: readonly string[],
+): Promise<void> {
+  for (const organizationId of new Set(organizations))
+    await create(admin, client, ORGANIZATION_MEMBER, {
+      organization_id: organizationId,
+      user_id: userId,
+    });
+  for (const teamId of new Set(teams)) {
+    const team = await findOne(client, TEAM, { team_id: teamId });
+    if (!admin.reachesAll)
+      admin.refuse({
+        what: `team ${teamId}`,
+        teamId,
+        organizationId: team["organization_id"] as string | null,
+      });
+    await create(admin, client, MEMBER, { team_id: teamId, user_id: userId });
+  }
+}
+
+const updateFields = z.object({
+  ...userFields,
+  ...userReference,
+  spend: z.number().min(0, "a spend is at least 0 dollars").nullish(),
+});
+
+async function updateUser(
+  admin: Admin,
+  { spend, user_id, ...fields }: z.output<typeof updateFields>,
+): Promise<Row> {
+  const user = await requireUser(admin.pool, {
+    user_id,
+    user_email: fields.user_email,
+  });
+  await refuseUser(admin, user);
+  refuseRole(admin, fields.user_role);
+  if (spend != null && !admin.reachesAll)
+    throw new CallError(
+      "permission_denied",
+      "Only a proxy_admin may set `spend`.",
+      { param: "spend" },
+    );
+  const id = { user_id: user["user_id"] };
+  const row = await transaction(admin.pool, async (client) => {
+    await refuseTakenEmail(client, fields.user_email, String(id.user_id));
+    return change(admin, client, USER, id, fields);
+  });
+  if (spend != null) await setSpend(admin, USER, row, spend);
+  return shownOne(admin, USER, row);
+}
+
+const update = adminRoute(
+  "POST /user/update",
+  updateFields,
+  async (admin, fields) => {
+    const data = await updateUser(admin, fields);
+    return { user_id: data["user_id"], data };
+  },
+);
+
+const MOST_AT_ONCE = 500;
+
+const bulkUpdate = adminRoute(
+  "POST /user/bulk_update",
+  z.object({
+    users: z
+      .array(z.looseObject(userReference))
+      .max(MOST_AT_ONCE, `at most ${MOST_AT_ONCE} at once`)
+      .nullish(),
+    all_users: flag.nullish(),
+    user_updates: z.looseObject({}).nullish(),
+  }),
+  async (admin, { users, all_users: all, user_updates: updates }) => {
+    const entries =
+      all === true
+        ? (
+            await query<{ user_id: string }>(
+              admin.pool,
+              "SELECT user_id FROM users ORDER BY user_id",
+            )
+          ).map((user) => ({ ...updates, ...user }))
+        : users;
+    if (entries == null || entries.length === 0)
+      throw new CallError(
+        "invalid_request",
+        "`users` is missing: send a list of users with their changes, or `all_users` with `user_updates`.",
+        { param: "users" },
+      );
+    const results: Row[] = [];
+    for (const entry of entries)
+      try {
+        const updated = await updateUser(
+          admin,
+          checkInput(updateFields, entry),
+        );
+        results.push({
+          user_id: updated["user_id"],
+          user_email: updated["user_email"],
+          success: true,
+          error: null,
+          updated_user: updated,
+        });
+      } catch (error) {
+        results.push({
+          user_id: entry.user_id ?? null,
+          user_email: null,
+          success: false,
+          error: refusalOf(error).message,
+          updated_user: null,
+        });
+      }
+    const successful = results.filter((result) => result["success"] === true);
+    return {
+      results,
+      total_requested: results.length,
+      successful_updates: successful.length,
+      failed_updates: results.length - successful.length,
+    };
+  },
+);
+
+const deleteUsers = adminRoute(
+  "POST /user/delete",
+  z.object({ user_ids: someNames }),
+  async (admin, { user_ids: userIds }) => {
+    for (const userId of userIds)
+      await refuseUser(
+        admin,
+        await requireUser(admin.pool, { user_id: userId }),
+      );
+    return transaction(admin.pool, async (client) => {
+      let count = 0;
+      for (const userId of new Set(userIds)) {
+        const id = { user_id: userId };
+        for (const of of [KEY, MEMBER, ORGANIZATION_MEMBER])
+          await remove(admin, client, of, id);
+        count += (await remove(admin, client, USER, id)).length;
+      }
+      return count;
+    });
+  },
+);
+
+export const USER_CHANGES: readonly AdminRoute[] = [
+  newUser,
+  update,
+  bulkUpdate,
+  deleteUsers,
+];

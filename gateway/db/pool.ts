@@ -68,6 +68,27 @@ export async function query<Row extends pg.QueryResultRow>(
   }
 }
 
+/** Runs one statement of a transaction that may take longer than others may, up to `timeoutMs`. */
+export async function longQuery<Row extends pg.QueryResultRow>(
+  client: Client,
+  text: string,
+  timeoutMs: number,
+  values: readonly unknown[] = [],
+): Promise<readonly Row[]> {
+  await query(client, `SET LOCAL statement_timeout = ${timeoutMs}`);
+  // The driver has a limit of its own, and its types do not know that a statement may have another one.
+  const statement: pg.QueryConfig & { readonly query_timeout: number } = {
+    text,
+    values: [...values],
+    query_timeout: timeoutMs + 5_000,
+  };
+  try {
+    return (await client.query<Row>(statement)).rows;
+  } catch (error) {
+    throw isUnavailable(error) ? new DatabaseUnavailable(error) : error;
+  }
+}
+
 /** Runs `work` in one transaction, rolled back when it throws. */
 export async function transaction<T>(
   pool: Pool,

@@ -41,25 +41,44 @@ export async function insertRow(
   return stored ?? null;
 }
 
-/** Sets columns of the rows whose `where` columns have these values; answers them as stored. */
+/** Sets columns of the rows whose `where` columns have these values, null to the column's default; answers them as stored. */
 export async function updateRows(
   client: Client | Pool,
   table: string,
   where: Row,
   changes: Row,
 ): Promise<readonly Row[]> {
-  const set = Object.keys(changes).filter(
+  const columns = Object.keys(changes).filter(
     (column) => changes[column] !== undefined,
   );
+  const values: unknown[] = [];
+  const bind = (value: unknown) => `$${values.push(value)}`;
+  const set = columns.map((column) =>
+    changes[column] === null
+      ? `${column} = DEFAULT`
+      : `${column} = ${bind(parameter(column, changes[column]))}`,
+  );
+  const by = Object.keys(where).map(
+    (column) => `${column} = ${bind(where[column])}`,
+  );
+  return query<Row>(
+    client,
+    `UPDATE ${table} SET ${[...set, "updated_at = now()"].join(", ")} WHERE ${by.join(" AND ")} RETURNING *`,
+    values,
+  );
+}
+
+/** Deletes the rows whose `where` columns have these values; answers them as they were. */
+export async function deleteRows(
+  client: Client | Pool,
+  table: string,
+  where: Row,
+): Promise<readonly Row[]> {
   const by = Object.keys(where);
   return query<Row>(
     client,
-    `UPDATE ${table} SET ${[...set.map((column, at) => `${column} = $${at + 1}`), "updated_at = now()"].join(", ")}
-       WHERE ${by.map((column, at) => `${column} = $${set.length + at + 1}`).join(" AND ")} RETURNING *`,
-    [
-      ...set.map((column) => parameter(column, changes[column])),
-      ...by.map((column) => where[column]),
-    ],
+    `DELETE FROM ${table} WHERE ${by.map((column, at) => `${column} = $${at + 1}`).join(" AND ")} RETURNING *`,
+    by.map((column) => where[column]),
   );
 }
 

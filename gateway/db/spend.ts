@@ -1,26 +1,20 @@
 import { windowAt } from "../accounting/windows.ts";
-import { readTotals } from "./totals.ts";
-import { query, type Client, type Pool } from "./pool.ts";
+import type { Client, Pool } from "./pool.ts";
 import type { Row } from "./rows.ts";
+import { durationsOf, readTotals, type Windowing } from "./totals.ts";
 
 /** Rows of payers with `spend` added: in the budget's window where there is one, else over the whole life. */
 export async function withSpend(
   from: Pool | Client,
   rows: readonly Row[],
   entityOf: (row: Row) => string,
-  timeZone: string,
+  windowing: Windowing,
   at: number,
 ): Promise<readonly Row[]> {
-  const durations = await query<{ entity: string; budget_duration: string }>(
-    from,
-    "SELECT entity, budget_duration FROM entity_budgets WHERE entity = ANY($1) AND budget_duration IS NOT NULL",
-    [rows.map(entityOf)],
-  );
-  const byEntity = new Map(
-    durations.map((row) => [row.entity, row.budget_duration]),
-  );
+  if (rows.length === 0) return [];
+  const durations = await durationsOf(from, rows.map(entityOf), windowing);
   const windows = rows.map((row) =>
-    windowAt(byEntity.get(entityOf(row)) ?? null, at, timeZone),
+    windowAt(durations.get(entityOf(row)) ?? null, at, windowing.timeZone),
   );
   const totals = await readTotals(
     from,

@@ -50,7 +50,7 @@ export async function durationsOf(
 ): Promise<ReadonlyMap<string, string>> {
   const found = await query<{ entity: string; budget_duration: string }>(
     from,
-    "SELECT entity, budget_duration FROM entity_budgets WHERE entity = ANY($1) AND budget_duration IS NOT NULL",
+    "SELECT entity, budget_duration FROM budgets_of($1) WHERE budget_duration IS NOT NULL",
     [entities],
   );
   const durations = new Map(
@@ -154,7 +154,7 @@ const ADD_TOTALS = `
     INSERT INTO notices (kind, entity, window_name, spend, threshold)
     SELECT 'soft_budget', c.entity, c.window_name, c.spend, b.soft_budget
     FROM changed c
-    JOIN entity_budgets b ON b.entity = c.entity AND b.soft_budget IS NOT NULL
+    JOIN budgets_of(ARRAY(SELECT DISTINCT entity FROM charges)) b ON b.entity = c.entity AND b.soft_budget IS NOT NULL
       AND coalesce(b.budget_duration, 'all') = split_part(c.window_name, '@', 1)
     WHERE c.spend >= b.soft_budget AND c.before < b.soft_budget
     RETURNING entity, spend, threshold

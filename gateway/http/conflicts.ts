@@ -39,6 +39,14 @@ export function conflictOf(error: unknown): CallError | null {
   return null;
 }
 
+/** What one of several changes was refused for; anything that is no refusal is thrown on. */
+export function refusalOf(error: unknown): CallError {
+  if (error instanceof CallError) return error;
+  const conflict = conflictOf(error);
+  if (conflict === null) throw error;
+  return conflict;
+}
+
 /** Postgres names constraints `<table>_<column>_key` and `<table>_<column>_fkey`. */
 function fieldOf(constraint: string, table: string, ending: string): string {
   return constraint.slice(table.length + 1, -ending.length);

@@ -1,6 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { generateKey } from "../admin/keys.ts";
-import { userInfo } from "../admin/users.ts";
+import { ADMIN_ROUTES } from "../admin/routes.ts";
 import type { Gateway } from "../gateway.ts";
 import { pingCache } from "../routes/cache.ts";
 import { chatCompletions } from "../routes/chat.ts";
@@ -16,7 +15,7 @@ type Handler = (
 ) => unknown;
 
 interface Route {
-  readonly method: "GET" | "POST";
+  readonly method: "GET" | "POST" | "PATCH" | "DELETE";
   readonly path: string;
   readonly handler: Handler;
 }
@@ -30,8 +29,14 @@ const CALLS: readonly Route[] = [
 ];
 
 const ADMIN: readonly Route[] = [
-  { method: "POST", path: "/key/generate", handler: generateKey },
-  { method: "GET", path: "/user/info", handler: userInfo },
+  ...ADMIN_ROUTES.flatMap(({ name, alsoAt, handler }) => {
+    const [method, path = ""] = name.split(" ");
+    return [path, ...alsoAt].map((path) => ({
+      method: method as Route["method"],
+      path,
+      handler,
+    }));
+  }),
   { method: "GET", path: "/health", handler: health as Handler },
   { method: "GET", path: "/cache/ping", handler: pingCache },
 ];

@@ -1,0 +1,296 @@
+/** Who may use which route, and whose objects it reaches for them: decided here and nowhere else. */
+
+export const ROLES = {
+  proxy_admin: "All rights on everything.",
+  proxy_admin_viewer: "Reads everything, changes nothing, makes no calls.",
+  org_admin: "Users, teams and keys of the organizations it administers.",
+  internal_user: "Calls models; own keys and own spend.",
+  internal_user_viewer: "Sees own keys and own spend; makes no calls.",
+} as const;
+
+export type Role = keyof typeof ROLES;
+
+export function isRole(text: string): text is Role {
+  return Object.hasOwn(ROLES, text);
+}
+
+/** Whose objects: everyone's, those of the organizations one administers and one's own, one's own, nobody's. */
+export type Reach = "all" | "organization" | "own" | "none";
+
+/** What a route is for; `key_type` and `allowed_routes` of a key name these. */
+export type RouteKind = "llm_api" | "info" | "management" | "any";
+
+export interface Rule {
+  readonly kind: RouteKind;
+  readonly reach: Readonly<Record<Role, Reach>>;
+  /** Team admins reach their teams' objects too. */
+  readonly teamAdmin: boolean;
+  /** So do plain members: always, or where `team_member_permissions` names the route. */
+  readonly teamUser: "always" | "permitted" | "never";
+}
+
+function rule(
+  kind: RouteKind,
+  [admin, viewer, organization, user, userViewer]: readonly [
+    Reach,
+    Reach,
+    Reach,
+    Reach,
+    Reach,
+  ],
+  teamAdmin = false,
+  teamUser: Rule["teamUser"] = "never",
+): Rule {
+  return {
+    kind,
+    reach: {
+      proxy_admin: admin,
+      proxy_admin_viewer: viewer,
+      org_admin: organization,
+      internal_user: user,
+      internal_user_viewer: userViewer,
+    },
+    teamAdmin,
+    teamUser,
+  };
+}
+
+//                                       admin  viewer  org_admin       user    user_viewer   team admin, member
+const CALL = /*       */ rule("llm_api", ["all", "none", "own", "own", "none"]);
+const ANY_KEY = /*    */ rule("any", ["all", "all", "own", "own", "own"]);
+const ADMIN = /*      */ rule("management", [
+  "all",
+  "none",
+  "none",
+  "none",
+  "none",
+]);
+const READ_ALL = /*   */ rule("info", ["all", "all", "none", "none", "none"]);
+const READ = rule(
+  "info",
+  ["all", "all", "organization", "own", "own"],
+  true,
+  "never",
+);
+const READ_TEAM = rule(
+  "info",
+  ["all", "all", "organization", "own", "own"],
+  true,
+  "always",
+);
+const READ_ORGANIZATION = rule("info", [
+  "all",
+  "all",
+  "organization",
+  "own",
+  "own",
+]);
+const KEYS = rule(
+  "management",
+  ["all", "none", "organization", "own", "none"],
+  true,
+  "permitted",
+);
+const TEAM_KEYS = rule(
+  "management",
+  ["all", "none", "organization", "none", "none"],
+  true,
+  "permitted",
+);
+const ORGANIZATION = rule("management", [
+  "all",
+  "none",
+  "organization",
+  "none",
+  "none",
+]);
+const TEAM = rule(
+  "management",
+  ["all", "none", "organization", "none", "none"],
+  true,
+);
+
+const POLICY = {
+  "POST /v1/chat/completions": CALL,
+  "POST /v1/completions": CALL,
+  "POST /v1/embeddings": CALL,
+  "POST /v1/messages": CALL,
+  "POST /v1/messages/count_tokens": CALL,
+  "POST /v1/responses": CALL,
+  "POST /v1/moderations": CALL,
+  "POST /v1/images/generations": CALL,
+  "GET /v1/models": ANY_KEY,
+  "GET /v1/models/*": ANY_KEY,
+
+  "POST /key/generate": KEYS,
+  "POST /key/service-account/generate": TEAM_KEYS,
+  "GET /key/info": READ,
+  "POST /v2/key/info": READ,
+  "GET /key/list": READ,
+  "GET /key/aliases": READ,
+  "POST /key/health": ANY_KEY,
+  "POST /key/update": KEYS,
+  "POST /key/bulk_update": ADMIN,
+  "POST /key/delete": KEYS,
+  "POST /key/block": TEAM_KEYS,
+  "POST /key/unblock": TEAM_KEYS,
+  "POST /key/regenerate": KEYS,
+  "POST /key/:key/regenerate": KEYS,
+  "POST /key/:key/reset_spend": TEAM,
+
+  "POST /user/new": ORGANIZATION,
+  "GET /user/info": READ,
+  "POST /user/update": ORGANIZATION,
+  "POST /user/bulk_update": ADMIN,
+  "GET /user/list": READ_ORGANIZATION,
+  "POST /user/delete": ORGANIZATION,
+  "GET /user/available_roles": ANY_KEY,
+  "GET /user/daily/activity": READ,
+
+  "POST /team/new": ORGANIZATION,
+  "POST /team/update": TEAM,
+  "GET /team/info": READ_TEAM,
+  "GET /team/list": READ_TEAM,
+  "GET /v2/team/list": READ_TEAM,
+  "POST /team/member_add": TEAM,
+  "POST /team/member_update": TEAM,
+  "POST /team/member_delete": TEAM,
+  "POST /team/delete": ORGANIZATION,
+  "POST /team/block": ORGANIZATION,
+  "POST /team/unblock": ORGANIZATION,
+  "POST /team/model/add": TEAM,
+  "POST /team/model/delete": TEAM,
+  "POST /team/permissions_update": TEAM,
+  "GET /team/permissions_list": READ_TEAM,
+  "GET /team/daily/activity": READ,
+
+  "POST /organization/new": ADMIN,
+  "PATCH /organization/update": ADMIN,
+  "POST /organization/delete": ADMIN,
+  "DELETE /organization/delete": ADMIN,
+  "GET /organization/info": READ_ORGANIZATION,
+  "GET /organization/list": READ_ORGANIZATION,
+  "POST /organization/member_add": ORGANIZATION,
+  "PATCH /organization/member_update": ORGANIZATION,
+  "DELETE /organization/member_delete": ORGANIZATION,
+  "GET /organization/daily/activity": READ_ORGANIZATION,
+
+  "POST /customer/new": ADMIN,
+  "POST /customer/update": ADMIN,
+  "POST /customer/delete": ADMIN,
+  "POST /customer/block": ADMIN,
+  "POST /customer/unblock": ADMIN,
+  "GET /customer/info": READ_ALL,
+  "GET /customer/list": READ_ALL,
+  "POST /tag/new": ADMIN,
+  "POST /tag/update": ADMIN,
+  "POST /tag/delete": ADMIN,
+  "POST /tag/info": READ_ALL,
+  "GET /tag/list": READ_ALL,
+  "GET /tag/daily/activity": READ_ALL,
+  "POST /budget/new": ADMIN,
+  "POST /budget/update": ADMIN,
+  "POST /budget/delete": ADMIN,
+  "POST /budget/info": READ_ALL,
+  "GET /budget/list": READ_ALL,
+
+  "GET /spend/logs": READ,
+  "GET /spend/keys": READ_ALL,
+  "GET /spend/users": READ_ALL,
+  "GET /spend/tags": READ_ALL,
+  "POST /spend/calculate": ANY_KEY,
+  "GET /spend/check": READ_ALL,
+  "GET /notices": READ_ALL,
+  "GET /audit": READ_ALL,
+  "GET /global/spend": READ_ALL,
+  "GET /global/spend/logs": READ_ALL,
+  "GET /global/spend/keys": READ_ALL,
+  "GET /global/spend/models": READ_ALL,
+  "GET /global/spend/teams": READ_ALL,
+  "GET /global/spend/tags": READ_ALL,
+  "GET /global/spend/provider": READ_ALL,
+  "GET /global/spend/report": READ_ALL,
+  "GET /global/activity": READ_ALL,
+  "GET /global/activity/model": READ_ALL,
+  "GET /global/activity/cache_hits": READ_ALL,
+
+  "GET /health": READ_ALL,
+  "GET /cache/ping": READ_ALL,
+} as const satisfies Readonly<Record<string, Rule>>;
+
+/** Method and pattern of a route that needs a key, such as `POST /key/generate`. */
+export type RouteName = keyof typeof POLICY;
+
+export const ROUTE_NAMES = Object.keys(POLICY) as readonly RouteName[];
+
+export function ruleOf(route: RouteName): Rule {
+  return POLICY[route];
+}
+
+/** Whether a role may use a route at all, given its part in any team. */
+export function mayUseRoute(
+  { reach, teamAdmin, teamUser }: Rule,
+  role: Role,
+  part: { readonly adminOfATeam: boolean; readonly memberOfATeam: boolean },
+): boolean {
+  if (reach[role] !== "none") return true;
+  // A viewer of everything changes nothing, whatever its teams are.
+  if (role === "proxy_admin_viewer") return false;
+  return (
+    (teamAdmin && part.adminOfATeam) ||
+    (teamUser !== "never" && part.memberOfATeam)
+  );
+}
+
+/** Who may use a route, in words for whoever may not. */
+export function whoMay({ reach, teamAdmin, teamUser }: Rule): string {
+  const roles: string[] = Object.entries(reach)
+    .filter(([, whose]) => whose !== "none")
+    .map(([role, whose]) =>
+      whose === "organization"
+        ? `${role} of its organization`
+        : whose === "own"
+          ? `${role} for its own`
+          : role,
+    );
+  if (teamAdmin) roles.push("admin of its team");
+  if (teamUser === "always") roles.push("member of its team");
+  if (teamUser === "permitted")
+    roles.push("member whose team_member_permissions name this route");
+  return roles.length === 1
+    ? (roles[0] ?? "")
+    : `${roles.slice(0, -1).join(", ")} or ${roles.at(-1)}`;
+}
+
+/** Kinds of routes that a key of a type may use. */
+const KEY_TYPES: Readonly<Record<string, readonly RouteKind[]>> = {
+  llm_api: ["llm_api", "any"],
+  management: ["management", "info", "any"],
+  read_only: ["info", "any"],
+  default: ["llm_api", "management", "info", "any"],
+};
+
+/** Words of `allowed_routes` that stand for many routes. */
+const ROUTE_GROUPS: Readonly<Record<string, readonly RouteKind[]>> = {
+  llm_api_routes: ["llm_api", "any"],
+  management_routes: ["management", "info"],
+  info_routes: ["info"],
+};
+
+/** Whether a key's own `key_type` and `allowed_routes` let it use a route. `path` is the route's pattern, with or without `/v1`. */
+export function keyAllowsRoute(
+  key: { readonly keyType: string; readonly allowedRoutes: readonly string[] },
+  { kind }: Rule,
+  path: string,
+): boolean {
+  if (!(KEY_TYPES[key.keyType] ?? []).includes(kind)) return false;
+  if (key.allowedRoutes.length === 0) return true;
+  return key.allowedRoutes.some(
+    (allowed) =>
+      ROUTE_GROUPS[allowed]?.includes(kind) === true ||
+      allowed === path ||
+      allowed === `/v1${path}` ||
+      `/v1${allowed}` === path ||
+      (allowed.endsWith("*") && path.startsWith(allowed.slice(0, -1))),
+  );
+}

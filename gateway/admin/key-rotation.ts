@@ -1,0 +1,162 @@
+import { z } from "zod";
+import { expiresAt, windowAt } from "../accounting/windows.ts";
+import { adjustSpend } from "../db/adjustments.ts";
+import { ensurePartitions } from "../db/partitions.ts";
+import { query, transaction, type Client } from "../db/pool.ts";
+import { insertRow, type Row } from "../db/rows.ts";
+import { durationsOf, readTotals } from "../db/totals.ts";
+import { audit } from "./audit.ts";
+import { duration, name } from "./fields.ts";
+import {
+  chosenKey,
+  keyColumns,
+  keyFacts,
+  keyFields,
+  newSecret,
+  reachableKey,
+  refuseSpecialRights,
+  type KeyFields,
+} from "./key-fields.ts";
+import { shownWithSecret } from "./keys.ts";
+import { change, KEY, keyEntities } from "./payers.ts";
+import { adminRoute, type Admin, type AdminRoute } from "./route.ts";
+
+const rotation = {
+  ...keyFields,
+  new_key: chosenKey.nullish(),
+  grace_period: duration.nullish(),
+};
+
+interface Rotation {
+  readonly fields: KeyFields;
+  readonly newKey: string | null | undefined;
+  readonly grace: string | null | undefined;
+}
+
+/**
+ * Gives a key a new secret. Its row, limits and spend go on under the new hash; the old secret opens the same row until
+ * the grace period ends, so that there is one budget however long both are used.
+ */
+async function rotate(
+  admin: Admin,
+  key: string,
+  { fields, newKey, grace }: Rotation,
+): Promise<Row> {
+  const old = await reachableKey(admin, admin.pool, key);
+  if (Object.keys(fields).length > 0) {
+    refuseSpecialRights(admin, fields);
+    admin.refuse(await keyFacts(admin.pool, { ...old, ...fields }));
+  }
+  const secret = newSecret(newKey);
+  await admin.gateway.ledger.flush();
+  await ensurePartitions(admin.pool, [
+    { started_at: new Date(admin.now).toISOString() },
+  ]);
+  const row = await transaction(admin.pool, async (client) => {
+    const renamed = await renew(admin, client, old, secret.columns);
+    await carrySpendOver(admin, client, old, renamed);
+    await openByOldSecret(admin, client, old, renamed, grace);
+    const changes = keyColumns(fields, admin.now);
+    return Object.keys(changes).length === 0
+      ? renamed
+      : change(admin, client, KEY, { token: renamed["token"] }, changes);
+  });
+  return shownWithSecret(admin, { row, key: secret.key });
+}
+
+/** The row under its new hash; history keeps it under the old one. */
+async function renew(
+  admin: Admin,
+  client: Client,
+  old: Row,
+  columns: Row,
+): Promise<Row> {
+  const { name: actor } = admin.actor;
+  await insertRow(client, "deleted_keys", { ...old, deleted_by: actor });
+  const [renamed] = await query<Row>(
+    client,
+    `UPDATE keys SET token = $2, key_name = $3, updated_at = now(), updated_by = $4 WHERE token = $1 RETURNING *`,
+    [old["token"], columns["token"], columns["key_name"], actor],
+  );
+  await audit(
+    client,
+    actor,
+    "rotated",
+    KEY.noun,
+    String(columns["token"]),
+    old,
+    renamed ?? null,
+  );
+  // The trigger tells of the new hash only.
+  await query(client, "SELECT pg_notify('hearth_changes', 'keys:' || $1)", [
+    old["token"],
+  ]);
+  return renamed ?? old;
+}
+
+/** The new hash begins with what the old one spent in the budget's window, and so do its models' budgets. */
+async function carrySpendOver(
+  admin: Admin,
+  client: Client,
+  old: Row,
+  renamed: Row,
+): Promise<void> {
+  const { windowing, now } = admin;
+  const oldToken = String(old["token"]);
+  const newToken = String(renamed["token"]);
+  const entities = await keyEntities(client, "token", newToken);
+  const durations = await durationsOf(client, entities, windowing);
+  const spent = await readTotals(
+    client,
+    entities.map((entity) => ({
+      entity: entity.replace(newToken, oldToken),
+      window: windowAt(durations.get(entity) ?? null, now, windowing.timeZone)
+        .name,
+    })),
+  );
+  await adjustSpend(
+    client,
+    entities.map((entity, index) => ({
+      entity,
+      dollars: spent[index]?.spend ?? 0,
+    })),
+    { carried_over_from: oldToken },
+    windowing,
+    now,
+  );
+}
+
+async function openByOldSecret(
+  admin: Admin,
+  client: Client,
+  old: Row,
+  renamed: Row,
+  grace: string | null | undefined,
+): Promise<void> {
+  const until = grace == null ? null : expiresAt(grace, admin.now);
+  if (until === null) return;
+  await insertRow(client, "rotated_keys", {
+    old_token: old["token"],
+    token: renamed["token"],
+    valid_until: new Date(until),
+  });
+}
+
+const regenerate = adminRoute(
+  "POST /key/regenerate",
+  z.object({ ...rotation, key: name }),
+  (admin, { key, new_key: newKey, grace_period: grace, ...fields }) =>
+    rotate(admin, key, { fields, newKey, grace }),
+);
+
+const regenerateByPath = adminRoute(
+  "POST /key/:key/regenerate",
+  z.object({ ...rotation, key: name }),
+  (admin, { key, new_key: newKey, grace_period: grace, ...fields }) =>
+    rotate(admin, key, { fields, newKey, grace }),
+);
+
+export const KEY_ROTATION: readonly AdminRoute[] = [
+  regenerate,
+  regenerateByPath,
+];

@@ -1,0 +1,172 @@
+import { z } from "zod";
+import { query } from "../db/pool.ts";
+import type { Row } from "../db/rows.ts";
+import { CallError } from "../http/errors.ts";
+import { name, queryFlag, queryNumber, someNames } from "./fields.ts";
+import { keyFacts, reachableKey, tokenOf } from "./key-fields.ts";
+import { reaches } from "../access/actor.ts";
+import { KEY, shown, shownOne } from "./payers.ts";
+import { conditions, orderOf, readPage, type Conditions } from "./paging.ts";
+import { adminRoute, type Admin, type AdminRoute } from "./route.ts";
+
+const info = adminRoute(
+  "GET /key/info",
+  z.object({ key: name.optional() }),
+  async (admin, { key = ownKey(admin) }) => {
+    const row = await reachableKey(admin, admin.pool, key);
+    return { key, info: await shownOne(admin, KEY, row) };
+  },
+);
+
+function ownKey(admin: Admin): string {
+  if (admin.actor.token !== null) return admin.actor.token;
+  throw new CallError(
+    "invalid_request",
+    "`key` is missing: the master key is no virtual key. Name one, as itself or by its hash.",
+    { param: "key" },
+  );
+}
+
+const infoOfSeveral = adminRoute(
+  "POST /v2/key/info",
+  z.object({ keys: someNames }),
+  async (admin, { keys }) => {
+    const rows = await query<Row>(
+      admin.pool,
+      "SELECT * FROM keys WHERE token = ANY($1)",
+      [keys.map(tokenOf)],
+    );
+    const reachable: Row[] = [];
+    for (const row of rows)
+      if (reaches(admin.actor, admin.rule, await keyFacts(admin.pool, row)))
+        reachable.push(row);
+    const tokens = new Set(reachable.map((row) => row["token"]));
+    return {
+      key: keys.filter((key) => tokens.has(tokenOf(key))),
+      info: await shown(admin, KEY, reachable),
+    };
+  },
+);
+
+const SORTABLE = [
+  "created_at",
+  "updated_at",
+  "key_alias",
+  "key_name",
+  "user_id",
+  "team_id",
+  "max_budget",
+  "expires",
+];
+
+const listQuery = z.object({
+  page: queryNumber(1, 1_000_000, 1),
+  size: queryNumber(1, 100, 10),
+  user_id: name.optional(),
+  team_id: name.optional(),
+  organization_id: name.optional(),
+  key_hash: name.optional(),
+  key_alias: name.optional(),
+  return_full_object: queryFlag.default(false),
+  include_team_keys: queryFlag.default(false),
+  sort_by: name.optional(),
+  sort_order: z.enum(["asc", "desc"]).default("desc"),
+});
+
+const list = adminRoute("GET /key/list", listQuery, async (admin, asked) => {
+  const filter = reachableKeys(admin);
+  if (asked.user_id !== undefined)
+    if (asked.include_team_keys)
+      filter.and(
+        "(user_id = ? OR team_id IN (SELECT team_id FROM team_members WHERE user_id = ?))",
+        asked.user_id,
+      );
+    else filter.and("user_id = ?", asked.user_id);
+  if (asked.team_id !== undefined) filter.and("team_id = ?", asked.team_id);
+  if (asked.organization_id !== undefined)
+    filter.and(
+      "(organization_id = ? OR team_id IN (SELECT team_id FROM teams WHERE organization_id = ?))",
+      asked.organization_id,
+    );
+  if (asked.key_hash !== undefined)
+    filter.and("token = ?", tokenOf(asked.key_hash));
+  if (asked.key_alias !== undefined)
+    filter.and("key_alias = ?", asked.key_alias);
+  const { page, size } = asked;
+  const found = await readPage(
+    admin.pool,
+    "keys",
+    filter,
+    orderOf(SORTABLE, asked.sort_by, asked.sort_order, "token"),
+    page,
+    size,
+  );
+  return {
+    keys: asked.return_full_object
+      ? await shown(admin, KEY, found.rows)
+      : found.rows.map((row) => row["token"]),
+    total_count: found.total,
+    current_page: page,
+    total_pages: found.pages,
+  };
+});
+
+/** The keys that whoever asks may see: its own, those of teams it administers, those of its organizations. */
+function reachableKeys(admin: Admin): Conditions {
+  const filter = conditions();
+  if (admin.reachesAll) return filter;
+  const { actor } = admin;
+  const teams = [...actor.teams]
+    .filter(([, part]) => part === "admin")
+    .map(([team]) => team);
+  const own = filter.bind(actor.userId);
+  const token = filter.bind(actor.token);
+  const organizations = filter.bind([...actor.organizations]);
+  filter.and(
+    `(user_id = ${own} OR token = ${token} OR organization_id = ANY(${organizations}) OR team_id = ANY(?))`,
+    [...teams, ...actor.organizationTeams],
+  );
+  return filter;
+}
+
+const aliases = adminRoute(
+  "GET /key/aliases",
+  z.object({
+    page: queryNumber(1, 1_000_000, 1),
+    size: queryNumber(1, 1_000, 100),
+    search: name.optional(),
+  }),
+  async (admin, { page, size, search }) => {
+    const filter = reachableKeys(admin);
+    filter.and("key_alias IS NOT NULL");
+    if (search !== undefined)
+      filter.and("strpos(lower(key_alias), lower(?)) > 0", search);
+    const found = await readPage(
+      admin.pool,
+      "keys",
+      filter,
+      "key_alias",
+      page,
+      size,
+    );
+    return {
+      aliases: found.rows.map((row) => row["key_alias"]),
+      total_count: found.total,
+      current_page: page,
+      total_pages: found.pages,
+    };
+  },
+);
+
+/** Whoever gets as far as here has a key that works. */
+const health = adminRoute("POST /key/health", z.object({}), async () => ({
+  key: "healthy",
+}));
+
+export const KEY_VIEWS: readonly AdminRoute[] = [
+  info,
+  infoOfSeveral,
+  list,
+  aliases,
+  health,
+];

@@ -1,0 +1,317 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { hashKey } from "../access/keys.ts";
+import { query } from "../db/pool.ts";
+import {
+  startAdminFixture,
+  type AdminFixture,
+} from "../../test/servers/admin.ts";
+
+let fixture: AdminFixture;
+
+beforeAll(async () => {
+  fixture = await startAdminFixture();
+});
+
+afterAll(() => fixture?.stop());
+
+test("a key is made with every field, shown once, and its user with it", async () => {
+  const made = await fixture.post("/key/generate", {
+    user_id: "alice",
+    key_alias: "alice-laptop",
+    models: ["mock"],
+    max_budget: 3,
+    budget_duration: "1d",
+    duration: "30d",
+    metadata: { where: "desk" },
+    tags: ["red"],
+    model_max_budget: { mock: { budget_limit: 1, time_period: "1d" } },
+  });
+  expect(made).toMatchObject({
+    key: expect.stringMatching(/^sk-[\w-]{22}$/),
+    user_id: "alice",
+    key_alias: "alice-laptop",
+    max_budget: 3,
+    metadata: { where: "desk" },
+    spend: 0,
+    created_by: "default_user_id",
+  });
+  const key = String(made["key"]);
+  expect(made["token"]).toBe(hashKey(key));
+  expect(made["token_id"]).toBe(made["token"]);
+  expect(made["key_name"]).toBe(`sk-...${key.slice(-4)}`);
+  const info = await fixture.get(`/key/info?key=${key}`);
+  expect(info["info"]).toMatchObject({ token: hashKey(key) });
+  expect(JSON.stringify(info["info"])).not.toContain(key);
+  expect(await fixture.get("/user/info?user_id=alice")).toMatchObject({
+    user_id: "alice",
+    keys: [{ key_alias: "alice-laptop" }],
+  });
+});
+
+test("a key tells its holder about itself", async () => {
+  const key = await fixture.makeKey({ user_id: "self" });
+  const info = await fixture.get("/key/info", key);
+  expect(info).toMatchObject({ key: hashKey(key), info: { user_id: "self" } });
+  expect(await fixture.post("/key/health", {}, key)).toEqual({
+    key: "healthy",
+  });
+});
+
+test("an update sets what it names and null resets", async () => {
+  const key = await fixture.makeKey({
+    max_budget: 5,
+    models: ["mock"],
+    metadata: { a: 1 },
+    tpm_limit: 7,
+    duration: "1d",
+  });
+  const updated = await fixture.post("/key/update", {
+    key,
+    max_budget: null,
+    models: null,
+    metadata: null,
+    duration: null,
+    rpm_limit: 3,
+  });
+  expect(updated).toMatchObject({
+    key,
+    max_budget: null,
+    models: [],
+    metadata: {},
+    expires: null,
+    rpm_limit: 3,
+    tpm_limit: 7,
+  });
+});
+
+test("a key is blocked at once, and works again when unblocked", async () => {
+  const key = await fixture.makeKey({});
+  const models = () => fixture.request("GET", "/v1/models", undefined, key);
+  expect((await models()).status).toBe(200);
+  expect(await fixture.post("/key/block", { key })).toMatchObject({
+    blocked: true,
+  });
+  await expect.poll(async () => (await models()).status).toBe(401);
+  await fixture.post("/key/unblock", { key: hashKey(key) });
+  await expect.poll(async () => (await models()).status).toBe(200);
+});
+
+test("deleted keys are gone, and history keeps them", async () => {
+  const keys = await Promise.all([
+    fixture.makeKey({ key_alias: "gone-1" }),
+    fixture.makeKey({}),
+  ]);
+  const deleted = await fixture.post("/key/delete", { keys });
+  expect(deleted["deleted_keys"]).toHaveLength(2);
+  expect(
+    await query(
+      fixture.pool,
+      "SELECT deleted_by FROM deleted_keys WHERE key_alias = 'gone-1'",
+    ),
+  ).toEqual([{ deleted_by: "default_user_id" }]);
+  const again = await fixture.refused("POST", "/key/delete", { keys });
+  expect(again).toMatchObject({ status: 404, error: { param: "keys" } });
+  await fixture.makeKey({ key_alias: "by-alias" });
+  await fixture.post("/key/delete", { key_aliases: ["by-alias"] });
+  expect(await fixture.get("/key/list?key_alias=by-alias")).toMatchObject({
+    total_count: 0,
+  });
+});
+
+test("lists are filtered, sorted and paged", async () => {
+  for (const budget of [3, 1, 2])
+    await fixture.makeKey({
+      user_id: "lister",
+      max_budget: budget,
+      key_alias: `list-${budget}`,
+    });
+  const first = await fixture.get(
+    "/key/list?user_id=lister&size=2&sort_by=max_budget&sort_order=asc&return_full_object=true",
+  );
+  expect(first).toMatchObject({
+    keys: [
+      { max_budget: 1, spend: 0 },
+      { max_budget: 2, spend: 0 },
+    ],
+    total_count: 3,
+    current_page: 1,
+    total_pages: 2,
+  });
+  const second = await fixture.get(
+    "/key/list?user_id=lister&size=2&page=2&sort_by=max_budget&sort_order=asc",
+  );
+  expect(second["keys"]).toEqual([expect.stringMatching(/^[0-9a-f]{64}$/)]);
+  expect(await fixture.get("/key/aliases?search=LIST-")).toMatchObject({
+    aliases: ["list-1", "list-2", "list-3"],
+  });
+  const several = await fixture.post("/v2/key/info", {
+    keys: [...(first["keys"] as unknown as { token: string }[])].map(
+      (key) => key.token,
+    ),
+  });
+  expect(several["info"]).toHaveLength(2);
+});
+
+test("a regenerated key goes on with the budget of the old one, which works through its grace", async () => {
+  const key = await fixture.makeKey({
+    user_id: "rota",
+    key_alias: "rota-key",
+    max_budget: 10,
+    model_max_budget: { mock: { budget_limit: 5 } },
+  });
+  await fixture.spend({ api_key: hashKey(key), user_id: "rota", spend: 0.3 });
+  const made = await fixture.post(`/key/${hashKey(key)}/regenerate`, {
+    grace_period: "1h",
+    max_budget: 9,
+  });
+  const renewed = String(made["key"]);
+  expect(renewed).not.toBe(key);
+  expect(made).toMatchObject({
+    key_alias: "rota-key",
+    max_budget: 9,
+    spend: 0.3,
+    token: hashKey(renewed),
+  });
+  await expect
+    .poll(async () => (await fixture.get("/key/info", key))["key"]?.toString())
+    .toBe(hashKey(renewed));
+  const stopped = await fixture.post("/key/regenerate", { key: renewed });
+  await expect
+    .poll(
+      async () =>
+        (await fixture.request("GET", "/v1/models", undefined, renewed)).status,
+    )
+    .toBe(401);
+  expect(stopped["spend"]).toBe(0.3);
+  expect(await fixture.differences()).toEqual([]);
+});
+
+test("a spend that is set is a row of the ledger and lets calls through again", async () => {
+  const key = await fixture.makeKey({ user_id: "spent", max_budget: 0.5 });
+  await fixture.spend({ api_key: hashKey(key), spend: 0.75 });
+  expect((await fixture.chat(key, "over")).json["error"]?.["type"]).toBe(
+    "budget_exceeded",
+  );
+  expect(
+    await fixture.post(`/key/${key}/reset_spend`, { reset_to: 0.1 }),
+  ).toMatchObject({
+    key_hash: hashKey(key),
+    spend: 0.1,
+    previous_spend: 0.75,
+    max_budget: 0.5,
+    budget_reset_at: null,
+  });
+  expect((await fixture.chat(key, "under")).status).toBe(200);
+  expect(
+    await query(
+      fixture.pool,
+      "SELECT call_type, spend::text FROM spend_log WHERE payer = $1",
+      [`key:${hashKey(key)}`],
+    ),
+  ).toEqual([{ call_type: "adjustment", spend: "-0.65" }]);
+  const updated = await fixture.post("/key/update", { key, spend: 0.6 });
+  expect(updated["spend"]).toBe(0.6);
+  expect((await fixture.chat(key, "over again")).json["error"]?.["type"]).toBe(
+    "budget_exceeded",
+  );
+  expect(await fixture.differences()).toEqual([]);
+});
+
+test("a new budget duration begins with what was spent in its window", async () => {
+  const key = await fixture.makeKey({ user_id: "window" });
+  const long = new Date(Date.now() - 400 * 86_400_000).toISOString();
+  await fixture.spend(
+    { api_key: hashKey(key), spend: 0.5 },
+    { api_key: hashKey(key), spend: 4, ended_at: long },
+  );
+  const daily = await fixture.post("/key/update", {
+    key,
+    budget_duration: "1d",
+  });
+  expect(daily).toMatchObject({
+    spend: 0.5,
+    budget_reset_at: expect.stringMatching(/T00:00:00.000Z$/),
+  });
+  await fixture.spend({ api_key: hashKey(key), spend: 0.25 });
+  const tier = await fixture.post("/budget/new", { budget_duration: "1mo" });
+  const monthly = await fixture.post("/key/update", {
+    key,
+    budget_duration: null,
+    budget_id: tier["budget_id"],
+  });
+  expect(monthly["spend"]).toBe(0.75);
+  await fixture.spend({ api_key: hashKey(key), spend: 0.25 });
+  await fixture.post("/budget/update", {
+    budget_id: tier["budget_id"],
+    budget_duration: "1d",
+  });
+  const info = await fixture.get(`/key/info?key=${key}`);
+  expect(info["info"]?.["spend"]).toBe(1);
+  expect(await fixture.differences()).toEqual([]);
+});
+
+test("many keys are updated at once, each for itself", async () => {
+  const key = await fixture.makeKey({});
+  const done = await fixture.post("/key/bulk_update", {
+    keys: [
+      { key, max_budget: 4 },
+      { key: "sk-nobody-has-this-one", max_budget: 4 },
+      { key, max_budget: -1 },
+    ],
+  });
+  expect(done).toMatchObject({
+    total_requested: 3,
+    successful_updates: [{ key: hashKey(key), key_info: { max_budget: 4 } }],
+    failed_updates: [
+      {
+        failed_reason: expect.stringMatching(/^There is no key ending in -one/),
+      },
+      { failed_reason: expect.stringMatching(/^`max_budget` is not right/) },
+    ],
+  });
+});
+
+test.each([
+  ["a negative budget", { max_budget: -1 }, "max_budget"],
+  ["a malformed duration", { budget_duration: "soon" }, "budget_duration"],
+  ["a key of another kind", { key: "pk-1234567890123456789" }, "key"],
+  ["an unknown team", { team_id: "nobody" }, "team_id"],
+  ["an unknown tier", { budget_id: "nothing" }, "budget_id"],
+  ["a wrong type", { models: "mock" }, "models"],
+  ["NUL in a name", { key_alias: "a\0b" }, undefined],
+])("%s is refused by name", async (_, body, param) => {
+  const { status, error } = await fixture.refused(
+    "POST",
+    "/key/generate",
+    body,
+  );
+  expect(status === 400 || status === 404).toBe(true);
+  expect(error["param"] ?? undefined).toBe(param);
+});
+
+test("the audit log tells who changed what", async () => {
+  const key = await fixture.makeKey({ max_budget: 1 });
+  await fixture.request(
+    "POST",
+    "/key/update",
+    { key, max_budget: 2 },
+    undefined,
+    { "litellm-changed-by": "anna" },
+  );
+  const [entry] = (await fixture.get(
+    `/audit?object_type=key&object_id=${hashKey(key)}`,
+  )) as unknown as unknown[];
+  expect(entry).toMatchObject({
+    actor: "anna",
+    action: "updated",
+    before: { max_budget: 1 },
+    after: { max_budget: 2 },
+  });
+});
+
+test("all sums agree at the end", async () => {
+  expect(await fixture.get("/spend/check")).toMatchObject({
+    status: "equal",
+    differences: [],
+  });
+});

@@ -1,0 +1,231 @@
+import { z } from "zod";
+import { query, transaction } from "../db/pool.ts";
+import { findRows, type Row } from "../db/rows.ts";
+import {
+  limits,
+  models,
+  name,
+  object,
+  queryNumber,
+  someNames,
+} from "./fields.ts";
+import { conditions } from "./paging.ts";
+import {
+  change,
+  changeAndShow,
+  create,
+  findOne,
+  ORGANIZATION,
+  ORGANIZATION_MEMBER,
+  remove,
+  shown,
+  shownOne,
+  TEAM,
+} from "./payers.ts";
+import { adminRoute, type Admin, type AdminRoute } from "./route.ts";
+import { CallError } from "../http/errors.ts";
+import { findOrMakeUser, requireUser, userReference } from "./user-fields.ts";
+
+const fields = {
+  ...limits,
+  organization_alias: name.nullish(),
+  models: models.nullish(),
+  metadata: object.nullish(),
+} as const;
+
+const role = z.enum(
+  ["org_admin", "internal_user", "internal_user_viewer"],
+  "it may be org_admin, internal_user or internal_user_viewer",
+);
+
+async function reachable(admin: Admin, organizationId: string): Promise<Row> {
+  const row = await findOne(admin.pool, ORGANIZATION, {
+    organization_id: organizationId,
+  });
+  admin.refuse({ what: `organization ${organizationId}`, organizationId });
+  return row;
+}
+
+const make = adminRoute(
+  "POST /organization/new",
+  z.object({ ...fields, organization_id: name.nullish() }),
+  async (admin, { organization_id: id, ...given }) => {
+    const row = await transaction(admin.pool, (client) =>
+      create(admin, client, ORGANIZATION, {
+        ...given,
+        organization_id: id ?? crypto.randomUUID(),
+      }),
+    );
+    return shownOne(admin, ORGANIZATION, row ?? {});
+  },
+);
+
+const update = adminRoute(
+  "PATCH /organization/update",
+  z.object({ ...fields, organization_id: name }),
+  (admin, { organization_id: id, ...given }) =>
+    changeAndShow(admin, ORGANIZATION, { organization_id: id }, given),
+);
+
+/** Clients differ in the method. */
+function deleteBy(
+  route: "POST /organization/delete" | "DELETE /organization/delete",
+): AdminRoute {
+  return adminRoute(
+    route,
+    z.object({ organization_ids: someNames }),
+    async (admin, { organization_ids: ids }) => {
+      for (const id of ids) await reachable(admin, id);
+      return transaction(admin.pool, async (client) => {
+        const gone: Row[] = [];
+        for (const id of new Set(ids)) {
+          const where = { organization_id: id };
+          await remove(admin, client, ORGANIZATION_MEMBER, where);
+          gone.push(...(await remove(admin, client, ORGANIZATION, where)));
+        }
+        return gone;
+      });
+    },
+  );
+}
+
+const info = adminRoute(
+  "GET /organization/info",
+  z.object({ organization_id: name }),
+  async (admin, { organization_id: id }) => {
+    const row = await reachable(admin, id);
+    const teams = await findRows(admin.pool, "teams", { organization_id: id });
+    return {
+      ...(await shownOne(admin, ORGANIZATION, row)),
+      members: await membersOf(admin, id),
+      teams: await shown(admin, TEAM, teams),
+    };
+  },
+);
+
+function membersOf(admin: Admin, id: string): Promise<readonly Row[]> {
+  return query<Row>(
+    admin.pool,
+    `SELECT m.user_id, u.user_email, u.user_alias, m.role, m.created_at
+       FROM organization_members m JOIN users u USING (user_id)
+       WHERE m.organization_id = $1 ORDER BY m.created_at, m.user_id`,
+    [id],
+  );
+}
+
+const list = adminRoute(
+  "GET /organization/list",
+  z.object({
+    page: queryNumber(1, 1_000_000, 1),
+    page_size: queryNumber(1, 1_000, 1_000),
+  }),
+  async (admin, { page, page_size: size }) => {
+    const filter = conditions();
+    if (!admin.reachesAll)
+      filter.and("organization_id = ANY(?)", [...admin.actor.memberOf]);
+    const rows = await query<Row>(
+      admin.pool,
+      `SELECT * FROM organizations ${filter.where()} ORDER BY created_at DESC, organization_id
+         LIMIT ${size} OFFSET ${(page - 1) * size}`,
+      filter.values,
+    );
+    return shown(admin, ORGANIZATION, rows);
+  },
+);
+
+const newMember = z.object({
+  ...userReference,
+  role: role.default("internal_user"),
+});
+
+const memberAdd = adminRoute(
+  "POST /organization/member_add",
+  z.object({
+    organization_id: name,
+    member: z.union([newMember, z.array(newMember).min(1).max(1_000)]),
+  }),
+  async (admin, { organization_id: id, member }) => {
+    await reachable(admin, id);
+    const users = await transaction(admin.pool, async (client) => {
+      const users: Row[] = [];
+      for (const one of [member].flat()) {
+        const user = await findOrMakeUser(admin, client, one);
+        const made = await create(
+          admin,
+          client,
+          ORGANIZATION_MEMBER,
+          { organization_id: id, user_id: user["user_id"], role: one.role },
+          true,
+        );
+        if (made === null)
+          throw new CallError(
+            "invalid_request",
+            `User ${String(user["user_id"])} is in organization ${id} already. Change it with PATCH /organization/member_update.`,
+            { param: "member" },
+          );
+        users.push(user);
+      }
+      return users;
+    });
+    return {
+      organization_id: id,
+      updated_users: users,
+      updated_organization_memberships: await membersOf(admin, id),
+    };
+  },
+);
+
+/** The member that a request names; throws 400 for a user who is none. */
+async function requireMember(
+  admin: Admin,
+  organizationId: string,
+  reference: Parameters<typeof requireUser>[1],
+): Promise<Row> {
+  const user = await requireUser(admin.pool, reference);
+  const id = { organization_id: organizationId, user_id: user["user_id"] };
+  const [member] = await findRows(admin.pool, "organization_members", id);
+  if (member === undefined)
+    throw new CallError(
+      "invalid_request",
+      `User ${String(user["user_id"])} is not in organization ${organizationId}. Add it with POST /organization/member_add.`,
+      { param: "user_id" },
+    );
+  return id;
+}
+
+const memberUpdate = adminRoute(
+  "PATCH /organization/member_update",
+  z.object({ ...userReference, organization_id: name, role }),
+  async (admin, { organization_id: id, role: part, ...reference }) => {
+    await reachable(admin, id);
+    const member = await requireMember(admin, id, reference);
+    return transaction(admin.pool, (client) =>
+      change(admin, client, ORGANIZATION_MEMBER, member, { role: part }),
+    );
+  },
+);
+
+const memberDelete = adminRoute(
+  "DELETE /organization/member_delete",
+  z.object({ ...userReference, organization_id: name }),
+  async (admin, { organization_id: id, ...reference }) => {
+    await reachable(admin, id);
+    const member = await requireMember(admin, id, reference);
+    const [gone] = await transaction(admin.pool, (client) =>
+      remove(admin, client, ORGANIZATION_MEMBER, member),
+    );
+    return gone;
+  },
+);
+
+export const ORGANIZATIONS: readonly AdminRoute[] = [
+  make,
+  update,
+  deleteBy("POST /organization/delete"),
+  deleteBy("DELETE /organization/delete"),
+  info,
+  list,
+  memberAdd,
+  memberUpdate,
+  memberDelete,
+];

@@ -1,0 +1,293 @@
+import { withSpend } from "../db/spend.ts";
+import { query, transaction, type Client, type Pool } from "../db/pool.ts";
+import {
+  deleteRows,
+  findRows,
+  insertRow,
+  updateRows,
+  type Row,
+} from "../db/rows.ts";
+import { lockLedger, seedCurrentWindows } from "../db/totals.ts";
+import { CallError } from "../http/errors.ts";
+import { audit, type AuditAction } from "./audit.ts";
+import type { Admin } from "./route.ts";
+
+/** A kind of object that admins make, and how it is named in the database, in the ledger and to people. */
+export interface Kind {
+  readonly table: string;
+  /** In the audit log and in sentences. */
+  readonly noun: string;
+  /** Columns of the primary key, in the order in which the ledger names them. */
+  readonly id: readonly string[];
+  /** The field of a request that names one. */
+  readonly field: string;
+  /** What makes one. */
+  readonly madeBy: string;
+  /** `team:` of the ledger's names; null: spends nothing itself. */
+  readonly entity: string | null;
+}
+
+function kind(
+  table: string,
+  noun: string,
+  id: readonly string[],
+  madeBy: string,
+  entity: string | null,
+  field = id[0] ?? "id",
+): Kind {
+  return { table, noun, id, madeBy, entity, field };
+}
+
+export const KEY = kind(
+  "keys",
+  "key",
+  ["token"],
+  "POST /key/generate",
+  "key",
+  "key",
+);
+export const USER = kind(
+  "users",
+  "user",
+  ["user_id"],
+  "POST /user/new",
+  "user",
+);
+export const TEAM = kind(
+  "teams",
+  "team",
+  ["team_id"],
+  "POST /team/new",
+  "team",
+);
+export const MEMBER = kind(
+  "team_members",
+  "member",
+  ["team_id", "user_id"],
+  "POST /team/member_add",
+  "member",
+  "user_id",
+);
+export const ORGANIZATION = kind(
+  "organizations",
+  "organization",
+  ["organization_id"],
+  "POST /organization/new",
+  "organization",
+);
+export const ORGANIZATION_MEMBER = kind(
+  "organization_members",
+  "organization member",
+  ["organization_id", "user_id"],
+  "POST /organization/member_add",
+  null,
+  "user_id",
+);
+export const END_USER = kind(
+  "end_users",
+  "end user",
+  ["user_id"],
+  "POST /customer/new",
+  "end_user",
+);
+export const TAG = kind("tags", "tag", ["name"], "POST /tag/new", "tag");
+export const BUDGET = kind(
+  "budgets",
+  "budget",
+  ["budget_id"],
+  "POST /budget/new",
+  null,
+);
+
+/** What the ledger calls a payer: `member:team/user`. */
+export function entityOf({ entity, id }: Kind, row: Row): string {
+  return `${entity}:${id.map((column) => String(row[column])).join("/")}`;
+}
+
+function idOf({ id }: Kind, row: Row): Row {
+  return Object.fromEntries(id.map((column) => [column, row[column]]));
+}
+
+function nameOf({ id }: Kind, row: Row): string {
+  return id.map((column) => String(row[column])).join("/");
+}
+
+/** The row of an id; throws 404 naming the field. */
+export async function findOne(
+  from: Pool | Client,
+  of: Kind,
+  id: Row,
+): Promise<Row> {
+  const [row] = await findRows(from, of.table, id);
+  if (row === undefined) throw unknown(of, nameOf(of, id));
+  return row;
+}
+
+export function unknown({ noun, madeBy, field }: Kind, id: string): CallError {
+  return new CallError(
+    "unknown_object",
+    `There is no ${noun} ${id}. Make it with ${madeBy}.`,
+    { param: field },
+  );
+}
+
+/** Rows as every route shows them: with what was spent and when the budget begins anew. */
+export async function shown(
+  admin: Admin,
+  of: Kind,
+  rows: readonly Row[],
+  from: Pool | Client = admin.pool,
+): Promise<readonly Row[]> {
+  if (of.entity === null) return rows;
+  return withSpend(
+    from,
+    rows,
+    (row) => entityOf(of, row),
+    admin.windowing,
+    admin.now,
+  );
+}
+
+export async function shownOne(admin: Admin, of: Kind, row: Row): Promise<Row> {
+  const [one] = await shown(admin, of, [row]);
+  return one ?? row;
+}
+
+/** Makes one, in the caller's transaction; null where `ifNew` and there is one. */
+export async function create(
+  admin: Admin,
+  client: Client,
+  of: Kind,
+  fields: Row,
+  ifNew = false,
+): Promise<Row | null> {
+  const { name } = admin.actor;
+  const row = await insertRow(
+    client,
+    of.table,
+    { ...withoutNulls(fields), created_by: name, updated_by: name },
+    ifNew ? "ON CONFLICT DO NOTHING" : "",
+  );
+  if (row === null) return null;
+  await audit(client, name, "created", of.noun, nameOf(of, row), null, row);
+  await seedIfWindowsMayChange(admin, client, of, row, fields);
+  return row;
+}
+
+/** Changes one, in the caller's transaction; throws 404. null of a field means its default. */
+export async function change(
+  admin: Admin,
+  client: Client,
+  of: Kind,
+  id: Row,
+  changes: Row,
+  action: AuditAction = "updated",
+): Promise<Row> {
+  const [before] = await findRows(client, of.table, id, "FOR UPDATE");
+  if (before === undefined) throw unknown(of, nameOf(of, id));
+  const { name } = admin.actor;
+  const [after] = await updateRows(client, of.table, idOf(of, before), {
+    ...changes,
+    updated_by: name,
+  });
+  await audit(
+    client,
+    name,
+    action,
+    of.noun,
+    nameOf(of, before),
+    before,
+    after ?? null,
+  );
+  await seedIfWindowsMayChange(admin, client, of, after ?? before, changes);
+  return after ?? before;
+}
+
+/** Deletes those that have these values, in the caller's transaction; answers them as they were. */
+export async function remove(
+  admin: Admin,
+  client: Client,
+  of: Kind,
+  where: Row,
+): Promise<readonly Row[]> {
+  const gone = await deleteRows(client, of.table, where);
+  const { name } = admin.actor;
+  for (const row of gone) {
+    if (of === KEY)
+      await insertRow(client, "deleted_keys", { ...row, deleted_by: name });
+    await audit(client, name, "deleted", of.noun, nameOf(of, row), row, null);
+  }
+  return gone;
+}
+
+/** One change in a transaction of its own, answered as it is shown. */
+export async function changeAndShow(
+  admin: Admin,
+  of: Kind,
+  id: Row,
+  changes: Row,
+  action: AuditAction = "updated",
+): Promise<Row> {
+  const row = await transaction(admin.pool, (client) =>
+    change(admin, client, of, id, changes, action),
+  );
+  return shownOne(admin, of, row);
+}
+
+/** A column keeps its default where a new row's field is null. */
+function withoutNulls(fields: Row): Row {
+  return Object.fromEntries(
+    Object.entries(fields).filter(([, value]) => value != null),
+  );
+}
+
+/** Fields that decide which window a payer's spend is counted in. */
+const WINDOW_FIELDS = ["budget_duration", "budget_id", "model_max_budget"];
+
+async function seedIfWindowsMayChange(
+  admin: Admin,
+  client: Client,
+  of: Kind,
+  row: Row,
+  fields: Row,
+): Promise<void> {
+  if (!WINDOW_FIELDS.some((field) => fields[field] !== undefined)) return;
+  // Before the payers of a tier are looked for: who joins it meanwhile seeds its own.
+  await lockLedger(client);
+  const entities = await budgetedEntities(client, of, row);
+  await seedCurrentWindows(client, entities, admin.windowing, admin.now);
+}
+
+/** Those of a tier are everyone who points to it; a key has budgets of its models too. */
+async function budgetedEntities(
+  client: Client,
+  of: Kind,
+  row: Row,
+): Promise<readonly string[]> {
+  if (of === KEY) return keyEntities(client, "token", row["token"]);
+  if (of !== BUDGET) return of.entity === null ? [] : [entityOf(of, row)];
+  const id = row["budget_id"];
+  const entities = [...(await keyEntities(client, "budget_id", id))];
+  for (const pointing of [USER, TEAM, MEMBER, ORGANIZATION, END_USER, TAG]) {
+    const rows = await findRows(client, pointing.table, { budget_id: id });
+    entities.push(...rows.map((pointer) => entityOf(pointing, pointer)));
+  }
+  return entities;
+}
+
+/** Keys with the budgets of their models, as the ledger names them. */
+export async function keyEntities(
+  client: Client,
+  column: "token" | "budget_id",
+  value: unknown,
+): Promise<readonly string[]> {
+  const rows = await query<{ entities: string[] }>(
+    client,
+    `SELECT 'key:' || token || ARRAY(
+        SELECT 'key_model:' || token || '/' || alias FROM jsonb_object_keys(
+          CASE WHEN k.model_max_budget = '{}' THEN coalesce(b.model_max_budget, '{}') ELSE k.model_max_budget END) alias) AS entities
+      FROM keys k LEFT JOIN budgets b USING (budget_id) WHERE k.${column} = $1`,
+    [value],
+  );
+  return rows.flatMap((row) => row.entities);
+}

@@ -1,0 +1,91 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { z } from "zod";
+import { actorFor, refuseUnlessReached } from "../access/actor.ts";
+import type { Actor, ObjectFacts } from "../access/actor.ts";
+import { authenticate } from "../access/authenticate.ts";
+import { ruleOf, type RouteName, type Rule } from "../access/policy.ts";
+import type { Pool } from "../db/pool.ts";
+import type { Windowing } from "../db/totals.ts";
+import type { Gateway } from "../gateway.ts";
+import { checkInput } from "./body.ts";
+
+/** What an admin route works with: the gateway, and who asks. */
+export interface Admin {
+  readonly gateway: Gateway;
+  readonly pool: Pool;
+  readonly actor: Actor;
+  readonly rule: Rule;
+  /** Whoever asks reaches everybody's objects by this route. */
+  readonly reachesAll: boolean;
+  readonly windowing: Windowing;
+  /** Ms since the epoch. */
+  readonly now: number;
+  /** Throws 403 for an object that is out of reach. */
+  refuse(object: ObjectFacts): void;
+}
+
+/** One admin route: its name, what it takes and what it does. */
+export interface AdminRoute {
+  readonly name: RouteName;
+  /** Further paths that mean the same. */
+  readonly alsoAt: readonly string[];
+  readonly input: z.ZodObject;
+  readonly handler: (
+    gateway: Gateway,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ) => Promise<unknown>;
+}
+
+/**
+ * Describes a route. Its input is the body, or the query of a GET, with the parameters of the path; `handle` gets it
+ * validated, from somebody who may use the route. Whose objects it may touch `handle` asks of {@link Admin}.
+ */
+export function adminRoute<Input extends z.ZodObject>(
+  name: RouteName,
+  input: Input,
+  handle: (admin: Admin, input: z.output<Input>) => Promise<unknown>,
+  alsoAt: readonly string[] = [],
+): AdminRoute {
+  const rule = ruleOf(name);
+  const path = name.slice(name.indexOf(" ") + 1);
+  return {
+    name,
+    alsoAt,
+    input,
+    async handler(gateway, request, reply) {
+      const caller = await authenticate(gateway, request.headers);
+      const { pool } = gateway;
+      const actor = await actorFor(pool, caller, request, name, rule);
+      const { timezone, budgetDuration } = gateway.config.general;
+      const admin: Admin = {
+        gateway,
+        pool,
+        actor,
+        rule,
+        reachesAll: rule.reach[actor.role] === "all",
+        windowing: { timeZone: timezone, proxyDuration: budgetDuration },
+        now: Date.now(),
+        refuse: (object) => refuseUnlessReached(actor, rule, object, path),
+      };
+      const answer = await handle(
+        admin,
+        checkInput(input, {
+          ...(request.query as object),
+          ...bodyOf(request),
+          ...(request.params as object),
+        }),
+      );
+      return reply
+        .type("application/json; charset=utf-8")
+        .send(JSON.stringify(answer));
+    },
+  };
+}
+
+/** Some clients send a body with DELETE, others with GET: it is read wherever it comes. */
+function bodyOf(request: FastifyRequest): object {
+  const { body } = request;
+  if (body === undefined || body === null) return {};
+  return checkInput(z.looseObject({}), body);
+}

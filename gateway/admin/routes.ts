@@ -1,0 +1,29 @@
+import { CHECKS } from "../spend/check.ts";
+import { LOGS } from "../spend/logs.ts";
+import { KEY_ROTATION } from "./key-rotation.ts";
+import { KEY_VIEWS } from "./key-views.ts";
+import { KEY_CHANGES } from "./keys.ts";
+import { ORGANIZATIONS } from "./organizations.ts";
+import { PLAIN } from "./plain.ts";
+import type { AdminRoute } from "./route.ts";
+import { TEAM_MEMBERS } from "./team-members.ts";
+import { TEAM_VIEWS } from "./team-views.ts";
+import { TEAM_CHANGES } from "./teams.ts";
+import { USER_VIEWS } from "./user-views.ts";
+import { USER_CHANGES } from "./users.ts";
+
+/** Everything that operators use, and whoever looks after what is its own. */
+export const ADMIN_ROUTES: readonly AdminRoute[] = [
+  ...KEY_CHANGES,
+  ...KEY_ROTATION,
+  ...KEY_VIEWS,
+  ...USER_CHANGES,
+  ...USER_VIEWS,
+  ...TEAM_CHANGES,
+  ...TEAM_MEMBERS,
+  ...TEAM_VIEWS,
+  ...ORGANIZATIONS,
+  ...PLAIN,
+  ...LOGS,
+  ...CHECKS,
+];

@@ -1,0 +1,42 @@
+import { adjustSpend } from "../db/adjustments.ts";
+import { ensurePartitions } from "../db/partitions.ts";
+import { transaction } from "../db/pool.ts";
+import type { Row } from "../db/rows.ts";
+import { audit } from "./audit.ts";
+import { entityOf, type Kind } from "./payers.ts";
+import type { Admin } from "./route.ts";
+
+/** Sets what a payer spent in its budget's window, by a row of the ledger; answers what it was. Dollars. */
+export async function setSpend(
+  admin: Admin,
+  of: Kind,
+  row: Row,
+  dollars: number,
+): Promise<number> {
+  const { gateway, pool, actor, windowing, now } = admin;
+  // Calls that ended before this are spent before it.
+  await gateway.ledger.flush();
+  await ensurePartitions(pool, [{ started_at: new Date(now).toISOString() }]);
+  const entity = entityOf(of, row);
+  const before = await transaction(pool, async (client) => {
+    const [spent = "0"] = await adjustSpend(
+      client,
+      [{ entity, dollars }],
+      { set_by: actor.name, set_to: dollars },
+      windowing,
+      now,
+    );
+    await audit(
+      client,
+      actor.name,
+      "spend_set",
+      of.noun,
+      entity.slice(entity.indexOf(":") + 1),
+      { spend: Number(spent) },
+      { spend: dollars },
+    );
+    return Number(spent);
+  });
+  await gateway.ledger.reload([entity]);
+  return before;
+}

@@ -1,0 +1,110 @@
+import { z } from "zod";
+import { query, type Client, type Pool } from "../db/pool.ts";
+import type { Row } from "../db/rows.ts";
+import { CallError } from "../http/errors.ts";
+import {
+  dollars,
+  flag,
+  limits,
+  models,
+  name,
+  names,
+  object,
+  texts,
+} from "./fields.ts";
+import { findOne, MEMBER, shown, shownOne, TEAM } from "./payers.ts";
+import type { Admin } from "./route.ts";
+import { userReference } from "./user-fields.ts";
+
+/** What a team's admin may set; the rest is for those who pay. */
+export const ownFields = {
+  team_alias: name.nullish(),
+  metadata: object.nullish(),
+  model_aliases: texts.nullish(),
+  team_member_budget: dollars.nullish(),
+} as const;
+
+/** What every route that writes teams takes. */
+export const teamFields = {
+  ...limits,
+  ...ownFields,
+  models: models.nullish(),
+  organization_id: name.nullish(),
+  tags: names.nullish(),
+  blocked: flag.nullish(),
+} as const;
+
+export const teamRole = z.enum(["admin", "user"], "it may be admin or user");
+
+export const newMember = z.object({
+  ...userReference,
+  role: teamRole.default("user"),
+});
+
+/** The team that a request names; throws 404, 403 when it is out of reach. */
+export async function reachableTeam(
+  admin: Admin,
+  from: Pool | Client,
+  teamId: string,
+): Promise<Row> {
+  const team = await findOne(from, TEAM, { team_id: teamId });
+  admin.refuse({
+    what: `team ${teamId}`,
+    teamId,
+    organizationId: team["organization_id"] as string | null,
+  });
+  return team;
+}
+
+/** Whether whoever asks has the rights of those who pay for a team, not only of its admin. */
+export function paysFor(admin: Admin, team: Row): boolean {
+  const { actor } = admin;
+  return (
+    admin.reachesAll ||
+    actor.organizations.has(String(team["organization_id"])) ||
+    actor.organizationTeams.has(String(team["team_id"]))
+  );
+}
+
+export function refuseOtherFields(fields: Row): void {
+  const other = Object.keys(fields).find(
+    (field) => fields[field] !== undefined && !Object.hasOwn(ownFields, field),
+  );
+  if (other !== undefined)
+    throw new CallError(
+      "permission_denied",
+      `A team's admin may not set \`${other}\`: that is for proxy_admin or org_admin of its organization.`,
+      { param: other },
+    );
+}
+
+/** Teams as every route shows them: with spend and members. */
+export async function shownTeams(
+  admin: Admin,
+  teams: readonly Row[],
+): Promise<readonly Row[]> {
+  const members = await query<Row & { readonly team_id: string }>(
+    admin.pool,
+    `SELECT m.team_id, m.user_id, u.user_email, m.role FROM team_members m JOIN users u USING (user_id)
+       WHERE m.team_id = ANY($1) ORDER BY m.created_at, m.user_id`,
+    [teams.map((team) => team["team_id"])],
+  );
+  const byTeam = Map.groupBy(members, (member) => member.team_id);
+  const rows = await shown(admin, TEAM, teams);
+  return rows.map((row) => ({
+    ...row,
+    members_with_roles: (byTeam.get(String(row["team_id"])) ?? []).map(
+      ({ team_id: _, ...member }) => member,
+    ),
+  }));
+}
+
+export async function shownTeam(admin: Admin, team: Row): Promise<Row> {
+  const [row] = await shownTeams(admin, [team]);
+  return row ?? team;
+}
+
+/** A member with its budget and spend in the team. */
+export async function shownMember(admin: Admin, member: Row): Promise<Row> {
+  return shownOne(admin, MEMBER, member);
+}

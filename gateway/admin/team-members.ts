@@ -1,0 +1,137 @@
+import { z } from "zod";
+import { transaction, type Client } from "../db/pool.ts";
+import { findRows, type Row } from "../db/rows.ts";
+import { CallError } from "../http/errors.ts";
+import { dollars, limits, name } from "./fields.ts";
+import { change, create, KEY, MEMBER, remove } from "./payers.ts";
+import { adminRoute, type Admin, type AdminRoute } from "./route.ts";
+import {
+  newMember,
+  reachableTeam,
+  shownMember,
+  shownTeam,
+  teamRole,
+} from "./team-fields.ts";
+import {
+  findOrMakeUser,
+  requireUser,
+  userReference,
+  type UserReference,
+} from "./user-fields.ts";
+
+const memberLimits = { ...limits, max_budget_in_team: dollars.nullish() };
+
+function memberColumns({
+  max_budget_in_team: budget,
+  ...fields
+}: {
+  readonly max_budget_in_team?: number | null | undefined;
+}): Row {
+  return budget === undefined ? fields : { ...fields, max_budget: budget };
+}
+
+const add = adminRoute(
+  "POST /team/member_add",
+  z.object({
+    ...memberLimits,
+    team_id: name,
+    member: z.union([newMember, z.array(newMember).min(1).max(1_000)]),
+  }),
+  async (admin, { team_id: teamId, member, ...fields }) => {
+    const team = await reachableTeam(admin, admin.pool, teamId);
+    const { users, members } = await transaction(admin.pool, async (client) => {
+      const users: Row[] = [];
+      const members: Row[] = [];
+      for (const one of [member].flat()) {
+        const user = await findOrMakeUser(admin, client, one);
+        users.push(user);
+        members.push(
+          await addMember(admin, client, {
+            ...memberColumns(fields),
+            team_id: teamId,
+            user_id: user["user_id"],
+            role: one.role,
+          }),
+        );
+      }
+      return { users, members };
+    });
+    return {
+      ...(await shownTeam(admin, team)),
+      updated_users: users,
+      updated_team_memberships: await Promise.all(
+        members.map((row) => shownMember(admin, row)),
+      ),
+    };
+  },
+);
+
+async function addMember(admin: Admin, client: Client, row: Row): Promise<Row> {
+  const made = await create(admin, client, MEMBER, row, true);
+  if (made === null)
+    throw new CallError(
+      "invalid_request",
+      `User ${String(row["user_id"])} is in team ${String(row["team_id"])} already. Change it with POST /team/member_update.`,
+      { param: "member" },
+    );
+  return made;
+}
+
+async function requireMember(
+  admin: Admin,
+  teamId: string,
+  reference: UserReference,
+): Promise<Row> {
+  const user = await requireUser(admin.pool, reference);
+  const [member] = await findRows(admin.pool, "team_members", {
+    team_id: teamId,
+    user_id: user["user_id"],
+  });
+  if (member === undefined)
+    throw new CallError(
+      "invalid_request",
+      `User ${String(user["user_id"])} is not in team ${teamId}. Add it with POST /team/member_add.`,
+      { param: "user_id" },
+    );
+  return { ...member, user_email: user["user_email"] };
+}
+
+const update = adminRoute(
+  "POST /team/member_update",
+  z.object({
+    ...memberLimits,
+    ...userReference,
+    team_id: name,
+    role: teamRole.nullish(),
+  }),
+  async (admin, { team_id: teamId, user_id, user_email, ...fields }) => {
+    await reachableTeam(admin, admin.pool, teamId);
+    const before = await requireMember(admin, teamId, { user_id, user_email });
+    const id = { team_id: teamId, user_id: before["user_id"] };
+    const member = await transaction(admin.pool, (client) =>
+      change(admin, client, MEMBER, id, memberColumns(fields)),
+    );
+    return {
+      ...(await shownMember(admin, member)),
+      user_email: before["user_email"],
+      max_budget_in_team: member["max_budget"],
+    };
+  },
+);
+
+const removeMember = adminRoute(
+  "POST /team/member_delete",
+  z.object({ ...userReference, team_id: name }),
+  async (admin, { team_id: teamId, ...reference }) => {
+    const team = await reachableTeam(admin, admin.pool, teamId);
+    const member = await requireMember(admin, teamId, reference);
+    const id = { team_id: teamId, user_id: member["user_id"] };
+    await transaction(admin.pool, async (client) => {
+      await remove(admin, client, KEY, id);
+      await remove(admin, client, MEMBER, id);
+    });
+    return shownTeam(admin, team);
+  },
+);
+
+export const TEAM_MEMBERS: readonly AdminRoute[] = [add, update, removeMember];

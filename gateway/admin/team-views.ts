@@ -1,0 +1,127 @@
+import { z } from "zod";
+import { query } from "../db/pool.ts";
+import { findRows, type Row } from "../db/rows.ts";
+import { name, queryNumber } from "./fields.ts";
+import { conditions, orderOf, readPage, type Conditions } from "./paging.ts";
+import { KEY, MEMBER, shown } from "./payers.ts";
+import { adminRoute, type Admin, type AdminRoute } from "./route.ts";
+import {
+  paysFor,
+  reachableTeam,
+  shownTeam,
+  shownTeams,
+} from "./team-fields.ts";
+
+const info = adminRoute(
+  "GET /team/info",
+  z.object({ team_id: name }),
+  async (admin, { team_id: teamId }) => {
+    const team = await reachableTeam(admin, admin.pool, teamId);
+    const { actor } = admin;
+    const seesAll = paysFor(admin, team) || actor.teams.get(teamId) === "admin";
+    // A plain member sees the team and what is its own in it.
+    const id = seesAll
+      ? { team_id: teamId }
+      : { team_id: teamId, user_id: actor.userId };
+    const keys = await findRows(
+      admin.pool,
+      "keys",
+      id,
+      "ORDER BY created_at DESC LIMIT 1000",
+    );
+    const members = await findRows(
+      admin.pool,
+      "team_members",
+      id,
+      "ORDER BY created_at, user_id",
+    );
+    return {
+      team_id: teamId,
+      team_info: await shownTeam(admin, team),
+      keys: await shown(admin, KEY, keys),
+      team_memberships: await shown(admin, MEMBER, members),
+    };
+  },
+);
+
+const SORTABLE = ["created_at", "team_id", "team_alias", "max_budget"];
+
+const filters = {
+  user_id: name.optional(),
+  organization_id: name.optional(),
+  team_id: name.optional(),
+  team_alias: name.optional(),
+};
+
+function reachableTeams(
+  admin: Admin,
+  asked: { readonly [Field in keyof typeof filters]?: string | undefined },
+): Conditions {
+  const filter = conditions();
+  const { actor } = admin;
+  if (!admin.reachesAll)
+    filter.and("team_id = ANY(?)", [
+      ...actor.teams.keys(),
+      ...actor.organizationTeams,
+    ]);
+  if (asked.user_id !== undefined)
+    filter.and(
+      "team_id IN (SELECT team_id FROM team_members WHERE user_id = ?)",
+      asked.user_id,
+    );
+  if (asked.organization_id !== undefined)
+    filter.and("organization_id = ?", asked.organization_id);
+  if (asked.team_id !== undefined) filter.and("team_id = ?", asked.team_id);
+  if (asked.team_alias !== undefined)
+    filter.and("strpos(lower(team_alias), lower(?)) > 0", asked.team_alias);
+  return filter;
+}
+
+const list = adminRoute(
+  "GET /team/list",
+  z.object({
+    ...filters,
+    page: queryNumber(1, 1_000_000, 1),
+    page_size: queryNumber(1, 1_000, 1_000),
+  }),
+  async (admin, { page, page_size: size, ...asked }) => {
+    const filter = reachableTeams(admin, asked);
+    const rows = await query<Row>(
+      admin.pool,
+      `SELECT * FROM teams ${filter.where()} ORDER BY created_at DESC, team_id LIMIT ${size} OFFSET ${(page - 1) * size}`,
+      filter.values,
+    );
+    return shownTeams(admin, rows);
+  },
+);
+
+const listPaged = adminRoute(
+  "GET /v2/team/list",
+  z.object({
+    ...filters,
+    page: queryNumber(1, 1_000_000, 1),
+    page_size: queryNumber(1, 100, 10),
+    sort_by: name.optional(),
+    sort_order: z.enum(["asc", "desc"]).default("desc"),
+  }),
+  async (admin, asked) => {
+    const { page, page_size: size } = asked;
+    const found = await readPage(
+      admin.pool,
+      "teams",
+      reachableTeams(admin, asked),
+      orderOf(SORTABLE, asked.sort_by, asked.sort_order, "team_id"),
+      page,
+      size,
+    );
+    return {
+      teams: await shownTeams(admin, found.rows),
+      total: found.total,
+      page,
+      page_size: size,
+      total_pages: found.pages,
+    };
+  },
+);
+
+export const TEAM_VIEWS: readonly AdminRoute[] = [info, list, listPaged];

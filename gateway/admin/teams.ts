@@ -1,0 +1,261 @@
+import { z } from "zod";
+import { query, transaction } from "../db/pool.ts";
+import type { Row } from "../db/rows.ts";
+import { CallError } from "../http/errors.ts";
+import { models, name, names, plainName, someNames } from "./fields.ts";
+import {
+  change,
+  create,
+  findOne,
+  KEY,
+  MEMBER,
+  ORGANIZATION,
+  remove,
+  TEAM,
+  USER,
+} from "./payers.ts";
+import { adminRoute, type Admin, type AdminRoute } from "./route.ts";
+import { setSpend } from "./spend.ts";
+import {
+  newMember,
+  paysFor,
+  reachableTeam,
+  refuseOtherFields,
+  shownTeam,
+  teamFields,
+} from "./team-fields.ts";
+import { findOrMakeUser } from "./user-fields.ts";
+
+const newTeam = adminRoute(
+  "POST /team/new",
+  z.object({
+    ...teamFields,
+    team_id: plainName.nullish(),
+    members_with_roles: z.array(newMember).max(1_000).nullish(),
+  }),
+  async (admin, { members_with_roles: members, team_id: id, ...fields }) => {
+    await refuseOrganization(admin, fields.organization_id);
+    const teamId = id ?? crypto.randomUUID();
+    const team = await transaction(admin.pool, async (client) => {
+      const made = await create(
+        admin,
+        client,
+        TEAM,
+        { ...fields, team_id: teamId },
+        true,
+      );
+      if (made === null)
+        throw new CallError(
+          "invalid_request",
+          `\`team_id\` is taken already: team ${teamId} exists. Change it with POST /team/update.`,
+          { param: "team_id" },
+        );
+      for (const member of members ?? []) {
+        const user = await findOrMakeUser(admin, client, member);
+        await create(
+          admin,
+          client,
+          MEMBER,
+          { team_id: teamId, user_id: user["user_id"], role: member.role },
+          true,
+        );
+      }
+      const creator = { team_id: teamId, user_id: admin.actor.userId };
+      if (creator.user_id !== null) {
+        await create(admin, client, USER, { user_id: creator.user_id }, true);
+        await create(
+          admin,
+          client,
+          MEMBER,
+          { ...creator, role: "admin" },
+          true,
+        );
+      }
+      return made;
+    });
+    return shownTeam(admin, team);
+  },
+);
+
+/** A team is made in, or moved to, an organization that exists and is within reach. */
+async function refuseOrganization(
+  admin: Admin,
+  organizationId: string | null | undefined,
+): Promise<void> {
+  if (organizationId != null)
+    await findOne(admin.pool, ORGANIZATION, {
+      organization_id: organizationId,
+    });
+  if (admin.reachesAll) return;
+  if (organizationId == null)
+    throw new CallError(
+      "permission_denied",
+      "An org_admin makes teams of its organization: name it in `organization_id`.",
+      { param: "organization_id" },
+    );
+  admin.refuse({ what: `organization ${organizationId}`, organizationId });
+}
+
+const update = adminRoute(
+  "POST /team/update",
+  z.object({
+    ...teamFields,
+    team_id: name,
+    spend: z.number().min(0, "a spend is at least 0 dollars").nullish(),
+  }),
+  async (admin, { team_id: teamId, spend, ...fields }) => {
+    const before = await reachableTeam(admin, admin.pool, teamId);
+    if (!paysFor(admin, before)) refuseOtherFields({ ...fields, spend });
+    if (fields.organization_id !== undefined)
+      await refuseOrganization(admin, fields.organization_id);
+    const team = await transaction(admin.pool, (client) =>
+      change(admin, client, TEAM, { team_id: teamId }, fields),
+    );
+    if (spend != null) await setSpend(admin, TEAM, team, spend);
+    return { team_id: teamId, data: await shownTeam(admin, team) };
+  },
+);
+
+const deleteTeams = adminRoute(
+  "POST /team/delete",
+  z.object({ team_ids: someNames }),
+  async (admin, { team_ids: teamIds }) => {
+    for (const teamId of teamIds)
+      await reachableTeam(admin, admin.pool, teamId);
+    return transaction(admin.pool, async (client) => {
+      for (const teamId of new Set(teamIds))
+        for (const of of [KEY, MEMBER, TEAM])
+          await remove(admin, client, of, { team_id: teamId });
+      return { deleted_teams: teamIds };
+    });
+  },
+);
+
+function setBlocked(
+  route: "POST /team/block" | "POST /team/unblock",
+  blocked: boolean,
+): AdminRoute {
+  return adminRoute(
+    route,
+    z.object({ team_id: name }),
+    async (admin, { team_id: teamId }) => {
+      await reachableTeam(admin, admin.pool, teamId);
+      const team = await transaction(admin.pool, (client) =>
+        change(
+          admin,
+          client,
+          TEAM,
+          { team_id: teamId },
+          { blocked },
+          blocked ? "blocked" : "unblocked",
+        ),
+      );
+      return shownTeam(admin, team);
+    },
+  );
+}
+
+/** Adds models to a team's list or takes them from it. An empty list means all, so taking the last one is refused. */
+function changeModels(
+  route: "POST /team/model/add" | "POST /team/model/delete",
+  changed: (
+    before: readonly string[],
+    given: readonly string[],
+  ) => readonly string[],
+): AdminRoute {
+  return adminRoute(
+    route,
+    z.object({ team_id: name, models: models.min(1, "name at least one") }),
+    async (admin, { team_id: teamId, models: given }) => {
+      await reachableTeam(admin, admin.pool, teamId);
+      const team = await transaction(admin.pool, async (client) => {
+        const [locked] = await query<Row>(
+          client,
+          "SELECT models FROM teams WHERE team_id = $1 FOR UPDATE",
+          [teamId],
+        );
+        const before = (locked?.["models"] ?? []) as readonly string[];
+        const after = changed(before, given);
+        if (after.length === 0 && before.length > 0)
+          throw new CallError(
+            "invalid_request",
+            "`models` is not right: without its last model the team could use all; set `no-default-models` instead.",
+            { param: "models" },
+          );
+        return change(
+          admin,
+          client,
+          TEAM,
+          { team_id: teamId },
+          { models: after },
+        );
+      });
+      return shownTeam(admin, team);
+    },
+  );
+}
+
+/** Routes that members can be let use; others are never theirs. */
+const PERMISSIONS = [
+  "/key/generate",
+  "/key/service-account/generate",
+  "/key/update",
+  "/key/delete",
+  "/key/regenerate",
+  "/key/:key/regenerate",
+  "/key/block",
+  "/key/unblock",
+];
+
+const updatePermissions = adminRoute(
+  "POST /team/permissions_update",
+  z.object({
+    team_id: name,
+    team_member_permissions: names.refine(
+      (routes) => routes.every((route) => PERMISSIONS.includes(route)),
+      `it may have ${PERMISSIONS.join(", ")}`,
+    ),
+  }),
+  async (admin, { team_id: teamId, team_member_permissions }) => {
+    await reachableTeam(admin, admin.pool, teamId);
+    const team = await transaction(admin.pool, (client) =>
+      change(
+        admin,
+        client,
+        TEAM,
+        { team_id: teamId },
+        { team_member_permissions },
+      ),
+    );
+    return shownTeam(admin, team);
+  },
+);
+
+const listPermissions = adminRoute(
+  "GET /team/permissions_list",
+  z.object({ team_id: name }),
+  async (admin, { team_id: teamId }) => {
+    const team = await reachableTeam(admin, admin.pool, teamId);
+    return {
+      team_id: teamId,
+      team_member_permissions: team["team_member_permissions"],
+      all_available_permissions: PERMISSIONS,
+    };
+  },
+);
+
+export const TEAM_CHANGES: readonly AdminRoute[] = [
+  newTeam,
+  update,
+  deleteTeams,
+  setBlocked("POST /team/block", true),
+  setBlocked("POST /team/unblock", false),
+  changeModels("POST /team/model/add", (before, given) => [
+    ...new Set([...before, ...given]),
+  ]),
+  changeModels("POST /team/model/delete", (before, given) =>
+    before.filter((model) => !given.includes(model)),
+  ),
+  updatePermissions,
+  listPermissions,
+];

@@ -1,0 +1,153 @@
+import { z } from "zod";
+import { ROLES } from "../access/policy.ts";
+import { query } from "../db/pool.ts";
+import { findRows, type Row } from "../db/rows.ts";
+import { name, queryNames, queryNumber } from "./fields.ts";
+import { conditions, orderOf, readPage } from "./paging.ts";
+import { KEY, shown, shownOne, TEAM, USER } from "./payers.ts";
+import { adminRoute, type Admin, type AdminRoute } from "./route.ts";
+import { refuseUser, requireUser, role } from "./user-fields.ts";
+
+/** Without paging in its contract, GET /user/info of everybody shows the newest so many. */
+const MOST_SHOWN = 1_000;
+
+const info = adminRoute(
+  "GET /user/info",
+  z.object({ user_id: name.optional() }),
+  async (admin, { user_id: asked }) => {
+    const userId = asked ?? (admin.reachesAll ? null : admin.actor.userId);
+    if (userId === null) return infoOfEverybody(admin);
+    const user = await requireUser(admin.pool, { user_id: userId });
+    await refuseUser(admin, user);
+    const keys = await findRows(
+      admin.pool,
+      "keys",
+      { user_id: userId },
+      "ORDER BY created_at DESC",
+    );
+    const teams = await query<Row>(
+      admin.pool,
+      "SELECT t.* FROM teams t JOIN team_members m USING (team_id) WHERE m.user_id = $1 ORDER BY t.created_at DESC",
+      [userId],
+    );
+    return {
+      user_id: userId,
+      user_info: await shownOne(admin, USER, user),
+      keys: await shown(admin, KEY, keys),
+      teams: await shown(admin, TEAM, teams),
+    };
+  },
+);
+
+/** All keys and teams; of a key without a user only the key itself. */
+async function infoOfEverybody(admin: Admin): Promise<Row> {
+  const filter = conditions();
+  if (!admin.reachesAll) filter.and("token = ?", admin.actor.token);
+  const keys = await query<Row>(
+    admin.pool,
+    `SELECT * FROM keys ${filter.where()} ORDER BY created_at DESC LIMIT ${MOST_SHOWN}`,
+    filter.values,
+  );
+  const teams = admin.reachesAll
+    ? await query<Row>(
+        admin.pool,
+        `SELECT * FROM teams ORDER BY created_at DESC LIMIT ${MOST_SHOWN}`,
+      )
+    : [];
+  return {
+    user_id: null,
+    user_info: null,
+    keys: await shown(admin, KEY, keys),
+    teams: await shown(admin, TEAM, teams),
+  };
+}
+
+const SORTABLE = [
+  "created_at",
+  "user_id",
+  "user_email",
+  "user_alias",
+  "user_role",
+  "max_budget",
+];
+
+const list = adminRoute(
+  "GET /user/list",
+  z.object({
+    page: queryNumber(1, 1_000_000, 1),
+    page_size: queryNumber(1, 100, 25),
+    role: role.optional(),
+    user_ids: queryNames.optional(),
+    user_email: name.optional(),
+    team: name.optional(),
+    sort_by: name.optional(),
+    sort_order: z.enum(["asc", "desc"]).default("desc"),
+  }),
+  async (admin, asked) => {
+    const filter = conditions();
+    if (!admin.reachesAll) {
+      const { actor } = admin;
+      const self = filter.bind(actor.userId);
+      filter.and(
+        `(user_id = ${self} OR user_id IN (SELECT user_id FROM organization_members WHERE organization_id = ANY(?)))`,
+        [...actor.organizations],
+      );
+    }
+    if (asked.role !== undefined) filter.and("user_role = ?", asked.role);
+    if (asked.user_ids !== undefined)
+      filter.and("user_id = ANY(?)", asked.user_ids);
+    if (asked.user_email !== undefined)
+      filter.and("strpos(lower(user_email), lower(?)) > 0", asked.user_email);
+    if (asked.team !== undefined)
+      filter.and(
+        "user_id IN (SELECT user_id FROM team_members WHERE team_id = ?)",
+        asked.team,
+      );
+    const { page, page_size: size } = asked;
+    const found = await readPage(
+      admin.pool,
+      "users",
+      filter,
+      orderOf(SORTABLE, asked.sort_by, asked.sort_order, "user_id"),
+      page,
+      size,
+    );
+    return {
+      users: await withKeyCounts(admin, await shown(admin, USER, found.rows)),
+      total: found.total,
+      page,
+      page_size: size,
+      total_pages: found.pages,
+    };
+  },
+);
+
+async function withKeyCounts(
+  admin: Admin,
+  users: readonly Row[],
+): Promise<readonly Row[]> {
+  const counts = await query<{ user_id: string; count: number }>(
+    admin.pool,
+    "SELECT user_id, count(*) AS count FROM keys WHERE user_id = ANY($1) GROUP BY user_id",
+    [users.map((user) => user["user_id"])],
+  );
+  const byUser = new Map(counts.map((row) => [row.user_id, row.count]));
+  return users.map((user) => ({
+    ...user,
+    key_count: byUser.get(String(user["user_id"])) ?? 0,
+  }));
+}
+
+const availableRoles = adminRoute(
+  "GET /user/available_roles",
+  z.object({}),
+  async () =>
+    Object.fromEntries(
+      Object.entries(ROLES).map(([id, description]) => [
+        id,
+        { description, ui_label: id.replaceAll("_", " ") },
+      ]),
+    ),
+);
+
+export const USER_VIEWS: readonly AdminRoute[] = [info, list, availableRoles];

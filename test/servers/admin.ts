@@ -1,0 +1,115 @@
+import { randomUUID } from "node:crypto";
+import { throwAwayDatabase } from "./database.ts";
+import {
+  modelYaml,
+  startTestGateway,
+  type Json,
+  type TestAnswer,
+  type TestGateway,
+} from "./gateway.ts";
+import { startMockProvider, type MockProvider } from "./provider.ts";
+import { dayOf } from "../../gateway/accounting/windows.ts";
+import type { SpendRow } from "../../gateway/accounting/rows.ts";
+import { recordRows } from "../../gateway/db/ledger.ts";
+import { query, type Pool } from "../../gateway/db/pool.ts";
+
+/** A gateway of a test's own over a database of its own. */
+export interface AdminFixture extends TestGateway {
+  readonly databaseUrl: string;
+  readonly providerUrl: string;
+  readonly pool: Pool;
+  get(path: string, key?: string): Promise<Json>;
+  post(path: string, body: unknown, key?: string): Promise<Json>;
+  /** A request that must be refused: its status and error. */
+  refused(
+    method: string,
+    path: string,
+    body?: unknown,
+    key?: string,
+  ): Promise<{ readonly status: number; readonly error: Json }>;
+  /** Brings rows into the ledger as a drain does. */
+  spend(...rows: readonly Partial<SpendRow>[]): Promise<void>;
+  /** Sums that do not agree with their rows. */
+  differences(): Promise<readonly unknown[]>;
+}
+
+export async function startAdminFixture(more = ""): Promise<AdminFixture> {
+  const database = await throwAwayDatabase();
+  const provider: MockProvider = await startMockProvider();
+  const gateway = await startTestGateway({
+    databaseUrl: database.url,
+    providerUrl: provider.url,
+    yaml: modelYaml(provider.url) + more,
+  });
+  const { pool, config } = gateway.running.gateway;
+
+  async function answered(asked: Promise<TestAnswer>): Promise<Json> {
+    const answer = await asked;
+    if (answer.status !== 200)
+      throw new Error(`${answer.status} ${answer.text}`);
+    return answer.json;
+  }
+
+  return {
+    ...gateway,
+    databaseUrl: database.url,
+    providerUrl: provider.url,
+    pool,
+    get: (path, key) => answered(gateway.request("GET", path, undefined, key)),
+    post: (path, body, key) =>
+      answered(gateway.request("POST", path, body, key)),
+    async refused(method, path, body, key) {
+      const { status, json } = await gateway.request(method, path, body, key);
+      return { status, error: json["error"] as Json };
+    },
+    async spend(...rows) {
+      const { timezone, budgetDuration } = config.general;
+      await recordRows(pool, rows.map(ledgerRow), [], budgetDuration, timezone);
+    },
+    differences: () => query(pool, "SELECT * FROM spend_check"),
+    async stop() {
+      await gateway.stop();
+      await provider.close();
+      await database.drop();
+    },
+  };
+}
+
+/** A row of a call that ended now, in UTC. */
+export function ledgerRow(fields: Partial<SpendRow>): SpendRow {
+  const at = fields.ended_at ?? new Date().toISOString();
+  return {
+    request_id: randomUUID(),
+    started_at: at,
+    ended_at: at,
+    completion_started_at: null,
+    day: dayOf(Date.parse(at), "UTC"),
+    call_type: "acompletion",
+    status: "success",
+    payer: null,
+    api_key: null,
+    user_id: null,
+    team_id: null,
+    organization_id: null,
+    end_user: null,
+    tags: null,
+    model_group: "mock",
+    model_id: null,
+    model: "mock-model",
+    provider: "openai",
+    spend: 0.25,
+    saved: 0,
+    unpriced: false,
+    prompt_tokens: 10,
+    completion_tokens: 4,
+    cached_tokens: 0,
+    cache_write_tokens: 0,
+    cache_hit: false,
+    cache_key: null,
+    response_id: null,
+    session_id: null,
+    requester_ip: null,
+    metadata: null,
+    ...fields,
+  };
+}
