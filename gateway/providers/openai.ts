@@ -2,21 +2,31 @@ import { usageFromOpenAI, type Usage } from "../accounting/prices.ts";
 import type { CallBody } from "../calls/call.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import type { SseEvent } from "./sse.ts";
+import { OUR_FIELDS, type AnswerFacts } from "./wire.ts";
 
-/** Fields of a body that are ours; they never reach a provider. */
-const OURS = new Set(["fallbacks", "num_retries", "timeout", "cache", "tags"]);
+export type { AnswerFacts } from "./wire.ts";
+
 /** Keys of `metadata` that are ours. */
 const OUR_METADATA = new Set(["tags", "session_id", "trace_id"]);
 
-/** The body as the provider gets it: its own model name, its defaults, nothing of ours; streams always report usage. */
+/** {@link openaiRequest} as it goes over the wire. */
 export function openaiBody(
   body: CallBody,
   deployment: PricedDeployment,
   stream: boolean,
 ): string {
+  return JSON.stringify(openaiRequest(body, deployment, stream));
+}
+
+/** The body as the provider gets it: its own model name, its defaults, nothing of ours; streams always report usage. */
+export function openaiRequest(
+  body: CallBody,
+  deployment: PricedDeployment,
+  stream: boolean,
+): Readonly<Record<string, unknown>> {
   const sent: Record<string, unknown> = { ...deployment.defaults };
   for (const [name, value] of Object.entries(body))
-    if (!OURS.has(name)) sent[name] = value;
+    if (!OUR_FIELDS.has(name)) sent[name] = value;
   sent["model"] = deployment.model;
   const metadata = providerMetadata(body["metadata"]);
   if (metadata === undefined) delete sent["metadata"];
@@ -26,7 +36,7 @@ export function openaiBody(
       ...(body["stream_options"] as object | undefined),
       include_usage: true,
     };
-  return JSON.stringify(sent);
+  return sent;
 }
 
 function providerMetadata(metadata: unknown): unknown {
@@ -42,14 +52,6 @@ export function wantsUsage(body: CallBody): boolean {
   const options = body["stream_options"] as
     { include_usage?: unknown } | null | undefined;
   return options?.include_usage === true;
-}
-
-/** What is read out of an answer that otherwise passes as bytes. */
-export interface AnswerFacts {
-  readonly usage: Usage | null;
-  readonly responseId: string | null;
-  /** The text produced, for counting where the provider reports no usage. */
-  readonly text: string;
 }
 
 interface OpenAIAnswer {

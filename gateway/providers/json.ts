@@ -1,0 +1,51 @@
+/** An object of unknown fields, as it comes from a client or a provider. */
+export type JsonRecord = Readonly<Record<string, unknown>>;
+
+export function isRecord(value: unknown): value is JsonRecord {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** The object in a text; null for anything else, also for text that is not JSON. */
+export function parseRecord(text: string): JsonRecord | null {
+  const parsed = parseJson(text);
+  return isRecord(parsed) ? parsed : null;
+}
+
+/** undefined for text that is not JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The objects of a list, others left out; empty where there is no list. */
+export function recordsOf(value: unknown): readonly JsonRecord[] {
+  return Array.isArray(value) ? value.filter(isRecord) : [];
+}
+
+export function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/** The value where it is an object, else an empty one. */
+export function recordOf(value: unknown): JsonRecord {
+  return isRecord(value) ? value : {};
+}
+
+/** The value where it is a text, else an empty one. */
+export function textOf(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
+export function numberOf(value: unknown): number | null {
+  return typeof value === "number" && Number.isFinite(value) ? value : null;
+}
+
+/** The fields that have a value: undefined and null are left out. */
+export function present(fields: JsonRecord): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(fields).filter(([, value]) => value != null),
+  );
+}

@@ -1,0 +1,148 @@
+import { usageFromOpenAI } from "../accounting/prices.ts";
+import type { PricedDeployment } from "../routing/catalog.ts";
+import { isRecord, parseRecord, recordOf, textOf } from "./json.ts";
+import { createStreamReader, openaiRequest, readAnswer } from "./openai.ts";
+import { sentenceOf } from "./sentence.ts";
+import type { SseEvent } from "./sse.ts";
+import type {
+  AnswerFacts,
+  Endpoint,
+  ProviderWire,
+  StreamPiece,
+  StreamTranslator,
+} from "./wire.ts";
+
+const PATHS: Readonly<Partial<Record<Endpoint, string>>> = {
+  chat: "/chat/completions",
+  completions: "/completions",
+  embeddings: "/embeddings",
+  responses: "/responses",
+  moderations: "/moderations",
+  images: "/images/generations",
+};
+
+/** OpenAI's own path of an endpoint. */
+export function openaiPath(endpoint: Endpoint): string {
+  return PATHS[endpoint] ?? `/${endpoint}`;
+}
+
+/** Providers of the family whose `/responses` is known; others say so by `mode: responses` or `supports_responses`. */
+const WITH_RESPONSES: ReadonlySet<string> = new Set([
+  "openai",
+  "openrouter",
+  "xai",
+  "groq",
+]);
+
+export function hasResponses(deployment: PricedDeployment): boolean {
+  const told = deployment.info["supports_responses"];
+  return typeof told === "boolean"
+    ? told
+    : deployment.mode === "responses" ||
+        WITH_RESPONSES.has(deployment.providerName);
+}
+
+/** OpenAI and whoever speaks its format: bodies and streams pass as bytes, and only what is billed is read. */
+export const openaiWire: ProviderWire = {
+  speaks: (endpoint, deployment) =>
+    endpoint === "responses"
+      ? hasResponses(deployment)
+      : PATHS[endpoint] !== undefined,
+  path: openaiPath,
+  headers: ({ apiKey }): Record<string, string> =>
+    apiKey === null ? {} : { authorization: `Bearer ${apiKey.reveal()}` },
+  unsupported: () => [],
+  request: (endpoint, body, deployment, stream) =>
+    endpoint === "chat" || endpoint === "completions"
+      ? openaiRequest(body, deployment, stream)
+      : openaiRequest(body, deployment, false),
+  answer: (endpoint, bytes) => ({
+    body: bytes,
+    facts: endpoint === "responses" ? responsesFacts(bytes) : readAnswer(bytes),
+  }),
+  stream: (endpoint) =>
+    endpoint === "responses" ? createResponsesStream() : createChatStream(),
+  error: sentenceOf,
+};
+
+/** Passes each event on as it is. */
+function createChatStream(): StreamTranslator {
+  const reader = createStreamReader();
+  let failed = false;
+  return {
+    push(event) {
+      const kind = reader.read(event);
+      failed ||= kind === "error";
+      return [{ kind, event: event.event, data: event.data }];
+    },
+    // Not every server says [DONE]; a stream that ends in order is whole.
+    end: () => (failed ? [] : [DONE]),
+    facts: () => reader.facts(),
+  };
+}
+
+/** The end of a stream of OpenAI's shape. */
+export const DONE: StreamPiece = { kind: "done", event: null, data: "[DONE]" };
+
+function responsesFacts(bytes: Buffer): AnswerFacts {
+  const answer = parseRecord(bytes.toString("utf8"));
+  return {
+    usage: usageFromOpenAI(answer?.["usage"]),
+    responseId: typeof answer?.["id"] === "string" ? answer["id"] : null,
+    text: outputText(answer?.["output"]),
+  };
+}
+
+function outputText(output: unknown): string {
+  if (!Array.isArray(output)) return "";
+  return output
+    .filter(isRecord)
+    .map((item) =>
+      Array.isArray(item["content"])
+        ? item["content"].map((part) => textOf(recordOf(part)["text"])).join("")
+        : textOf(item["arguments"]),
+    )
+    .join("");
+}
+
+/** The Responses stream has no [DONE]: its last event says how it ended. */
+function createResponsesStream(): StreamTranslator {
+  let facts: AnswerFacts = { usage: null, responseId: null, text: "" };
+  const texts: string[] = [];
+  let ended = false;
+  function push({ event, data }: SseEvent): readonly StreamPiece[] {
+    const said = parseRecord(data) ?? {};
+    const type = textOf(said["type"]);
+    const response = recordOf(said["response"]);
+    if (typeof response["id"] === "string")
+      facts = { ...facts, responseId: facts.responseId ?? response["id"] };
+    if (type.endsWith(".delta")) texts.push(textOf(said["delta"]));
+    const last =
+      type === "response.completed" || type === "response.incomplete";
+    const failed = type === "response.failed" || type === "error";
+    if (last || failed) {
+      ended = true;
+      facts = { ...facts, usage: usageFromOpenAI(response["usage"]) };
+    }
+    return [{ kind: last ? "done" : failed ? "error" : "pass", event, data }];
+  }
+  return {
+    push,
+    end: () =>
+      ended
+        ? []
+        : [
+            {
+              kind: "error",
+              event: "error",
+              data: JSON.stringify({
+                type: "error",
+                code: "server_error",
+                message: "The provider's stream ended before its answer did.",
+                param: null,
+              }),
+            },
+          ],
+    facts: () => ({ ...facts, text: texts.join("") }),
+  };
+}
