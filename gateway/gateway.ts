@@ -14,6 +14,7 @@ import type { Pool } from "./db/pool.ts";
 import type { ProviderClient } from "./providers/client.ts";
 import type { Catalog } from "./routing/catalog.ts";
 import type { ModelHealth } from "./routing/health.ts";
+import type { Router } from "./routing/route.ts";
 
 /** The parts of a running gateway, made once in main.ts and handed to every route. */
 export interface Gateway {
@@ -31,6 +32,7 @@ export interface Gateway {
   readonly cache: ResponseCache;
   readonly underWay: CallsUnderWay;
   readonly providers: ProviderClient;
+  readonly router: Router;
   readonly modelHealth: ModelHealth;
   readonly version: string;
   readonly startedAtSeconds: number;

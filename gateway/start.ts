@@ -29,7 +29,10 @@ import { addRoutes } from "./http/routes.ts";
 import { createServer } from "./http/server.ts";
 import { createProviderClient } from "./providers/client.ts";
 import { createCatalog } from "./routing/catalog.ts";
+import { createCooldowns } from "./routing/cooldowns.ts";
 import { createModelHealth } from "./routing/health.ts";
+import { createObservations } from "./routing/strategies.ts";
+import { createMemoryUsage, createRedisUsage } from "./routing/usage.ts";
 
 /** The gateway cannot start; the message is the sentence for the operator. */
 export class StartRefused extends Error {}
@@ -135,17 +138,18 @@ export async function startGateway(
       process.exit(1);
     },
   });
+  const catalog = createCatalog(
+    config.models,
+    prices,
+    config.router.modelGroupAlias,
+  );
   const gateway: Gateway = {
     config,
     log,
     pool,
     database,
     callers,
-    catalog: createCatalog(
-      config.models,
-      prices,
-      config.router.modelGroupAlias,
-    ),
+    catalog,
     limits,
     journal,
     pending,
@@ -154,6 +158,13 @@ export async function startGateway(
     cache,
     underWay: createCallsUnderWay(limits),
     providers: createProviderClient(config.timeouts),
+    router: {
+      config: config.router,
+      catalog,
+      cooldowns: createCooldowns({ router: config.router, redis, log }),
+      usage: redis === null ? createMemoryUsage() : createRedisUsage(redis),
+      observations: createObservations(),
+    },
     modelHealth: createModelHealth(() => config.models),
     version,
     startedAtSeconds: Math.floor(Date.now() / 1_000),
@@ -182,6 +193,7 @@ export async function startGateway(
     ]);
     await ledger.stop();
     gateway.underWay.stop();
+    gateway.router.cooldowns.stop();
     await limits.close();
     redis?.disconnect();
     await database.stop();

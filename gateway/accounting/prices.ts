@@ -255,3 +255,16 @@ function firstRecord(
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
+
+/** The usage of a call of which only the input is known. */
+export function inputOnly(inputTokens: number): Usage {
+  return {
+    inputTokens,
+    outputTokens: 0,
+    cachedInputTokens: 0,
+    cacheWriteTokens: 0,
+    audioInputTokens: 0,
+    audioOutputTokens: 0,
+    reasoningTokens: 0,
+  };
+}

@@ -1,7 +1,7 @@
 import type { Call } from "../calls/call.ts";
 import type { AnswerFacts } from "../providers/openai.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
-import type { Usage } from "./prices.ts";
+import { inputOnly, type Usage } from "./prices.ts";
 import type { TokenCounter } from "./tokens.ts";
 
 /** What a call used: as the provider reports it, else counted. What was reported teaches the counter and the estimates. */
@@ -18,7 +18,7 @@ export function usageOf(
     return usage;
   }
   return {
-    inputTokens: call.inputTokens,
+    ...inputOnly(call.inputTokens),
     outputTokens:
       facts.text === ""
         ? 0
@@ -26,10 +26,5 @@ export function usageOf(
             facts.text,
             deployment.baseModel ?? deployment.model,
           ),
-    cachedInputTokens: 0,
-    cacheWriteTokens: 0,
-    audioInputTokens: 0,
-    audioOutputTokens: 0,
-    reasoningTokens: 0,
   };
 }

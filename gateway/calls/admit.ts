@@ -6,6 +6,7 @@ import { dearest } from "../accounting/prices.ts";
 import { DatabaseUnavailable } from "../db/pool.ts";
 import type { Gateway } from "../gateway.ts";
 import { CallError, databaseUnavailable } from "../http/errors.ts";
+import type { ModelGroup } from "../routing/catalog.ts";
 import type { Call } from "./call.ts";
 import { refusalError } from "./refusals.ts";
 
@@ -54,6 +55,23 @@ export async function lookupAndAdmit(
   );
 }
 
+/**
+ * Raises the lease of a call in flight to what a fallback may cost; false when that is more than the payers have left.
+ */
+export async function raiseLease(
+  gateway: Gateway,
+  call: Call,
+  group: ModelGroup,
+): Promise<boolean> {
+  const estimate = estimateOf(gateway, call, group);
+  if (estimate <= estimateOf(gateway, call, call.group)) return true;
+  const admission = await gateway.limits.admit({
+    ...admitCallOf(gateway, call, null, false),
+    estimate,
+  });
+  return admission.kind === "admitted";
+}
+
 function admitCallOf(
   gateway: Gateway,
   call: Call,
@@ -61,9 +79,6 @@ function admitCallOf(
   hit: boolean,
 ): AdmitCall {
   const { general } = gateway.config;
-  const outputTokens = hit
-    ? 0
-    : call.kind.estimateOutput(gateway, call.body, call.group);
   return {
     callId: call.id,
     entities: limitedEntities(
@@ -71,22 +86,23 @@ function admitCallOf(
       call.startedAt,
       general.timezone,
     ),
-    estimate: hit ? 0 : estimateOf(gateway, call, outputTokens),
-    tokens: hit ? 0 : call.inputTokens + outputTokens,
+    estimate: hit ? 0 : estimateOf(gateway, call, call.group),
+    tokens: hit ? 0 : call.inputTokens + call.outputTokens,
     strict: general.budgetMode === "strict",
     cacheKey,
   };
 }
 
-/** The worst case that the call is expected to cost, at the dearest deployment that it may reach. */
-function estimateOf(gateway: Gateway, call: Call, outputTokens: number): Nanos {
-  const costs = call.group.deployments.map((deployment) => {
+/** The worst case that a call is expected to cost, at the dearest deployment of a group. */
+function estimateOf(gateway: Gateway, call: Call, group: ModelGroup): Nanos {
+  const costs = group.deployments.map((deployment) => {
     const { priceCard } = deployment;
     if (priceCard === null) return 0;
+    const margin = gateway.tokens.margin(deployment);
     return dearest(
       priceCard,
-      Math.ceil(call.inputTokens * gateway.tokens.margin(deployment)),
-      outputTokens,
+      Math.ceil(call.inputTokens * margin),
+      call.outputTokens,
     );
   });
   return nanosFromCost(Math.max(0, ...costs));

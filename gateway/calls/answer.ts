@@ -7,25 +7,22 @@ import {
   type CachedAnswer,
 } from "../cache/entry.ts";
 import type { Gateway } from "../gateway.ts";
-import { CallError } from "../http/errors.ts";
-import { unreachable, upstreamMessage } from "../providers/failure.ts";
 import { readAnswer } from "../providers/openai.ts";
 import type { Admitted } from "./admit.ts";
 import type { Call } from "./call.ts";
 import { answerHeaders } from "./headers.ts";
-import type { Upstream } from "./provider.ts";
-import { endCall, journalOutcome, settle } from "./record.ts";
+import { correctUsage, type Upstream } from "./provider.ts";
+import { endCall, journalIntent, journalOutcome, settle } from "./record.ts";
 
 /** Reads a whole answer, records and settles it, then sends it: its bytes are the provider's own. */
 export async function sendAnswer(
   gateway: Gateway,
   call: Call,
   admitted: Admitted,
-  upstream: Upstream,
+  upstream: Extract<Upstream, { kind: "whole" }>,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const { deployment, attempts } = upstream;
-  const body = await readBody(gateway, call, upstream);
+  const { deployment, attempts, body } = upstream;
   const facts = readAnswer(body);
   const usage = usageOf(gateway.tokens, call, deployment, facts);
   const outcome = await journalOutcome(gateway, call, {
@@ -38,6 +35,7 @@ export async function sendAnswer(
     metadata: attempts.length === 0 ? null : { attempts },
   });
   await settle(gateway, call, outcome);
+  correctUsage(gateway, upstream, usage);
   keepAnswer(gateway, call, outcome, {
     contentType: upstream.contentType,
     usage,
@@ -58,17 +56,19 @@ export async function sendAnswer(
     .send(body);
 }
 
-/** Sends what the cache held; null when its bytes are not ours, so that the provider is asked after all. */
+/** Sends what the cache held, if it held anything; null: a provider must be asked. */
 export async function answerFromCache(
   gateway: Gateway,
   call: Call,
   admitted: Admitted,
   reply: FastifyReply,
 ): Promise<FastifyReply | null> {
+  if (call.cacheKey === null) return null;
   const answer =
     admitted.cached === null ? null : decodeAnswer(admitted.cached);
   gateway.cache.count(answer !== null);
   if (answer === null) return null;
+  await journalIntent(gateway, call, null);
   await endCall(gateway, call, {
     status: "success",
     deployment: null,
@@ -100,42 +100,4 @@ export function keepAnswer(
   )
     return;
   gateway.cache.store(call.cacheKey, encodeAnswer(answer), call.cache.ttlMs);
-}
-
-async function readBody(
-  gateway: Gateway,
-  call: Call,
-  upstream: Upstream,
-): Promise<Buffer> {
-  try {
-    return Buffer.from(await upstream.body.arrayBuffer());
-  } catch (error) {
-    const { deployment, attempts } = upstream;
-    const failure = unreachable(error, deployment.apiBase);
-    // The provider had begun to answer: what it was sent is owed, and nothing more is known.
-    await endCall(gateway, call, {
-      status: "failure",
-      deployment,
-      usage: usageOf(gateway.tokens, call, deployment, {
-        usage: null,
-        responseId: null,
-        text: "",
-      }),
-      firstTokenAt: null,
-      responseId: null,
-      cached: null,
-      metadata: {
-        error_information: {
-          error_code: String(failure.status),
-          error_message: failure.message,
-        },
-        attempts,
-      },
-    });
-    throw new CallError(
-      "upstream_error",
-      `${call.group.alias}: ${upstreamMessage(failure)}`,
-      { status: failure.status },
-    );
-  }
 }

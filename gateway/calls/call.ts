@@ -11,6 +11,7 @@ import { DatabaseUnavailable } from "../db/pool.ts";
 import type { Gateway } from "../gateway.ts";
 import { CallError } from "../http/errors.ts";
 import type { ModelGroup } from "../routing/catalog.ts";
+import { readCallWishes, type CallWishes } from "./wishes.ts";
 
 export type CallType = "acompletion" | "aembedding";
 
@@ -24,6 +25,7 @@ export interface CallKind {
   readonly callType: CallType;
   /** Appended to a deployment's OpenAI-style address. */
   readonly path: string;
+  readonly streams: boolean;
   countInput(gateway: Gateway, body: CallBody, model: string): number;
   /** The most output tokens the call is expected to make, over all its choices. */
   estimateOutput(gateway: Gateway, body: CallBody, group: ModelGroup): number;
@@ -42,7 +44,12 @@ export interface Call {
   readonly payers: Payers;
   readonly limitSources: LimitSources;
   readonly inputTokens: number;
+  /** What it is expected to produce, over all its choices. */
+  readonly outputTokens: number;
   readonly cache: CacheWishes;
+  readonly wishes: CallWishes;
+  /** When the whole call must have ended, ms since the epoch; null: no such limit. */
+  readonly deadlineAt: number | null;
   /** null: this call neither reads nor fills the cache. */
   readonly cacheKey: string | null;
   readonly sessionId: string | null;
@@ -71,14 +78,17 @@ export async function beginCall(
       `End user=${endUser.id} is blocked. Ask whoever runs this gateway to unblock it.`,
     );
   const cache = readCacheWishes(body, request.headers);
+  const wishes = readCallWishes(body, request.headers, caller);
+  const startedAt = Date.now();
+  const timeoutMs = wishes.timeoutMs ?? gateway.config.router.timeoutMs;
   return {
     id: randomUUID(),
-    startedAt: Date.now(),
+    startedAt,
     kind,
     caller,
     group,
     body,
-    stream: body["stream"] === true,
+    stream: kind.streams && body["stream"] === true,
     payers,
     limitSources: {
       caller,
@@ -94,7 +104,10 @@ export async function beginCall(
       },
     },
     inputTokens: kind.countInput(gateway, body, tokenizedModel(group)),
+    outputTokens: kind.estimateOutput(gateway, body, group),
     cache,
+    wishes,
+    deadlineAt: timeoutMs === null ? null : startedAt + timeoutMs,
     cacheKey: cacheKeyOf(
       gateway.config.cache,
       kind.callType,

@@ -28,7 +28,10 @@ export function answerHeaders(
   if (upstream !== null) {
     headers["x-hearth-model-id"] = upstream.deployment.id;
     headers["x-hearth-provider"] = upstream.deployment.providerName;
-    headers["x-hearth-attempted-retries"] = String(upstream.attempts.length);
+    headers["x-hearth-attempted-retries"] = String(
+      upstream.attempts.length - upstream.fallbacks,
+    );
+    headers["x-hearth-attempted-fallbacks"] = String(upstream.fallbacks);
   }
   addRates(headers, "requests", admitted.rates);
   addRates(headers, "tokens", admitted.rates);

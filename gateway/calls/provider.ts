@@ -1,25 +1,41 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { mayUse } from "../access/models.ts";
+import { inputOnly, type Usage } from "../accounting/prices.ts";
 import type { Gateway } from "../gateway.ts";
 import { CallError } from "../http/errors.ts";
 import type { ProviderAnswer } from "../providers/client.ts";
 import {
-  isRetryable,
+  unreachable,
   upstreamMessage,
   UpstreamFailure,
 } from "../providers/failure.ts";
 import { openaiBody } from "../providers/openai.ts";
-import { chooseDeployment } from "../routing/choose.ts";
-import type { PricedDeployment } from "../routing/catalog.ts";
+import type { ModelGroup, PricedDeployment } from "../routing/catalog.ts";
+import {
+  planRoute,
+  type NoTarget,
+  type Route,
+  type Target,
+} from "../routing/route.ts";
+import type { Taken } from "../routing/usage.ts";
+import { raiseLease } from "./admit.ts";
 import type { Call } from "./call.ts";
+import { mockAnswer, mockFailure } from "./mock.ts";
 import { endCall } from "./record.ts";
 
-/** An answer under way, from the deployment that gave it. */
-export interface Upstream extends ProviderAnswer {
+/** An answer of a deployment: whole, or a stream that has begun. */
+export type Upstream = {
   readonly deployment: PricedDeployment;
   readonly attempts: readonly Attempt[];
+  readonly fallbacks: number;
+  readonly taken: Taken | null;
+  readonly contentType: string;
   /** Stops the provider's work. */
   abort(): void;
-}
+} & (
+  | { readonly kind: "whole"; readonly body: Buffer }
+  | { readonly kind: "stream"; readonly body: ProviderAnswer["body"] }
+);
 
 /** An attempt that failed; kept in the row's metadata. */
 export interface Attempt {
@@ -28,50 +44,186 @@ export interface Attempt {
   readonly error: string;
 }
 
-const FIRST_BACKOFF_MS = 200;
-const MOST_BACKOFF_MS = 5_000;
+/** The way of a call from its first deployment on. */
+export interface ChosenRoute {
+  readonly route: Route;
+  readonly first: Target;
+}
+
+/** Chooses where the call goes first; throws 429 when every deployment that it may use rests. */
+export async function chooseDeployment(
+  gateway: Gateway,
+  call: Call,
+): Promise<ChosenRoute> {
+  const route = planRoute(gateway.router, {
+    group: call.group,
+    size: { inputTokens: call.inputTokens, outputTokens: call.outputTokens },
+    numRetries: call.wishes.numRetries,
+    fallbacks: call.wishes.fallbacks,
+    mayFallBack: async (group: ModelGroup) =>
+      mayUse(call.caller, group.alias) && raiseLease(gateway, call, group),
+  });
+  const first = await route.first();
+  if ("deployment" in first) return { route, first };
+  throw noDeployments(call.group.alias, first);
+}
 
 /**
- * Sends a call to the chosen deployment, and on a failure that another attempt may mend again: to another deployment
- * at once, to the same one after a growing pause. When all failed, the failure is journaled, settled and thrown.
+ * Sends a call to its first deployment, and after a failure on along its route. When nobody answers, the failure is
+ * journaled, settled and thrown.
  */
 export async function callProvider(
   gateway: Gateway,
   call: Call,
-  first: PricedDeployment,
+  { route, first }: ChosenRoute,
 ): Promise<Upstream> {
   const attempts: Attempt[] = [];
-  const tried: PricedDeployment[] = [];
-  let deployment = first;
+  let target = first;
   for (;;) {
     const aborter = new AbortController();
     try {
-      const answer = await gateway.providers.send({
-        deployment,
-        path: call.kind.path,
-        callId: call.id,
-        body: openaiBody(call.body, deployment, call.stream),
-        stream: call.stream,
-        signal: aborter.signal,
-      });
-      return { ...answer, deployment, attempts, abort: () => aborter.abort() };
+      const answer = await attempt(
+        gateway,
+        call,
+        target,
+        attempts.length,
+        aborter,
+      );
+      return {
+        ...answer,
+        deployment: target.deployment,
+        attempts,
+        taken: target.taken,
+        fallbacks: route.fallbacksTaken,
+        abort: () => aborter.abort(),
+      };
     } catch (error) {
       if (!(error instanceof UpstreamFailure)) throw error;
+      const { deployment } = target;
       attempts.push({
         model_id: deployment.id,
         status: error.status,
         error: upstreamMessage(error),
       });
-      tried.push(deployment);
-      const retries = deployment.maxRetries ?? gateway.config.router.numRetries;
-      if (attempts.length > retries || !isRetryable(error))
-        throw await giveUp(gateway, call, deployment, error, attempts);
-      const next = chooseDeployment(call.group, tried);
-      if (tried.includes(next))
-        await sleep(backoff(attempts.length, error.retryAfterMs));
-      deployment = next;
+      if (target.taken !== null) gateway.router.usage.correct(target.taken, 0);
+      const next = isLate(call) ? null : await route.after(error);
+      if (next === null)
+        throw await giveUp(gateway, call, deployment, error, attempts, route);
+      target = next;
+      if (target.pauseMs > 0) await sleep(target.pauseMs);
     }
   }
+}
+
+/** Replaces the tokens that a deployment's minute was counted with by those really used. */
+export function correctUsage(
+  gateway: Gateway,
+  { taken }: Upstream,
+  { inputTokens, outputTokens }: Usage,
+): void {
+  if (taken !== null)
+    gateway.router.usage.correct(taken, inputTokens + outputTokens);
+}
+
+type Answered =
+  | Pick<Extract<Upstream, { kind: "whole" }>, "kind" | "body" | "contentType">
+  | Pick<
+      Extract<Upstream, { kind: "stream" }>,
+      "kind" | "body" | "contentType"
+    >;
+
+async function attempt(
+  gateway: Gateway,
+  call: Call,
+  { deployment }: Target,
+  attemptsBefore: number,
+  aborter: AbortController,
+): Promise<Answered> {
+  const { observations } = gateway.router;
+  const failure = mockFailure(call, attemptsBefore);
+  if (failure !== null) throw failure;
+  const mocked = mockAnswer(call, deployment);
+  if (mocked !== null) return mocked;
+  const begunAt = performance.now();
+  let latencyMs: number | null = null;
+  observations.began(deployment.id);
+  const deadline = startDeadline(call, aborter);
+  try {
+    const answer = await gateway.providers.send({
+      deployment,
+      path: call.kind.path,
+      callId: call.id,
+      body: openaiBody(call.body, deployment, call.stream),
+      stream: call.stream,
+      signal: aborter.signal,
+    });
+    const { contentType } = answer;
+    const read: Answered = call.stream
+      ? { kind: "stream", contentType, body: requireStream(answer, deployment) }
+      : {
+          kind: "whole",
+          contentType,
+          body: await readWhole(answer, deployment),
+        };
+    latencyMs = performance.now() - begunAt;
+    return read;
+  } catch (error) {
+    throw isLate(call)
+      ? new UpstreamFailure(
+          408,
+          `${deployment.apiBase} did not answer within the call's timeout`,
+        )
+      : error;
+  } finally {
+    clearTimeout(deadline);
+    observations.ended(deployment.id, latencyMs);
+  }
+}
+
+/** A timer only where a call has a time limit of its own. */
+function startDeadline(
+  call: Call,
+  aborter: AbortController,
+): NodeJS.Timeout | undefined {
+  if (call.deadlineAt === null) return undefined;
+  return setTimeout(
+    () => aborter.abort(),
+    Math.max(0, call.deadlineAt - Date.now()),
+  );
+}
+
+function isLate(call: Call): boolean {
+  return call.deadlineAt !== null && Date.now() >= call.deadlineAt;
+}
+
+function requireStream(
+  answer: ProviderAnswer,
+  deployment: PricedDeployment,
+): ProviderAnswer["body"] {
+  if (answer.contentType.includes("text/event-stream")) return answer.body;
+  answer.body.destroy();
+  throw new UpstreamFailure(
+    502,
+    `${deployment.apiBase} did not answer with a stream`,
+  );
+}
+
+async function readWhole(
+  answer: ProviderAnswer,
+  deployment: PricedDeployment,
+): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  try {
+    for await (const chunk of answer.body as AsyncIterable<Buffer>)
+      chunks.push(chunk);
+  } catch (error) {
+    throw Object.assign(unreachable(error, deployment.apiBase), {
+      begun: true,
+    });
+  }
+  return chunks.length === 1 && chunks[0] !== undefined
+    ? chunks[0]
+    : Buffer.concat(chunks);
 }
 
 async function giveUp(
@@ -80,12 +232,14 @@ async function giveUp(
   deployment: PricedDeployment,
   failure: UpstreamFailure,
   attempts: readonly Attempt[],
+  route: Route,
 ): Promise<CallError> {
   const message = upstreamMessage(failure);
   await endCall(gateway, call, {
     status: "failure",
     deployment,
-    usage: null,
+    // A provider that had begun to answer is owed what it was sent.
+    usage: failure.begun ? inputOnly(call.inputTokens) : null,
     firstTokenAt: null,
     responseId: null,
     cached: null,
@@ -98,7 +252,10 @@ async function giveUp(
     },
   });
   const headers: Record<string, string> = {
-    "x-hearth-attempted-retries": String(attempts.length - 1),
+    "x-hearth-attempted-retries": String(
+      attempts.length - 1 - route.fallbacksTaken,
+    ),
+    "x-hearth-attempted-fallbacks": String(route.fallbacksTaken),
   };
   if (failure.retryAfterMs !== null)
     headers["retry-after"] = String(Math.ceil(failure.retryAfterMs / 1_000));
@@ -108,8 +265,14 @@ async function giveUp(
   });
 }
 
-function backoff(attempt: number, asked: number | null): number {
-  if (asked !== null) return Math.min(asked, MOST_BACKOFF_MS);
-  const step = Math.min(FIRST_BACKOFF_MS * 2 ** (attempt - 1), MOST_BACKOFF_MS);
-  return step / 2 + Math.random() * (step / 2);
+function noDeployments(
+  alias: string,
+  { retryAfterMs, reason }: NoTarget,
+): CallError {
+  const seconds = Math.max(1, Math.ceil(retryAfterMs / 1_000));
+  return new CallError(
+    "no_deployments_available",
+    `No deployment of ${alias} can take the call now (${reason}). Try again in ${seconds} s.`,
+    { headers: { "retry-after": String(seconds) } },
+  );
 }

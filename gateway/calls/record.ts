@@ -1,6 +1,6 @@
 import { limitedEntities } from "../accounting/payers.ts";
 import { nanosFromCost } from "../accounting/money.ts";
-import { costOf, type Usage } from "../accounting/prices.ts";
+import { costOf, inputOnly, type Usage } from "../accounting/prices.ts";
 import type { Intent, Outcome } from "../accounting/records.ts";
 import type { Gateway } from "../gateway.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
@@ -130,16 +130,4 @@ function chargedWindows(
   return Object.fromEntries(
     budgeted.map(({ entity, window }) => [entity, window]),
   );
-}
-
-function inputOnly(inputTokens: number): Usage {
-  return {
-    inputTokens,
-    outputTokens: 0,
-    cachedInputTokens: 0,
-    cacheWriteTokens: 0,
-    audioInputTokens: 0,
-    audioOutputTokens: 0,
-    reasoningTokens: 0,
-  };
 }

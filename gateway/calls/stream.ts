@@ -18,8 +18,10 @@ import type { Admitted } from "./admit.ts";
 import { keepAnswer } from "./answer.ts";
 import type { Call } from "./call.ts";
 import { answerHeaders } from "./headers.ts";
-import type { Upstream } from "./provider.ts";
+import { correctUsage, type Upstream } from "./provider.ts";
 import { endCall } from "./record.ts";
+
+type UpstreamStream = Extract<Upstream, { kind: "stream" }>;
 
 /** A stream longer than this is passed on but not kept in the cache. */
 const MOST_CACHED_CHARACTERS = 4 * 1024 * 1024;
@@ -50,7 +52,7 @@ export async function streamAnswer(
   gateway: Gateway,
   call: Call,
   admitted: Admitted,
-  upstream: Upstream,
+  upstream: UpstreamStream,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const client = reply.raw;
@@ -81,7 +83,7 @@ export async function streamAnswer(
 async function passAndRecord(
   gateway: Gateway,
   call: Call,
-  upstream: Upstream,
+  upstream: UpstreamStream,
   client: FastifyReply["raw"],
 ): Promise<void> {
   const reader = createStreamReader();
@@ -104,6 +106,7 @@ async function passAndRecord(
     cached: null,
     metadata: metadataOf(end, upstream),
   });
+  correctUsage(gateway, upstream, usage);
   if (end.kind === "whole" && passed.kept !== null)
     keepAnswer(gateway, call, outcome, {
       contentType: CONTENT_TYPE,
@@ -119,7 +122,7 @@ async function passAndRecord(
 }
 
 async function passOn(
-  upstream: Upstream,
+  upstream: UpstreamStream,
   reader: StreamReader,
   client: FastifyReply["raw"],
   usageWanted: boolean,
@@ -197,7 +200,7 @@ function take(
 
 function metadataOf(
   end: StreamEnd,
-  { attempts }: Upstream,
+  { attempts }: UpstreamStream,
 ): Readonly<Record<string, unknown>> | null {
   const tried = attempts.length === 0 ? {} : { attempts };
   switch (end.kind) {

@@ -1,4 +1,5 @@
-import { Agent, request, type Dispatcher } from "undici";
+import type { Readable } from "node:stream";
+import { Agent, request } from "undici";
 import type { TimeoutConfig } from "../config/types.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import { UpstreamFailure, unreachable } from "./failure.ts";
@@ -6,7 +7,7 @@ import { UpstreamFailure, unreachable } from "./failure.ts";
 export interface ProviderAnswer {
   readonly status: number;
   readonly contentType: string;
-  readonly body: Dispatcher.ResponseData["body"];
+  readonly body: Readable;
 }
 
 export interface ProviderCall {

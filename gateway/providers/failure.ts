@@ -3,6 +3,8 @@ export class UpstreamFailure extends Error {
   /** The upstream's status; 408 for a timeout, 502 for an address that cannot be reached. */
   readonly status: number;
   readonly retryAfterMs: number | null;
+  /** The provider had begun to answer: it may charge for the call. */
+  begun = false;
   constructor(
     status: number,
     text: string,
@@ -34,6 +36,17 @@ export function unreachable(error: unknown, address: string): UpstreamFailure {
 /** Whether another attempt may help: timeouts, connection faults, rate limits and faults of the server. */
 export function isRetryable(failure: UpstreamFailure): boolean {
   return [401, 404, 408, 429].includes(failure.status) || failure.status >= 500;
+}
+
+const CONTEXT_WINDOW =
+  /context[ _](length|window|size)|maximum context|prompt is too long|too many (input )?tokens/i;
+
+/** Whether the prompt was too long for the model: another model may take it. */
+export function isContextWindow(failure: UpstreamFailure): boolean {
+  return (
+    [400, 413, 422].includes(failure.status) &&
+    CONTEXT_WINDOW.test(failure.message)
+  );
 }
 
 /** The sentence inside a provider's error body, else the body's beginning. */

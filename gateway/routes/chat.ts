@@ -6,13 +6,12 @@ import { lookupAndAdmit } from "../calls/admit.ts";
 import { answerFromCache, sendAnswer } from "../calls/answer.ts";
 import { beginCall, type CallBody, type CallKind } from "../calls/call.ts";
 import { expectedOutput } from "../calls/expected-output.ts";
-import { callProvider } from "../calls/provider.ts";
+import { callProvider, chooseDeployment } from "../calls/provider.ts";
 import { journalIntent } from "../calls/record.ts";
 import { streamAnswer } from "../calls/stream.ts";
 import { whileAdmitted } from "../calls/underway.ts";
 import { modelOf, validateBody } from "../calls/validate.ts";
 import type { Gateway } from "../gateway.ts";
-import { chooseDeployment } from "../routing/choose.ts";
 
 const chatBody = z.looseObject({
   model: z.string(),
@@ -34,6 +33,7 @@ const chatBody = z.looseObject({
 const CHAT: CallKind = {
   callType: "acompletion",
   path: "/chat/completions",
+  streams: true,
   countInput: (gateway, body, model) => gateway.tokens.countChat(body, model),
   estimateOutput(gateway, body, group) {
     const asked =
@@ -56,16 +56,12 @@ export async function chatCompletions(
   const call = await beginCall(gateway, request, caller, group, body, CHAT);
   const admitted = await lookupAndAdmit(gateway, call);
   return whileAdmitted(gateway, call, async () => {
-    const deployment = chooseDeployment(group);
-    await journalIntent(
-      gateway,
-      call,
-      admitted.cached === null ? deployment : null,
-    );
     const cached = await answerFromCache(gateway, call, admitted, reply);
     if (cached !== null) return cached;
-    const upstream = await callProvider(gateway, call, deployment);
-    return call.stream
+    const route = await chooseDeployment(gateway, call);
+    await journalIntent(gateway, call, route.first.deployment);
+    const upstream = await callProvider(gateway, call, route);
+    return upstream.kind === "stream"
       ? streamAnswer(gateway, call, admitted, upstream, reply)
       : sendAnswer(gateway, call, admitted, upstream, reply);
   });

@@ -5,12 +5,12 @@ import { authorizeModel } from "../access/models.ts";
 import { lookupAndAdmit } from "../calls/admit.ts";
 import { answerFromCache, sendAnswer } from "../calls/answer.ts";
 import { beginCall, type CallKind } from "../calls/call.ts";
-import { callProvider } from "../calls/provider.ts";
+import { callProvider, chooseDeployment } from "../calls/provider.ts";
 import { journalIntent } from "../calls/record.ts";
+import { streamAnswer } from "../calls/stream.ts";
 import { whileAdmitted } from "../calls/underway.ts";
 import { modelOf, validateBody } from "../calls/validate.ts";
 import type { Gateway } from "../gateway.ts";
-import { chooseDeployment } from "../routing/choose.ts";
 
 const tokenIds = z.array(z.int().min(0)).min(1);
 
@@ -36,6 +36,7 @@ const embeddingBody = z.looseObject({
 const EMBEDDING: CallKind = {
   callType: "aembedding",
   path: "/embeddings",
+  streams: false,
   countInput: (gateway, body, model) =>
     gateway.tokens.countEmbeddingInput(body["input"], model),
   estimateOutput: () => 0,
@@ -60,15 +61,13 @@ export async function embeddings(
   );
   const admitted = await lookupAndAdmit(gateway, call);
   return whileAdmitted(gateway, call, async () => {
-    const deployment = chooseDeployment(group);
-    await journalIntent(
-      gateway,
-      call,
-      admitted.cached === null ? deployment : null,
-    );
     const cached = await answerFromCache(gateway, call, admitted, reply);
     if (cached !== null) return cached;
-    const upstream = await callProvider(gateway, call, deployment);
-    return sendAnswer(gateway, call, admitted, upstream, reply);
+    const route = await chooseDeployment(gateway, call);
+    await journalIntent(gateway, call, route.first.deployment);
+    const upstream = await callProvider(gateway, call, route);
+    return upstream.kind === "stream"
+      ? streamAnswer(gateway, call, admitted, upstream, reply)
+      : sendAnswer(gateway, call, admitted, upstream, reply);
   });
 }

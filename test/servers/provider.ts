@@ -44,6 +44,8 @@ export interface MockOptions {
   readonly port?: number;
   /** Finished ids are appended here before the last byte is sent. */
   readonly record?: string;
+  /** Every call fails with this status. */
+  readonly alwaysStatus?: number;
   /** Called at each moment of each call; the call waits for it. */
   readonly onMoment?: (moment: MockMoment, id: string) => void;
 }
@@ -83,7 +85,8 @@ export async function startMockProvider(
         appendFileSync(options.record, `${seen.id}\n`);
       seen.finished = true;
     };
-    if (wishes.status !== undefined) return sendError(response, wishes);
+    const status = wishes.status ?? options.alwaysStatus;
+    if (status !== undefined) return sendError(response, { ...wishes, status });
     if (seen.path.endsWith("/embeddings"))
       return sendEmbedding(response, body, wishes, finish);
     if (body["stream"] === true)

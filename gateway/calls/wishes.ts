@@ -1,0 +1,109 @@
+import type { IncomingHttpHeaders } from "node:http";
+import type { Caller } from "../access/callers.ts";
+import { CallError } from "../http/errors.ts";
+
+/** What a caller asks of us about the carrying out of a call; none of it reaches a provider. */
+export interface CallWishes {
+  /** Of the whole call, all attempts together; null: the router's. */
+  readonly timeoutMs: number | null;
+  /** null: the router's or the deployment's. */
+  readonly numRetries: number | null;
+  /** Aliases to try instead of the configured ones. */
+  readonly fallbacks: readonly string[] | null;
+  /** Test hooks, for keys that may use them. */
+  readonly mock: {
+    readonly response: string | null;
+    readonly failFirst: boolean;
+    readonly timeout: boolean;
+  };
+}
+
+const MOST_RETRIES = 10;
+const MOST_FALLBACKS = 10;
+const NO_MOCK = { response: null, failFirst: false, timeout: false } as const;
+
+/** Reads `timeout`, `num_retries`, `fallbacks` and the `mock_…` hooks of a body, and the headers that say the same. */
+export function readCallWishes(
+  body: Readonly<Record<string, unknown>>,
+  headers: IncomingHttpHeaders,
+  caller: Caller,
+): CallWishes {
+  const timeout = numberOf(
+    "timeout",
+    body["timeout"] ?? headerOf(headers, "timeout"),
+    0,
+    86_400,
+  );
+  return {
+    timeoutMs: timeout === null ? null : timeout * 1_000,
+    numRetries: numberOf(
+      "num_retries",
+      body["num_retries"] ?? headerOf(headers, "num-retries"),
+      0,
+      MOST_RETRIES,
+    ),
+    fallbacks: fallbacksOf(body["fallbacks"]),
+    mock: mayMock(caller)
+      ? {
+          response:
+            typeof body["mock_response"] === "string"
+              ? body["mock_response"]
+              : null,
+          failFirst: body["mock_testing_fallbacks"] === true,
+          timeout: body["mock_timeout"] === true,
+        }
+      : NO_MOCK,
+  };
+}
+
+function mayMock(caller: Caller): boolean {
+  return (
+    caller.kind === "master" ||
+    caller.metadata["allow_client_mock_response"] === true
+  );
+}
+
+function headerOf(headers: IncomingHttpHeaders, name: string): unknown {
+  return headers[`x-hearth-${name}`] ?? headers[`x-litellm-${name}`];
+}
+
+function numberOf(
+  field: string,
+  value: unknown,
+  least: number,
+  most: number,
+): number | null {
+  if (value === undefined || value === null) return null;
+  const number = Number(value);
+  if (Number.isFinite(number) && number >= least && number <= most)
+    return number;
+  throw new CallError(
+    "invalid_request",
+    `\`${field}\` must be a number from ${least} to ${most}.`,
+    { param: field },
+  );
+}
+
+function fallbacksOf(value: unknown): readonly string[] | null {
+  if (value === undefined || value === null) return null;
+  const names = Array.isArray(value)
+    ? value.map((entry: unknown) =>
+        typeof entry === "object" && entry !== null
+          ? (entry as { model?: unknown }).model
+          : entry,
+      )
+    : [];
+  if (
+    Array.isArray(value) &&
+    names.length <= MOST_FALLBACKS &&
+    names.every((name) => typeof name === "string")
+  )
+    return names;
+  throw new CallError(
+    "invalid_request",
+    `\`fallbacks\` must be a list of at most ${MOST_FALLBACKS} model names.`,
+    {
+      param: "fallbacks",
+    },
+  );
+}

@@ -1,0 +1,231 @@
+import type { RouterConfig } from "../config/types.ts";
+import {
+  isContextWindow,
+  isRetryable,
+  type UpstreamFailure,
+} from "../providers/failure.ts";
+import type { Catalog, ModelGroup, PricedDeployment } from "./catalog.ts";
+import type { Cooldowns } from "./cooldowns.ts";
+import { orderBy, type CallSize, type Observations } from "./strategies.ts";
+import type { DeploymentUsage, Taken } from "./usage.ts";
+
+/** The parts that choose deployments, shared by all calls. */
+export interface Router {
+  readonly config: RouterConfig;
+  readonly catalog: Catalog;
+  readonly cooldowns: Cooldowns;
+  readonly usage: DeploymentUsage;
+  readonly observations: Observations;
+}
+
+/** Where a call goes next. */
+export interface Target {
+  readonly group: ModelGroup;
+  readonly deployment: PricedDeployment;
+  /** Counted with the deployment's minute; corrected when the call ended. */
+  readonly taken: Taken | null;
+  /** To wait before: the deployment has just failed. */
+  readonly pauseMs: number;
+}
+
+/** Nobody can take the call now. */
+export interface NoTarget {
+  readonly retryAfterMs: number;
+  readonly reason: string;
+}
+
+export interface RouteOptions {
+  readonly group: ModelGroup;
+  readonly size: CallSize;
+  /** null: the deployment's own, else the router's. */
+  readonly numRetries: number | null;
+  /** null: the configured ones. */
+  readonly fallbacks: readonly string[] | null;
+  /** Whether a fallback may be used: allowed to the caller, and within what the call may cost. */
+  readonly mayFallBack: (group: ModelGroup) => Promise<boolean>;
+  readonly random?: () => number;
+}
+
+export interface Route {
+  /** Where to begin. */
+  first(): Promise<Target | NoTarget>;
+  /** Where to go on after a failure; null: the failure is the answer. */
+  after(failure: UpstreamFailure): Promise<Target | null>;
+  /** Fallbacks taken so far. */
+  readonly fallbacksTaken: number;
+}
+
+const MOST_FALLBACKS = 5;
+const FIRST_PAUSE_MS = 200;
+const MOST_PAUSE_MS = 5_000;
+
+/**
+ * The way of one call through deployments: another one at once after a failure, the same one after a growing pause, and
+ * when an alias is used up its fallbacks, at most five deep and none twice.
+ */
+export function planRoute(router: Router, options: RouteOptions): Route {
+  const { random = Math.random } = options;
+  const seen = new Set([options.group.alias]);
+  let group = options.group;
+  let tried: PricedDeployment[] = [];
+  let current: PricedDeployment | null = null;
+  let fallbacksTaken = 0;
+  const waiting: string[] = [];
+
+  async function choose(pauseMs: number): Promise<Target | NoTarget> {
+    const rested = group.deployments.filter(
+      ({ id }) => router.cooldowns.cooling(id) === null,
+    );
+    if (rested.length === 0) return coolingOf(router, group);
+    const fresh = rested.filter((deployment) => !tried.includes(deployment));
+    const candidates = fresh.length > 0 ? fresh : rested;
+    const ordered = orderBy(
+      router.config.strategy,
+      candidates,
+      router.observations,
+      options.size,
+      random,
+    );
+    const counted = needsCounting(router.config, group);
+    const tokens = options.size.inputTokens + options.size.outputTokens;
+    const taken = counted
+      ? await router.usage.take(
+          ordered,
+          tokens,
+          router.config.strategy !== "usage-based-routing",
+        )
+      : null;
+    if (counted && taken === null)
+      return {
+        retryAfterMs: 60_000 - (Date.now() % 60_000),
+        reason: "every deployment is at its limit of this minute",
+      };
+    const deployment = ordered.find(
+      ({ id }) => taken === null || id === taken.id,
+    );
+    if (deployment === undefined) return coolingOf(router, group);
+    current = deployment;
+    return {
+      group,
+      deployment,
+      taken,
+      pauseMs: tried.includes(deployment) ? pauseMs : 0,
+    };
+  }
+
+  /** An alias's own fallbacks come before what is left of those that led to it. */
+  async function fallBack(contextWindow: boolean): Promise<Target | null> {
+    const names = fallbackNames(
+      router.config,
+      group.alias,
+      options.fallbacks,
+      contextWindow,
+    );
+    waiting.unshift(...names);
+    for (;;) {
+      const name = waiting.shift();
+      if (name === undefined || fallbacksTaken >= MOST_FALLBACKS) return null;
+      const next = seen.has(name) ? null : router.catalog.find(name);
+      seen.add(name);
+      if (next === null || next.pending !== null) continue;
+      if (!(await options.mayFallBack(next))) continue;
+      group = next;
+      tried = [];
+      fallbacksTaken++;
+      const target = await choose(0);
+      if ("deployment" in target) return target;
+      return fallBack(false);
+    }
+  }
+
+  return {
+    get fallbacksTaken() {
+      return fallbacksTaken;
+    },
+    async first() {
+      const target = await choose(0);
+      if ("deployment" in target) return target;
+      return (await fallBack(false)) ?? target;
+    },
+    async after(failure) {
+      if (current !== null) {
+        tried.push(current);
+        if (isRetryable(failure))
+          router.cooldowns.failed(current.id, {
+            status: failure.status,
+            reason: failure.message.slice(0, 300),
+            retryAfterMs: failure.retryAfterMs,
+            alone: group.deployments.length < 2,
+          });
+      }
+      if (isContextWindow(failure)) return fallBack(true);
+      if (!isRetryable(failure)) return null;
+      const retries =
+        options.numRetries ?? current?.maxRetries ?? router.config.numRetries;
+      if (tried.length <= retries) {
+        const target = await choose(
+          pause(tried.length, failure.retryAfterMs, random),
+        );
+        if ("deployment" in target) return target;
+      }
+      return fallBack(false);
+    },
+  };
+}
+
+/** One deployment without limits needs no counting, and so no round trip. */
+function needsCounting(
+  { strategy }: RouterConfig,
+  { deployments }: ModelGroup,
+): boolean {
+  if (deployments.some(({ rpm, tpm }) => rpm !== null || tpm !== null))
+    return true;
+  return strategy === "usage-based-routing" && deployments.length > 1;
+}
+
+function fallbackNames(
+  config: RouterConfig,
+  alias: string,
+  asked: readonly string[] | null,
+  contextWindow: boolean,
+): readonly string[] {
+  if (contextWindow) {
+    const longer =
+      config.contextWindowFallbacks[alias] ??
+      config.contextWindowFallbacks["*"];
+    if (longer !== undefined) return longer;
+  }
+  return (
+    asked ??
+    config.fallbacks[alias] ??
+    config.fallbacks["*"] ??
+    config.defaultFallbacks
+  );
+}
+
+function coolingOf(router: Router, group: ModelGroup): NoTarget {
+  const resting = group.deployments.flatMap((deployment) => {
+    const cooling = router.cooldowns.cooling(deployment.id);
+    return cooling === null
+      ? []
+      : [{ ...cooling, address: deployment.apiBase }];
+  });
+  const [soonest] = resting.toSorted((a, b) => a.until - b.until);
+  return {
+    retryAfterMs: Math.max(0, (soonest?.until ?? Date.now()) - Date.now()),
+    reason:
+      soonest === undefined
+        ? "it has no deployment"
+        : `${soonest.address}: ${soonest.reason}`,
+  };
+}
+
+function pause(
+  failures: number,
+  asked: number | null,
+  random: () => number,
+): number {
+  if (asked !== null) return Math.min(asked, MOST_PAUSE_MS);
+  const step = Math.min(FIRST_PAUSE_MS * 2 ** (failures - 1), MOST_PAUSE_MS);
+  return step / 2 + random() * (step / 2);
+}

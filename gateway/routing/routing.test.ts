@@ -1,0 +1,192 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { throwAwayDatabase } from "../../test/servers/database.ts";
+import {
+  startTestGateway,
+  type TestGateway,
+} from "../../test/servers/gateway.ts";
+import {
+  startMockProvider,
+  type MockProvider,
+} from "../../test/servers/provider.ts";
+import { query } from "../db/pool.ts";
+
+let database: Awaited<ReturnType<typeof throwAwayDatabase>>;
+let good: MockProvider;
+let bad: MockProvider;
+let gateway: TestGateway;
+
+beforeAll(async () => {
+  database = await throwAwayDatabase();
+  good = await startMockProvider();
+  bad = await startMockProvider({ alwaysStatus: 500 });
+  gateway = await startTestGateway({
+    databaseUrl: database.url,
+    providerUrl: good.url,
+    yaml: yaml(good.url, bad.url),
+  });
+});
+
+afterAll(async () => {
+  await gateway?.stop();
+  await good?.close();
+  await bad?.close();
+  await database?.drop();
+});
+
+function yaml(goodUrl: string, badUrl: string): string {
+  const deployment = (alias: string, url: string, more = "") =>
+    `  - model_name: ${alias}\n    provider_params: { model: openai/m, api_base: "${url}", api_key: x, input_cost_per_token: 0.000001, output_cost_per_token: 0.000002${more} }\n`;
+  return `model_list:
+${deployment("mixed", badUrl)}${deployment("mixed", goodUrl)}
+${deployment("broken", badUrl, ", max_retries: 0")}
+${deployment("broken-first", badUrl, ", max_retries: 1")}
+${deployment("rests", badUrl, ", max_retries: 0")}
+${deployment("works", goodUrl)}
+${deployment("dear", goodUrl.replace("127.0.0.1", "localhost"), ", weight: 1")}
+${deployment("limited", goodUrl, ", rpm: 2")}
+${deployment("long", goodUrl)}
+router_settings:
+  routing_strategy: usage-based-routing
+  allowed_fails: 3
+  cooldown_time: 60
+  num_retries: 2
+  fallbacks: [{ broken-first: [broken, works] }]
+  context_window_fallbacks: [{ long: [works] }]
+`;
+}
+
+let key: string;
+beforeEach(async () => {
+  key = await gateway.makeKey({});
+});
+
+test("a failure is answered by another deployment at once, and told in the headers", async () => {
+  for (let call = 0; call < 6; call++) {
+    const answer = await gateway.chat(key, `question ${call}`, {
+      model: "mixed",
+    });
+    expect(answer.status).toBe(200);
+  }
+  const [row] = await query<{ count: number }>(
+    gateway.running.gateway.pool,
+    "SELECT count(*) FROM spend_log WHERE model_group = 'mixed' AND status = 'failure'",
+  );
+  expect(row?.count).toBe(0);
+});
+
+test("fallbacks are tried in order until one answers; the row names who answered", async () => {
+  const answer = await gateway.chat(key, "fall back", {
+    model: "broken-first",
+  });
+  expect(answer.status).toBe(200);
+  expect(answer.headers.get("x-hearth-attempted-fallbacks")).toBe("2");
+  await gateway.running.gateway.ledger.flush();
+  const [row] = await query<Record<string, unknown>>(
+    gateway.running.gateway.pool,
+    "SELECT * FROM spend_log WHERE request_id = $1",
+    [answer.headers.get("x-hearth-call-id")],
+  );
+  expect(row).toMatchObject({ status: "success", model_group: "broken-first" });
+  expect(row?.["model_id"]).toBe(answer.headers.get("x-hearth-model-id"));
+  expect((row?.["metadata"] as { attempts: unknown[] }).attempts.length).toBe(
+    3,
+  );
+});
+
+test("a fallback that the key may not use is passed over", async () => {
+  const narrow = await gateway.makeKey({ models: ["broken-first", "broken"] });
+  const answer = await gateway.chat(narrow, "narrow", {
+    model: "broken-first",
+  });
+  expect(answer.status).toBe(500);
+  expect(answer.json["error"]?.["type"]).toBe("upstream_error");
+});
+
+test("a deployment that failed too often rests, and the refusal says until when and why", async () => {
+  for (let call = 0; call < 4; call++)
+    expect(
+      (await gateway.chat(key, `fails ${call}`, { model: "rests" })).status,
+    ).toBe(500);
+  const seen = bad.requests.length;
+  const refused = await gateway.chat(key, "rests now", { model: "rests" });
+  expect(refused.status).toBe(429);
+  expect(refused.json["error"]).toMatchObject({
+    type: "no_deployments_available",
+  });
+  expect(refused.json["error"]?.["message"]).toContain(bad.url);
+  expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(50);
+  expect(bad.requests.length).toBe(seen);
+});
+
+test("a prompt that is too long goes to the alias for long ones", async () => {
+  const answer = await gateway.chat(
+    key,
+    '[mock]{"status":400,"error":{"message":"maximum context length is 8192"}}',
+    { model: "long" },
+  );
+  // The mock says the same of the other alias: it was asked, and its word is the answer.
+  expect(answer.status).toBe(400);
+  expect(answer.headers.get("x-hearth-attempted-fallbacks")).toBe("1");
+});
+
+test("a backend's own requests per minute are kept", async () => {
+  const answers = [];
+  for (let call = 0; call < 3; call++)
+    answers.push(
+      (await gateway.chat(key, `limited ${call}`, { model: "limited" })).status,
+    );
+  expect(answers).toEqual([200, 200, 429]);
+});
+
+test("the caller's own retries, fallbacks and timeout win", async () => {
+  const before = bad.requests.length;
+  const alone = await gateway.chat(key, "no retries", {
+    model: "broken-first",
+    num_retries: 0,
+    fallbacks: [],
+  });
+  expect(alone.status).not.toBe(200);
+  expect(bad.requests.length - before).toBeLessThanOrEqual(1);
+  const other = await gateway.chat(key, "own fallback", {
+    model: "broken-first",
+    fallbacks: ["works"],
+  });
+  expect(other.status).toBe(200);
+  const late = await gateway.chat(key, '[mock]{"delayMs":2000}', {
+    model: "works",
+    timeout: 0.1,
+  });
+  expect(late.status).toBe(408);
+  const nonsense = await gateway.chat(key, "x", {
+    timeout: "soon",
+    model: "works",
+  });
+  expect(nonsense.json["error"]?.["param"]).toBe("timeout");
+});
+
+test("mock hooks work for keys that may use them, and for no others", async () => {
+  const may = await gateway.makeKey({
+    metadata: { allow_client_mock_response: true },
+  });
+  const mocked = await gateway.chat(may, "x", {
+    model: "works",
+    mock_response: "canned",
+  });
+  expect(mocked.json["choices"]?.["0"]?.["message"]?.["content"]).toBe(
+    "canned",
+  );
+  const real = await gateway.chat(key, "x", {
+    model: "works",
+    mock_response: "canned",
+  });
+  expect(real.json["choices"]?.["0"]?.["message"]?.["content"]).not.toBe(
+    "canned",
+  );
+  const failed = await gateway.chat(may, "y", {
+    model: "works",
+    mock_testing_fallbacks: true,
+    num_retries: 0,
+    fallbacks: ["dear"],
+  });
+  expect(failed.headers.get("x-hearth-attempted-fallbacks")).toBe("1");
+});
