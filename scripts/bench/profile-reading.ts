@@ -1,16 +1,19 @@
 /** A CPU profile as V8 writes it. */
 export interface CpuProfile {
-  readonly nodes: readonly {
-    readonly id: number;
-    readonly callFrame: {
-      readonly functionName: string;
-      readonly url: string;
-      readonly lineNumber: number;
-    };
-  }[];
+  readonly nodes: readonly ProfileNode[];
   readonly samples: readonly number[];
   /** Microseconds before each sample. */
   readonly timeDeltas: readonly number[];
+}
+
+interface ProfileNode {
+  readonly id: number;
+  readonly callFrame: {
+    readonly functionName: string;
+    readonly url: string;
+    readonly lineNumber: number;
+  };
+  readonly children?: readonly number[];
 }
 
 export interface Share {
@@ -26,31 +29,39 @@ export interface Shares {
   readonly packages: readonly Share[];
 }
 
-const IDLE = "(idle)";
-
 /** Self times of a profile taken over `calls` calls, the largest first. */
 export function readProfile(profile: CpuProfile, calls: number): Shares {
   const micros = new Map<number, number>();
   for (const [at, id] of profile.samples.entries())
     micros.set(id, (micros.get(id) ?? 0) + (profile.timeDeltas[at] ?? 0));
+  const owners = ownersOf(profile.nodes);
   const functions = new Map<string, number>();
   const files = new Map<string, number>();
   const packages = new Map<string, number>();
   let busy = 0;
   for (const { id, callFrame } of profile.nodes) {
     const self = micros.get(id) ?? 0;
-    const { functionName, url, lineNumber } = callFrame;
-    if (self === 0 || functionName === IDLE) continue;
+    if (self === 0 || isOfProfiler(callFrame)) continue;
     busy += self;
-    const file = fileOf(url);
+    const { functionName, url, lineNumber } = callFrame;
     const name = functionName === "" ? "(anonymous)" : functionName;
+    const owner = owners.get(id) ?? "";
+    const file = isNode(url) ? `${url || "native"} for ${owner}` : fileOf(url);
     add(
       functions,
-      url === "" ? name : `${name}  ${file}:${lineNumber + 1}`,
+      isNode(url) ? `${name}  ${file}` : `${name}  ${file}:${lineNumber + 1}`,
       self,
     );
-    add(files, url === "" ? name : file, self);
-    add(packages, url === "" ? name : packageOf(file), self);
+    add(files, isRuntime(callFrame) ? name : file, self);
+    add(
+      packages,
+      isRuntime(callFrame)
+        ? name
+        : isNode(url)
+          ? `${owner}: in Node itself`
+          : packageOf(file),
+      self,
+    );
   }
   const sorted = (sums: ReadonlyMap<string, number>) =>
     [...sums]
@@ -67,11 +78,48 @@ export function readProfile(profile: CpuProfile, calls: number): Shares {
   };
 }
 
+/** For each node the package on whose behalf Node works there: that of the nearest caller outside Node. */
+function ownersOf(nodes: readonly ProfileNode[]): ReadonlyMap<number, string> {
+  const byId = new Map(nodes.map((node) => [node.id, node]));
+  const owners = new Map<number, string>();
+  const [root] = nodes;
+  const waiting = root === undefined ? [] : [{ node: root, owner: EVENT_LOOP }];
+  for (let at = waiting.pop(); at !== undefined; at = waiting.pop()) {
+    const { url } = at.node.callFrame;
+    const owner = isNode(url) ? at.owner : packageOf(fileOf(url));
+    owners.set(at.node.id, owner);
+    for (const id of at.node.children ?? []) {
+      const node = byId.get(id);
+      if (node !== undefined) waiting.push({ node, owner });
+    }
+  }
+  return owners;
+}
+
+const EVENT_LOOP = "event loop";
+
+function isNode(url: string): boolean {
+  return url === "" || url.startsWith("node:");
+}
+
+/** `(garbage collector)`, `(program)`. */
+function isRuntime({ functionName, url }: ProfileNode["callFrame"]): boolean {
+  return url === "" && functionName.startsWith("(");
+}
+
+/** Time in which nothing was done, or the profiler started and stopped. */
+function isOfProfiler({
+  functionName,
+  url,
+}: ProfileNode["callFrame"]): boolean {
+  return functionName === "(idle)" || url.startsWith("node:inspector");
+}
+
 function add(sums: Map<string, number>, name: string, value: number): void {
   sums.set(name, (sums.get(name) ?? 0) + value);
 }
 
-/** `node:net`, `pg/lib/client.js`, `gateway/calls/call.ts`: without where it is installed. */
+/** `pg/lib/client.js`, `gateway/calls/call.ts`: without where it is installed. */
 function fileOf(url: string): string {
   const installed = url.lastIndexOf("/node_modules/");
   if (installed >= 0) return url.slice(installed + "/node_modules/".length);
@@ -79,11 +127,11 @@ function fileOf(url: string): string {
   return gateway < 0 ? url : url.slice(gateway + 1);
 }
 
-/** The package of a file; of ours the folder. */
+/** The package of a file; of ours the folder. WebAssembly has no file. */
 function packageOf(file: string): string {
-  if (file.startsWith("node:")) return "node";
-  const parts = file.split("/");
-  return parts
+  if (file.startsWith("wasm:")) return "wasm";
+  return file
+    .split("/")
     .slice(0, file.startsWith("@") || file.startsWith("gateway/") ? 2 : 1)
     .join("/");
 }
