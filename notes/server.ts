@@ -24,6 +24,7 @@ import {
   removeDatabase,
   up,
 } from "./routes/server-routes.ts";
+import { answerUtils } from "./routes/utils-routes.ts";
 import type { ServerContext } from "./routes/context.ts";
 
 /** The HTTP server of the notes store; not listening yet. */
@@ -116,6 +117,7 @@ async function answer(
   exchange: Exchange,
 ): Promise<void> {
   const [first, ...rest] = exchange.target.segments;
+  if (first === "_utils") return await answerUtils(context, exchange);
   if (first === "_node") return await answerNode(context, exchange);
   if (await answerServer(context, exchange)) return;
   if (rest.length === 0 && exchange.method === "PUT") {

@@ -28,6 +28,25 @@ export function info(store: Store): Answer {
   });
 }
 
+/** What the administration page shows of a database. */
+export function overview(store: Store): Answer {
+  const totals = store.read.totals.get() as Record<string, number>;
+  const conflicted = store.read
+    .other(
+      "SELECT COUNT(*) AS n FROM documents WHERE conflicts > 0 AND deleted = 0",
+    )
+    .get() as { n: number };
+  return json(200, {
+    name: store.name,
+    documents: totals.documents,
+    deleted: totals.deleted,
+    conflicted: conflicted.n,
+    fileBytes: fileBytes(store),
+    activeBytes: activeBytes(store, totals.stale_bytes!),
+    compacting: store.compacting,
+  });
+}
+
 /** Bytes on disk, the write-ahead log included. */
 export function fileBytes(store: Store): number {
   const log = statSync(`${store.file}-wal`, { throwIfNoEntry: false });

@@ -1,5 +1,6 @@
 import {
   info,
+  overview,
   putRevsLimit,
   putSecurity,
   revsLimit,
@@ -45,6 +46,7 @@ export const operations: Readonly<Record<OperationName, Operation>> = {
   info,
   localDocs,
   missingRevs,
+  overview,
   postDocument,
   putDocument,
   putLocal,

@@ -43,6 +43,7 @@ export const operationNames = [
   "info",
   "localDocs",
   "missingRevs",
+  "overview",
   "postDocument",
   "putDocument",
   "putLocal",

@@ -62,15 +62,20 @@ function member(
     isObject(condition) && Object.keys(condition).length > 0
       ? all(condition, negated, new Set())
       : operator("$eq", condition, negated, members);
-  const acceptsMissing =
-    isObject(condition) &&
-    Object.keys(condition).length === 1 &&
-    condition.$exists === negated;
+  const acceptsMissing = wantsMissing(condition, negated);
   return (value, raw) => {
     const found = memberAt(value, names);
     if (found === undefined) return acceptsMissing;
     return test(found, raw || path === "_id");
   };
+}
+
+/** Whether a condition comes down to `$exists: false`. */
+function wantsMissing(condition: unknown, negated: boolean): boolean {
+  if (!isObject(condition) || Object.keys(condition).length !== 1) return false;
+  return "$not" in condition
+    ? wantsMissing(condition.$not, !negated)
+    : condition.$exists === negated;
 }
 
 /** The names of a path such as `a.b`; a dot after a backslash belongs to the name. */

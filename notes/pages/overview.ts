@@ -1,0 +1,181 @@
+import { html, type Html } from "./html.ts";
+
+/** One database as the page shows it; sizes in bytes. */
+export interface DatabaseRow {
+  readonly name: string;
+  readonly documents: number;
+  readonly deleted: number;
+  readonly conflicted: number;
+  readonly fileBytes: number;
+  readonly activeBytes: number;
+  readonly compacting: boolean;
+}
+
+const shapes = {
+  ok: html`<circle cx="8" cy="8" r="7" />`,
+  warn: html`<path d="M8 1 15.5 15H.5z" />`,
+};
+
+/** The administration page: what is stored, how much room it takes, what needs a look, and compaction. */
+export function overviewPage(
+  rows: readonly DatabaseRow[],
+  stylesheet: string,
+): string {
+  const conflicted = rows.reduce((sum, row) => sum + row.conflicted, 0);
+  const state = conflicted > 0 ? "warn" : "ok";
+  const verdict =
+    conflicted > 0
+      ? `${counted(conflicted, "note has", "notes have")} conflicts.`
+      : "All is well.";
+  return html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width,initial-scale=1" />
+        <title>${state === "ok" ? "● Notes" : "▲ Conflicts"} · Hearth</title>
+        <style>
+          ${{ html: stylesheet }} .compact {
+            font: inherit;
+            font-size: 0.875rem;
+            padding: 0.25rem 0.75rem;
+            color: var(--ember);
+            background: none;
+            border: 1px solid currentcolor;
+            border-radius: 6px;
+            cursor: pointer;
+          }
+          td form {
+            margin: 0;
+          }
+        </style>
+      </head>
+      <body>
+        <header class="top">
+          <span class="brand">Hearth</span>
+          <nav aria-label="Pages">
+            <a aria-current="page" href="/_utils">Notes store</a>
+          </nav>
+        </header>
+        <main>
+          <section class="verdict">
+            <span class="mark ${state}"
+              ><svg viewBox="0 0 16 16" fill="currentColor" aria-hidden="true">
+                ${shapes[state]}
+              </svg></span
+            >
+            <h1>${verdict}</h1>
+            <p>${summary(rows)}</p>
+          </section>
+          ${conflicted > 0 ? attention(rows) : html``}
+          <h2>Databases</h2>
+          ${vaults(rows).length === 0 ? emptyState : html``}
+          <div
+            class="card scroll"
+            tabindex="0"
+            role="region"
+            aria-label="Databases"
+          >
+            <table>
+              <thead>
+                <tr>
+                  <th scope="col">Database</th>
+                  <th scope="col" class="num">Documents</th>
+                  <th scope="col" class="num">Deleted</th>
+                  <th scope="col" class="num">Conflicts</th>
+                  <th scope="col" class="num">On disk</th>
+                  <th scope="col" class="num">Reclaimable</th>
+                  <th scope="col">Compaction</th>
+                </tr>
+              </thead>
+              <tbody>
+                ${rows.map(tableRow)}
+              </tbody>
+            </table>
+          </div>
+          <p class="soft">
+            Compaction drops the bodies of superseded revisions and gives the
+            room back to the disk. Notes, conflicts and deletions stay.
+          </p>
+        </main>
+        <footer>
+          <span>Hearth notes store</span><span>Answers as CouchDB 3.5</span>
+        </footer>
+      </body>
+    </html> `.html;
+}
+
+const emptyState = html`<p>There is no vault yet. Make one:</p>
+  <pre>hearth notes add my-vault</pre>`;
+
+function attention(rows: readonly DatabaseRow[]): Html {
+  const lines = rows
+    .filter((row) => row.conflicted > 0)
+    .map(
+      (row) =>
+        html`<div class="row warned">
+          <p>
+            <b
+              >${row.name}:
+              ${counted(row.conflicted, "conflicted note", "conflicted notes")}</b
+            ><br /><small
+              >Open the note on a device and merge it there, or look at them
+              first:</small
+            >
+          </p>
+          <pre>hearth notes conflicts ${row.name}</pre>
+        </div>`,
+    );
+  return html`<h2>Needs attention</h2>
+    <div class="card attention">${lines}</div>`;
+}
+
+function tableRow(row: DatabaseRow): Html {
+  const reclaimable = Math.max(0, row.fileBytes - row.activeBytes);
+  return html`<tr>
+    <th scope="row">${row.name}</th>
+    <td class="num">${row.documents}</td>
+    <td class="num">${row.deleted}</td>
+    <td class="num">${row.conflicted}</td>
+    <td class="num">${size(row.fileBytes)}</td>
+    <td class="num">${size(reclaimable)}</td>
+    <td>
+      ${
+        row.compacting
+          ? html`<span class="state rest">‖ running</span>`
+          : html`<form method="post" action="/_utils/compact">
+              <input type="hidden" name="database" value="${row.name}" /><button
+                class="compact"
+              >
+                Compact<span hidden> ${row.name}</span>
+              </button>
+            </form>`
+      }
+    </td>
+  </tr>`;
+}
+
+function summary(rows: readonly DatabaseRow[]): string {
+  const documents = rows.reduce((sum, row) => sum + row.documents, 0);
+  const bytes = rows.reduce((sum, row) => sum + row.fileBytes, 0);
+  return `${counted(rows.length, "database", "databases")} · ${counted(documents, "document", "documents")} · ${size(bytes)} on disk`;
+}
+
+function vaults(rows: readonly DatabaseRow[]): readonly DatabaseRow[] {
+  return rows.filter((row) => !row.name.startsWith("_"));
+}
+
+function counted(count: number, one: string, many: string): string {
+  return `${count} ${count === 1 ? one : many}`;
+}
+
+/** Bytes in words, such as 4.2 MB. */
+export function size(bytes: number): string {
+  const units = ["bytes", "kB", "MB", "GB", "TB"];
+  let value = bytes;
+  let unit = 0;
+  while (value >= 1000 && unit < units.length - 1) {
+    value /= 1000;
+    unit += 1;
+  }
+  return `${unit === 0 || value >= 100 ? Math.round(value) : value.toFixed(1)} ${units[unit]}`;
+}

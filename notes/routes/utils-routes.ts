@@ -1,0 +1,90 @@
+import { readFileSync } from "node:fs";
+import { requireServerAdmin } from "../auth/permissions.ts";
+import { sendText, type Exchange } from "../http/exchange.ts";
+import { receiveBody } from "../http/request-body.ts";
+import { overviewPage, type DatabaseRow } from "../pages/overview.ts";
+import { Refusal } from "../refusal.ts";
+import { bodyBytes } from "../store/query.ts";
+import type { ServerContext } from "./context.ts";
+
+const stylesheet = new URL("../../look/hearth.css", import.meta.url);
+const MAX_FORM_BYTES = 10_000;
+
+/** Answers `/_utils`, the administration page, and its one form. */
+export async function answerUtils(
+  context: ServerContext,
+  exchange: Exchange,
+): Promise<void> {
+  requireServerAdmin(exchange.user);
+  const address = exchange.target.segments.slice(1).join("/");
+  const { method, response } = exchange;
+  if (address === "" && (method === "GET" || method === "HEAD")) {
+    const rows = await readRows(context, exchange.gone);
+    sendText(
+      response,
+      200,
+      overviewPage(rows, readFileSync(stylesheet, "utf8")),
+      {
+        "content-type": "text/html; charset=utf-8",
+        "content-security-policy":
+          "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'",
+      },
+    );
+    return;
+  }
+  if (address === "compact" && method === "POST") {
+    refuseForeignForm(exchange);
+    await compact(context, exchange);
+    response.writeHead(303, { location: "/_utils" }).end();
+    return;
+  }
+  throw new Refusal("not_found", "missing");
+}
+
+async function readRows(
+  context: ServerContext,
+  signal: AbortSignal,
+): Promise<DatabaseRow[]> {
+  const rows: DatabaseRow[] = [];
+  for (const name of context.databases.names()) {
+    const database = await context.databases.open(name);
+    const answer = await database.call(
+      { operation: "overview", query: {}, maxDocumentSize: 0 },
+      signal,
+    );
+    rows.push(JSON.parse(answer.body!) as DatabaseRow);
+  }
+  return rows;
+}
+
+/** The browser sends the password along with forms of other sites too. */
+function refuseForeignForm({ request }: Exchange): void {
+  const { origin, host } = request.headers;
+  const site = request.headers["sec-fetch-site"];
+  const foreign =
+    (site !== undefined && site !== "same-origin") ||
+    (origin !== undefined && URL.parse(origin)?.host !== host);
+  if (foreign) {
+    throw new Refusal(
+      "forbidden",
+      "This form was sent by a page of another site.",
+    );
+  }
+}
+
+async function compact(
+  context: ServerContext,
+  exchange: Exchange,
+): Promise<void> {
+  const received = await receiveBody(
+    exchange.request,
+    context.spoolDirectory,
+    MAX_FORM_BYTES,
+  );
+  const form = new URLSearchParams(bodyBytes(received.body).toString());
+  const database = await context.databases.open(form.get("database") ?? "");
+  await database.call(
+    { operation: "compact", query: {}, maxDocumentSize: 0 },
+    exchange.gone,
+  );
+}

@@ -1,0 +1,87 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { readBulkBody } from "./bulk-body.ts";
+import type { Body } from "./protocol.ts";
+
+const MAX = 3_000_000;
+let directory: string;
+
+beforeAll(() => {
+  directory = mkdtempSync(join(tmpdir(), "hearth-bulk-"));
+});
+
+afterAll(() => {
+  rmSync(directory, { recursive: true });
+});
+
+const inMemory = (text: string): Body => ({
+  kind: "memory",
+  bytes: Uint8Array.from(Buffer.from(text)),
+});
+
+function inFile(text: string): Body {
+  const path = join(directory, `body-${Math.random()}`);
+  writeFileSync(path, text);
+  return { kind: "file", path, length: Buffer.byteLength(text) };
+}
+
+const read = async (body: Body) =>
+  await readBulkBody(body, MAX, async () => undefined);
+
+test("documents of a body longer than the window come back as they were sent", async () => {
+  // Lengths around the window of 1 MiB, with signs of several bytes at its edges.
+  const docs = [10, 1_048_500, 70, 2_500_000, 0, 600_000, 600_000].map(
+    (length, index) => ({
+      _id: `doc ${index} é`,
+      type: "leaf",
+      data: "ü".repeat(length / 2),
+    }),
+  );
+  const text = JSON.stringify({ docs, new_edits: false });
+  for (const body of [inFile(text), inMemory(text)]) {
+    const { entries, newEdits, close } = await read(body);
+    expect(newEdits).toBe(false);
+    expect(
+      entries.map(({ read: again }) => {
+        const document = again();
+        return {
+          _id: document.id,
+          ...(JSON.parse(`{${document.body.toString()}}`) as object),
+        };
+      }),
+    ).toEqual(docs);
+    close();
+  }
+});
+
+test("a document far beyond the limit is refused without being held whole", async () => {
+  const text = JSON.stringify({
+    docs: [{ _id: "huge", data: "x".repeat(9_000_000) }],
+  });
+  await expect(read(inFile(text))).rejects.toMatchObject({
+    code: "document_too_large",
+  });
+});
+
+test.each([
+  ['{"docs":[{}', "invalid UTF-8 JSON"],
+  ['{"docs":[{},]}', "invalid UTF-8 JSON"],
+  ['{"docs":[{}]} x', "invalid UTF-8 JSON"],
+  ['{"docs":[{}],}', "invalid UTF-8 JSON"],
+  ['{"docs" [{}]}', "invalid UTF-8 JSON"],
+  ["", "invalid UTF-8 JSON"],
+  ["[]", "Request body must be a JSON object"],
+  ["{}", "POST body must include `docs` parameter."],
+])("%j is refused", async (text, sentence) => {
+  await expect(read(inMemory(text))).rejects.toThrow(sentence);
+});
+
+test("a body may say new_edits before or after the documents, and may be spaced", async () => {
+  const { entries, newEdits } = await read(
+    inMemory(' { "new_edits" : false , "docs" : [ { "_id" : "a" } ] } \n'),
+  );
+  expect(newEdits).toBe(false);
+  expect(entries[0]?.document.id).toBe("a");
+});

@@ -1,0 +1,67 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import {
+  graft,
+  historyOf,
+  knownRevisions,
+  leavesOf,
+  stateOf,
+  type RevisionTree,
+} from "./revisions.ts";
+
+const add = (
+  tree: RevisionTree,
+  start: number,
+  ids: readonly string[],
+  deleted = false,
+): RevisionTree => graft(tree, { start, ids }, deleted, 1000).tree;
+
+test("a second root is a conflict, not the same revision", () => {
+  const tree = add(add([], 1, ["a"]), 1, ["b"]);
+  expect(stateOf(tree).leaves.map((leaf) => leaf.rev)).toEqual(["1-b", "1-a"]);
+});
+
+test("a deleted leaf never wins over one that is not", () => {
+  const two = add(add([], 2, ["b", "a"]), 2, ["c", "a"]);
+  const tree = add(two, 3, ["d", "c", "a"], true);
+  expect(stateOf(tree)).toMatchObject({ winner: "2-b", deleted: false });
+});
+
+test("the leaves below an ancestor are found", () => {
+  const tree = add(add([], 2, ["b", "a"]), 2, ["c", "a"]);
+  expect(leavesOf(tree, "1-a")).toEqual(["2-c", "2-b"]);
+  expect(leavesOf(tree, "9-z")).toEqual([]);
+});
+
+test("a history that is longer than the limit loses its oldest revisions", () => {
+  const ids = ["e", "d", "c", "b", "a"];
+  const { tree } = graft([], { start: 5, ids }, false, 3);
+  expect(historyOf(tree, "5-e")).toEqual({ start: 5, ids: ["e", "d", "c"] });
+});
+
+test("two devices that exchange the same revisions in any order see the same tree", () => {
+  // Branches of one history: each path is some ancestors and an own end.
+  const paths = [
+    { start: 3, ids: ["c", "b", "a"] },
+    { start: 3, ids: ["x", "b", "a"] },
+    { start: 2, ids: ["y", "a"] },
+    { start: 4, ids: ["d", "c", "b", "a"] },
+    { start: 1, ids: ["root"] },
+  ];
+  const build = (order: readonly number[]): RevisionTree =>
+    order.reduce<RevisionTree>(
+      (tree, index) => add(tree, paths[index]!.start, paths[index]!.ids),
+      [],
+    );
+  const inOrder = build([0, 1, 2, 3, 4]);
+  fc.assert(
+    fc.property(
+      fc.shuffledSubarray([0, 1, 2, 3, 4], { minLength: 5 }),
+      (order) => {
+        const tree = build(order);
+        expect(stateOf(tree)).toEqual(stateOf(inOrder));
+        expect(knownRevisions(tree)).toEqual(knownRevisions(inOrder));
+      },
+    ),
+  );
+});

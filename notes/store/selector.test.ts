@@ -1,0 +1,67 @@
+import { expect, test } from "vitest";
+import { compileSelector } from "./selector.ts";
+
+const matches = (
+  selector: Record<string, unknown>,
+  document: Record<string, unknown>,
+): boolean => compileSelector(selector).matches(document);
+
+test.each([
+  [{ type: "plain" }, { type: "plain" }, true],
+  [{ type: { $ne: "leaf" } }, { type: "plain" }, true],
+  [{ type: { $ne: "leaf" } }, { type: "leaf" }, false],
+  // CouchDB: a member that is not there matches no operator but $exists: false.
+  [{ type: { $ne: "leaf" } }, {}, false],
+  [{ $not: { type: "leaf" } }, {}, false],
+  [{ type: { $exists: false } }, {}, true],
+  [{ type: { $exists: true } }, {}, false],
+  [{ $not: { type: { $exists: true } } }, {}, true],
+  [{ type: { $not: { $exists: true } } }, {}, true],
+  [{ a: { b: 1 } }, { a: { b: 1 } }, true],
+  [{ "a.b": { $gt: 0 } }, { a: { b: 1 } }, true],
+  [{ "a\\.b": 1 }, { "a.b": 1 }, true],
+  [{ "list.1": "y" }, { list: ["x", "y"] }, true],
+  [{ n: { $gt: 1, $lt: 3 } }, { n: 2 }, true],
+  [{ n: { $not: { $gt: 1 } } }, { n: 2 }, false],
+  [{ n: { $gt: null } }, { n: false }, true],
+  [{ n: { $lt: "a" } }, { n: 5 }, true],
+  [{ $or: [{ n: 1 }, { n: 2 }] }, { n: 2 }, true],
+  [{ $nor: [{ n: 1 }, { n: 2 }] }, { n: 3 }, true],
+  [{ $nor: [{ n: 1 }, { n: 2 }] }, { n: 2 }, false],
+  [{ $not: { $or: [{ n: 1 }, { n: 2 }] } }, { n: 1 }, false],
+  [{ tags: { $in: ["a"] } }, { tags: ["a", "b"] }, true],
+  [{ tags: { $nin: ["a"] } }, { tags: ["b"] }, true],
+  [{ tags: { $all: ["a", "b"] } }, { tags: ["b", "a", "c"] }, true],
+  [{ tags: { $size: 2 } }, { tags: ["b", "a"] }, true],
+  [{ tags: { $elemMatch: { $gt: 3 } } }, { tags: [1, 4] }, true],
+  [{ tags: { $allMatch: { $gt: 3 } } }, { tags: [1, 4] }, false],
+  [{ map: { $keyMapMatch: { $eq: "k" } } }, { map: { k: 1 } }, true],
+  [{ n: { $mod: [4, 1] } }, { n: 9 }, true],
+  [{ s: { $regex: "^h:" } }, { s: "h:1" }, true],
+  [{ s: { $beginsWith: "h" } }, { s: "h:1" }, true],
+  [{ s: { $type: "array" } }, { s: [] }, true],
+  [{ s: {} }, { s: {} }, true],
+  [{}, { s: 1 }, true],
+  [{ _id: { $gt: "h:", $lt: "h;" } }, { _id: "h:1" }, true],
+])("%j on %j is %s", (selector, document, expected) => {
+  expect(matches(selector, document)).toBe(expected);
+});
+
+test.each([
+  [{ a: { $what: 1 } }, "Invalid operator: $what"],
+  [{ $and: 5 }, "Invalid argument for $and: 5"],
+  [{ a: { $regex: "(" } }, 'Invalid argument for $regex: "("'],
+  [{ a: { $mod: [0, 1] } }, "Invalid argument for $mod: [0,1]"],
+])("%j is refused", (selector, sentence) => {
+  expect(() => compileSelector(selector as Record<string, unknown>)).toThrow(
+    sentence,
+  );
+});
+
+test("the members that a selector looks at are known, so that LiveSync's needs no document bodies", () => {
+  const { members } = compileSelector({
+    type: { $ne: "leaf" },
+    $or: [{ "deep.er": 1 }],
+  });
+  expect([...members].sort()).toEqual(["deep", "type"]);
+});

@@ -1,0 +1,167 @@
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ask, spawnNotes, startNotes, testIni } from "./start-notes.ts";
+
+describe("a start that cannot be is one sentence", () => {
+  let directory: string;
+  let ini: string;
+
+  beforeEach(() => {
+    directory = mkdtempSync(join(tmpdir(), "hearth-notes-"));
+    ini = join(directory, "hearth.ini");
+    writeFileSync(ini, testIni());
+  });
+
+  afterEach(() => {
+    rmSync(directory, { recursive: true, force: true });
+  });
+
+  const fails = async (
+    args: readonly string[],
+    environment: Readonly<Record<string, string>> = {
+      NOTES_DIR: join(directory, "data"),
+    },
+  ): Promise<string> => {
+    const child = spawnNotes(args, environment);
+    let said = "";
+    child.stderr!.on("data", (text: Buffer) => {
+      said += text.toString();
+    });
+    const [code] = (await once(child, "close")) as [number];
+    expect(code).toBe(1);
+    expect(said.trim().split("\n")).toHaveLength(1);
+    return said;
+  };
+
+  test("port in use", async () => {
+    const other = createServer().listen(0, "127.0.0.1");
+    await once(other, "listening");
+    const { port } = other.address() as AddressInfo;
+    try {
+      expect(await fails(["--ini", ini, "--port", String(port)])).toContain(
+        `port ${port} on 127.0.0.1 is already in use`,
+      );
+    } finally {
+      other.close();
+    }
+  });
+
+  test("broken ini, with its line and without its text", async () => {
+    writeFileSync(ini, "[admins]\nnot-a-secret-but-private\n");
+    const said = await fails(["--ini", ini]);
+    expect(said).toContain(
+      "is broken: line 2 is neither a [section] nor a key = value",
+    );
+    expect(said).not.toContain("private");
+  });
+
+  test("a plain password in the ini", async () => {
+    writeFileSync(ini, "[admins]\nadmin=not-a-secret-plain\n");
+    const said = await fails(["--ini", ini]);
+    expect(said).toContain("holds something else than a password hash");
+    expect(said).not.toContain("not-a-secret-plain");
+  });
+
+  test("no admin", async () => {
+    writeFileSync(ini, "[couchdb]\nuuid=1\n");
+    expect(await fails(["--ini", ini])).toContain("names no server admin");
+  });
+
+  test("no ini", async () => {
+    expect(await fails([])).toContain("add --ini FILE");
+    expect(await fails(["--ini", join(directory, "none")])).toContain(
+      "does not exist",
+    );
+  });
+
+  test("no data directory", async () => {
+    expect(await fails(["--ini", ini], {})).toContain("NOTES_DIR is not set");
+    expect(await fails(["--ini", ini], { NOTES_DIR: ini })).toContain(
+      "is no directory",
+    );
+  });
+
+  test("a port that is none", async () => {
+    expect(await fails(["--ini", ini, "--port", "70000"])).toContain(
+      "no number from 0 to 65535",
+    );
+  });
+
+  test("a data directory that another store is using", async () => {
+    const notes = await startNotes();
+    try {
+      const said = await fails(["--ini", ini, "--port", "0"], {
+        NOTES_DIR: join(notes.directory, "data"),
+      });
+      expect(said).toContain("another notes store is already using");
+    } finally {
+      await notes.stop();
+    }
+  });
+});
+
+test("SIGTERM ends open feeds with a whole answer and the process with 0; what was written is there again", async () => {
+  const notes = await startNotes();
+  try {
+    await ask(`${notes.url}/vault`, { method: "PUT" });
+    const feed = ask(
+      `${notes.url}/vault/_changes?feed=longpoll&since=now&heartbeat=1000`,
+    );
+    await ask(`${notes.url}/vault/_local/a`, { method: "PUT", json: { n: 1 } });
+    const waiting = await feed;
+    const ended = waiting.json();
+    expect(await notes.kill("SIGTERM")).toBe(0);
+    expect(await ended).toMatchObject({ results: [], pending: 0 });
+    const again = await notes.restart();
+    try {
+      const local = await ask(`${again.url}/vault/_local/a`);
+      expect(await local.json()).toMatchObject({ n: 1, _rev: "0-1" });
+    } finally {
+      await again.kill("SIGKILL");
+    }
+  } finally {
+    await notes.stop();
+  }
+});
+
+test("the log holds no password, with right ones, wrong ones, and ones that are set", async () => {
+  const notes = await startNotes();
+  try {
+    const wrong = { name: "admin", password: "not-a-secret-wrong" };
+    for (let count = 0; count < 6; count += 1) {
+      await ask(notes.url, { user: wrong });
+    }
+    const elsewhere = { "x-forwarded-for": "203.0.113.9" };
+    const made = await ask(`${notes.url}/_users/org.couchdb.user:ann`, {
+      method: "PUT",
+      json: {
+        name: "ann",
+        password: "not-a-secret-ann",
+        roles: [],
+        type: "user",
+      },
+      headers: elsewhere,
+    });
+    expect(made.status).toBe(201);
+    const set = await ask(`${notes.url}/_node/_local/_config/admins/second`, {
+      method: "PUT",
+      json: "not-a-secret-second",
+      headers: elsewhere,
+    });
+    expect(set.status).toBe(200);
+    expect(notes.log.join("\n")).toContain("locked out");
+    expect(notes.log.join("\n")).not.toContain("not-a-secret");
+    // A new admin is known at once, and after a start, by the hash that was kept.
+    const second = { name: "second", password: "not-a-secret-second" };
+    expect((await ask(notes.url, { user: second })).status).toBe(200);
+    const again = await notes.restart();
+    expect((await ask(again.url, { user: second })).status).toBe(200);
+    await again.kill("SIGKILL");
+  } finally {
+    await notes.stop();
+  }
+});
