@@ -56,19 +56,20 @@ export async function admitKnowing(
   call: AdmitCall,
   totals: Readonly<Record<string, Partial<CounterParts>>> = {},
 ): Promise<Admission> {
-  const admission = await store.admit(call);
-  if (admission.kind !== "totals_missing") return admission;
-  await store.assign(
-    admission.counters.map(({ entity, window }) => ({
-      entity,
-      window,
-      total: 0,
-      version: 0,
-      pending: 0,
-      ...totals[entity],
-    })),
-  );
-  return store.admit(call);
+  for (let loads = 0; ; loads++) {
+    const admission = await store.admit(call);
+    if (admission.kind !== "totals_missing" || loads === 3) return admission;
+    await store.assign(
+      admission.counters.map(({ entity, window }) => ({
+        entity,
+        window,
+        total: 0,
+        version: 0,
+        pending: 0,
+        ...totals[entity],
+      })),
+    );
+  }
 }
 
 /** The rules that every store keeps. */
