@@ -8,6 +8,7 @@ import type { Intent, Outcome } from "./accounting/records.ts";
 import type { TokenCounter } from "./accounting/tokens.ts";
 import type { ResponseCache } from "./cache/cache.ts";
 import type { CallsUnderWay } from "./calls/underway.ts";
+import type { Flights } from "./cache/flights.ts";
 import type { GatewayConfig } from "./config/load.ts";
 import type { DatabaseState } from "./db/connection.ts";
 import type { Pool } from "./db/pool.ts";
@@ -30,6 +31,7 @@ export interface Gateway {
   readonly ledger: Ledger;
   readonly tokens: TokenCounter;
   readonly cache: ResponseCache;
+  readonly flights: Flights;
   readonly underWay: CallsUnderWay;
   readonly providers: ProviderClient;
   readonly router: Router;

@@ -17,6 +17,7 @@ import {
   createMemoryResponseCache,
   createRedisResponseCache,
 } from "./cache/cache.ts";
+import { createFlights } from "./cache/flights.ts";
 import { createMemoryCache } from "./cache/memory.ts";
 import { connectRedis } from "./cache/redis.ts";
 import { createCallsUnderWay } from "./calls/underway.ts";
@@ -156,6 +157,7 @@ export async function startGateway(
     ledger,
     tokens,
     cache,
+    flights: createFlights(),
     underWay: createCallsUnderWay(limits),
     providers: createProviderClient(config.timeouts),
     router: {

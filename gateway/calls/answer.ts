@@ -63,11 +63,22 @@ export async function answerFromCache(
   admitted: Admitted,
   reply: FastifyReply,
 ): Promise<FastifyReply | null> {
-  if (call.cacheKey === null) return null;
   const answer =
     admitted.cached === null ? null : decodeAnswer(admitted.cached);
-  gateway.cache.count(answer !== null);
-  if (answer === null) return null;
+  return answer === null
+    ? null
+    : sendCached(gateway, call, admitted, answer, reply);
+}
+
+/** Sends an answer that somebody else has paid for: it costs nothing, and has its row. */
+export async function sendCached(
+  gateway: Gateway,
+  call: Call,
+  admitted: Admitted,
+  answer: CachedAnswer,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  gateway.cache.count(true);
   await journalIntent(gateway, call, null);
   await endCall(gateway, call, {
     status: "success",
@@ -100,4 +111,5 @@ export function keepAnswer(
   )
     return;
   gateway.cache.store(call.cacheKey, encodeAnswer(answer), call.cache.ttlMs);
+  gateway.flights.land(call.cacheKey, answer);
 }

@@ -94,6 +94,7 @@ async function passAndRecord(
     client,
     wantsUsage(call.body),
     passed,
+    audienceOf(gateway, call),
   );
   const facts = reader.facts();
   const usage = usageOf(gateway.tokens, call, upstream.deployment, facts);
@@ -121,18 +122,40 @@ async function passAndRecord(
   if (end.kind !== "client_gone") client.end(DONE);
 }
 
+/** Others who wait for the same answer: while there are any, the provider goes on though the client left. */
+interface Audience {
+  othersListen(): boolean;
+  whenNobodyListens(stop: () => void): void;
+}
+
+function audienceOf(gateway: Gateway, call: Call): Audience {
+  const key = call.cacheKey;
+  return {
+    othersListen: () => key !== null && gateway.flights.hasFollowers(key),
+    whenNobodyListens(stop) {
+      if (key !== null) gateway.flights.whenAbandoned(key, stop);
+    },
+  };
+}
+
 async function passOn(
   upstream: UpstreamStream,
   reader: StreamReader,
   client: FastifyReply["raw"],
   usageWanted: boolean,
   passed: Passed,
+  audience: Audience,
 ): Promise<StreamEnd> {
-  let gone = client.destroyed;
-  const onClose = () => {
-    gone = true;
+  let abandoned = false;
+  const abandon = () => {
+    abandoned = true;
     upstream.abort();
   };
+  const onClose = () => {
+    if (audience.othersListen()) audience.whenNobodyListens(abandon);
+    else abandon();
+  };
+  if (client.destroyed) onClose();
   client.once("close", onClose);
   const parser = createSseParser();
   try {
@@ -140,19 +163,19 @@ async function passOn(
       const taken = take(parser.push(chunk), reader, usageWanted);
       if (taken.text !== "") {
         keep(passed, taken.text);
-        if (!client.write(taken.text) && !gone)
+        if (!client.destroyed && !client.write(taken.text))
           await Promise.race([once(client, "drain"), once(client, "close")]);
       }
       if (taken.failed) return { kind: "failed" };
       if (taken.done) return { kind: "whole" };
-      if (gone) return { kind: "client_gone" };
+      if (abandoned) return { kind: "client_gone" };
     }
     const rest = take(parser.end(), reader, usageWanted);
     if (rest.text !== "") client.write(rest.text);
     // Not every server says [DONE]; a stream that ends in order is whole.
     return { kind: "whole" };
   } catch (error) {
-    return gone
+    return abandoned
       ? { kind: "client_gone" }
       : {
           kind: "cut",

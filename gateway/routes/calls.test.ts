@@ -238,6 +238,62 @@ test("streams are replayed from the cache as streams", async () => {
   expect(again.text).toBe(first.text);
 });
 
+test("identical calls at once are made once; the others are hits at no cost", async () => {
+  const key = await gateway.makeKey({ user_id: "lena" });
+  const before = provider.requests.length;
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, () =>
+      gateway.chat(key, '[mock]{"delayMs":300}'),
+    ),
+  );
+  expect(provider.requests.length - before).toBe(1);
+  const caches = answers.map((answer) => answer.headers.get("x-hearth-cache"));
+  expect(caches.toSorted()).toEqual(
+    ["miss", ...Array(19).fill("hit")].toSorted(),
+  );
+  const streams = await Promise.all(
+    Array.from({ length: 5 }, () =>
+      gateway.chat(key, '[mock]{"chunkDelayMs":50}', { stream: true }),
+    ),
+  );
+  expect(new Set(streams.map((answer) => answer.text)).size).toBe(1);
+  expect(provider.requests.length - before).toBe(2);
+});
+
+test("a failure is not shared: each of the others asks for itself", async () => {
+  const key = await gateway.makeKey({ user_id: "mona" });
+  const answers = await Promise.all(
+    Array.from({ length: 3 }, () =>
+      gateway.chat(key, '[mock]{"delayMs":100,"status":400}'),
+    ),
+  );
+  expect(answers.map((answer) => answer.status)).toEqual([400, 400, 400]);
+});
+
+test("the provider goes on for the others when the first client leaves", async () => {
+  const key = await gateway.makeKey({ user_id: "nina" });
+  const prompt = '[mock]{"chunks":10,"chunkDelayMs":60}';
+  const aborter = new AbortController();
+  const first = fetch(`${gateway.url}/v1/chat/completions`, {
+    method: "POST",
+    signal: aborter.signal,
+    headers: { authorization: `Bearer ${key}` },
+    body: JSON.stringify({
+      model: "mock",
+      stream: true,
+      messages: [{ role: "user", content: prompt }],
+    }),
+  });
+  const begun = await first;
+  const second = gateway.chat(key, prompt, { stream: true });
+  await new Promise((resolve) => setTimeout(resolve, 150));
+  await begun.body?.cancel();
+  aborter.abort();
+  const answer = await second;
+  expect(answer.headers.get("x-hearth-cache")).toBe("hit");
+  expect(answer.text).toContain("word9");
+});
+
 test("embeddings are answered, priced and cached", async () => {
   const key = await gateway.makeKey({ user_id: "jana" });
   const made = await client(key).embeddings.create({

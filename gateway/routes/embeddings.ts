@@ -5,6 +5,7 @@ import { authorizeModel } from "../access/models.ts";
 import { lookupAndAdmit } from "../calls/admit.ts";
 import { answerFromCache, sendAnswer } from "../calls/answer.ts";
 import { beginCall, type CallKind } from "../calls/call.ts";
+import { askOnce } from "../calls/flight.ts";
 import { callProvider, chooseDeployment } from "../calls/provider.ts";
 import { journalIntent } from "../calls/record.ts";
 import { streamAnswer } from "../calls/stream.ts";
@@ -63,11 +64,13 @@ export async function embeddings(
   return whileAdmitted(gateway, call, async () => {
     const cached = await answerFromCache(gateway, call, admitted, reply);
     if (cached !== null) return cached;
-    const route = await chooseDeployment(gateway, call);
-    await journalIntent(gateway, call, route.first.deployment);
-    const upstream = await callProvider(gateway, call, route);
-    return upstream.kind === "stream"
-      ? streamAnswer(gateway, call, admitted, upstream, reply)
-      : sendAnswer(gateway, call, admitted, upstream, reply);
+    return askOnce(gateway, call, admitted, reply, async () => {
+      const route = await chooseDeployment(gateway, call);
+      await journalIntent(gateway, call, route.first.deployment);
+      const upstream = await callProvider(gateway, call, route);
+      return upstream.kind === "stream"
+        ? streamAnswer(gateway, call, admitted, upstream, reply)
+        : sendAnswer(gateway, call, admitted, upstream, reply);
+    });
   });
 }
