@@ -1,4 +1,4 @@
-// The fault campaigns: npm run test:faults -- [--rounds N] [--minutes N] [--only NAME] [--seed N] [--json]
+// The fault campaigns: npm run test:faults -- [--rounds N] [--minutes N] [--away SECONDS] [--only NAME] [--seed N] [--json]
 import { parseArgs } from "node:util";
 import { CAMPAIGNS, type CampaignName } from "../test/faults/campaigns.ts";
 import { isClean, ZEROS, type Verdict } from "../test/faults/judge.ts";
@@ -11,21 +11,23 @@ const { values } = parseArgs({
     minutes: { type: "string", default: "30" },
     only: { type: "string", multiple: true },
     seed: { type: "string" },
+    away: { type: "string", default: "30" },
     json: { type: "boolean", default: false },
   },
 });
 const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 31));
 const rounds = Number(values.rounds);
 const minutes = Number(values.minutes);
+const away = Number(values.away);
 const names = Object.keys(CAMPAIGNS) as CampaignName[];
 const wrong =
   [seed, rounds].some((number) => !Number.isInteger(number) || number < 0) ||
-  !(minutes >= 0);
+  !(minutes >= 0 && away >= 0);
 const unknown = values.only?.find((name) => !names.includes(name as never));
 if (wrong || unknown !== undefined) {
   process.stderr.write(
     unknown === undefined
-      ? "hearth: --rounds and --seed must be whole numbers, --minutes a number, none below 0.\n"
+      ? "hearth: --rounds and --seed must be whole numbers, --minutes and --away (seconds) numbers, none below 0.\n"
       : `hearth: there is no campaign ${unknown}; there are: ${names.join(", ")}.\n`,
   );
   process.exit(2);
@@ -47,7 +49,7 @@ try {
       random: createRandom(seed),
       rounds,
       minutes,
-      awayMs: 30_000,
+      awayMs: away * 1_000,
       hurry: false,
       say,
     });

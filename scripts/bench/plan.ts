@@ -44,13 +44,14 @@ export function planSteps(
     steps.push({ target, load, schedule, tenants: TENANTS });
   };
   const closed = (target: TargetName, load: Load, connections: number) => {
-    const warmupSeconds = warmed.has(target)
-      ? options.warmupSeconds
-      : Math.max(
+    const first = target !== "mock" && !warmed.has(target);
+    warmed.add(target);
+    const warmupSeconds = first
+      ? Math.max(
           options.warmupSeconds,
           Math.min(FIRST_WARMUP_SECONDS, options.seconds * 2),
-        );
-    warmed.add(target);
+        )
+      : options.warmupSeconds;
     add(target, load, {
       kind: "closed",
       concurrency: connections,
@@ -64,20 +65,12 @@ export function planSteps(
       ...times(options, options.warmupSeconds),
     });
 
-  for (const load of loads.filter((it) => it !== "mix"))
-    for (const target of targetsOf(load, targets)) closed(target, load, main);
-  if (loads.includes("mix"))
-    for (const tenants of [1, TENANTS])
-      steps.push({
-        target: "gateway",
-        load: "mix",
-        schedule: {
-          kind: "count",
-          concurrency: MIX_CONCURRENCY,
-          calls: MIX_CALLS,
-        },
-        tenants,
-      });
+  for (const load of loads)
+    if (load === "mix") steps.push(mixOf(1), mixOf(TENANTS));
+    else
+      for (const target of targetsOf(load, targets))
+        if (!quick || load === "plain" || !isPeer(target))
+          closed(target, load, main);
   for (const load of loads) {
     const rates = load === "plain" ? options.rates : [QUIET_RATES[load] ?? 0];
     if (quick && load === "embeddings") continue;
@@ -92,6 +85,20 @@ export function planSteps(
           if (!quick || target === "bare" || target === "gateway")
             closed(target, load, connections);
   return steps;
+}
+
+/** Repeated questions, with nothing in the cache at first. */
+function mixOf(tenants: number): Step {
+  return {
+    target: "gateway",
+    load: "mix",
+    schedule: { kind: "count", concurrency: MIX_CONCURRENCY, calls: MIX_CALLS },
+    tenants,
+  };
+}
+
+function isPeer(target: TargetName): boolean {
+  return target !== "mock" && target !== "bare" && target !== "gateway";
 }
 
 /** Nothing but the gateway has a cache. */

@@ -65,12 +65,6 @@ export async function startStage(
     mkdtempSync(join(tmpdir(), "hearth-bench-")),
     (made) => rmSync(made, { recursive: true, force: true }),
   );
-  const redis = await cleanup.keep(startRedis(), (it) => it.remove());
-  // As in production: a row that is in the ledger is on the disk.
-  const postgres = await cleanup.keep(startPostgres(["-c", "fsync=on"]), (it) =>
-    it.remove(),
-  );
-  const databaseUrl = await createDatabase(postgres);
   const start = (file: string, name: string, args: readonly string[] = []) =>
     cleanup.keep(
       startProgram(programFile(file), {
@@ -80,8 +74,14 @@ export async function startStage(
       }),
       (it) => it.stop(),
     );
-  const load = await start("load-program.ts", "load generator");
-  const mock = await start("mock-program.ts", "mock provider");
+  const [redis, postgres, load, mock] = await Promise.all([
+    cleanup.keep(startRedis(), (it) => it.remove()),
+    // As in production: a row that is in the ledger is on the disk.
+    cleanup.keep(startPostgres(["-c", "fsync=on"]), (it) => it.remove()),
+    start("load-program.ts", "load generator"),
+    start("mock-program.ts", "mock provider"),
+  ]);
+  const databaseUrl = await createDatabase(postgres);
   const { port: mockPort } = await mock.ask<{ port: number }>({ ask: "port" });
   const bare = await start("bare-program.ts", "bare proxy", [
     `http://127.0.0.1:${mockPort}`,
