@@ -9,7 +9,8 @@ import type { TokenCounter } from "./accounting/tokens.ts";
 import type { ResponseCache } from "./cache/cache.ts";
 import type { CallsUnderWay } from "./calls/underway.ts";
 import type { Flights } from "./cache/flights.ts";
-import type { GatewayConfig } from "./config/load.ts";
+import type { ConfigDiff } from "./config/diff.ts";
+import type { ConfigProblem, GatewayConfig } from "./config/load.ts";
 import type { DatabaseState } from "./db/connection.ts";
 import type { Pool } from "./db/pool.ts";
 import type { ProviderClient } from "./providers/client.ts";
@@ -17,8 +18,14 @@ import type { Catalog } from "./routing/catalog.ts";
 import type { ModelHealth } from "./routing/health.ts";
 import type { Router } from "./routing/route.ts";
 
+/** What reading the configuration again brought. */
+export type Reloaded =
+  | { readonly ok: true; readonly diff: ConfigDiff }
+  | { readonly ok: false; readonly problems: readonly ConfigProblem[] };
+
 /** The parts of a running gateway, made once in main.ts and handed to every route. */
 export interface Gateway {
+  /** As it is now: a reload replaces it, calls under way keep what they began with. */
   readonly config: GatewayConfig;
   readonly log: Logger;
   readonly pool: Pool;
@@ -38,6 +45,8 @@ export interface Gateway {
   readonly modelHealth: ModelHealth;
   readonly version: string;
   readonly startedAtSeconds: number;
+  /** Reads the configuration again; a mistake in it changes nothing. */
+  reload(): Promise<Reloaded>;
   /** True from the first signal to stop: readiness says 503, running calls end. */
   readonly stopping: () => boolean;
 }

@@ -11,10 +11,8 @@ import { startGateway, StartRefused } from "./start.ts";
 
 const projectRoot = fileURLToPath(new URL("..", import.meta.url));
 
-/** Reads the command line and the configuration; one line for each mistake, then exit code 1. */
-function readConfig(): GatewayConfig {
-  const options = readArguments();
-  const result = loadConfig({ ...options, env: process.env, projectRoot });
+/** One line for each mistake and warning; exit code 1 when there is a mistake. */
+function requireConfig(result: LoadResult): GatewayConfig {
   const problems = result.ok ? result.warnings : result.problems;
   for (const problem of problems)
     process.stderr.write(`hearth: ${formatProblem(problem)}\n`);
@@ -56,10 +54,18 @@ function readVersion(): string {
 /** A signal that comes twice within a second counts once: npm passes on what the terminal has told already. */
 const SAME_SIGNAL_MS = 1_000;
 
-const config = readConfig();
+const given = readArguments();
+const readConfig = () =>
+  loadConfig({ ...given, env: process.env, projectRoot });
+const config = requireConfig(readConfig());
 const log = createLog();
 try {
-  const running = await startGateway(config, log, readVersion());
+  const running = await startGateway({
+    config,
+    readConfig,
+    log,
+    version: readVersion(),
+  });
   let asked: { signal: NodeJS.Signals; at: number } | null = null;
   const onSignal = (signal: NodeJS.Signals) => {
     if (asked === null) {
@@ -77,6 +83,18 @@ try {
     )
       process.exit(1);
   };
+  process.on("SIGHUP", () => {
+    running.gateway
+      .reload()
+      .then((reloaded) => {
+        if (!reloaded.ok)
+          log.error(
+            { problems: reloaded.problems.map(formatProblem) },
+            "the configuration has mistakes; the old one stays",
+          );
+      })
+      .catch((error: unknown) => log.error({ error }, "the reload failed"));
+  });
   process.on("SIGTERM", onSignal);
   process.on("SIGINT", onSignal);
 } catch (error) {

@@ -21,7 +21,12 @@ import { createFlights } from "./cache/flights.ts";
 import { createMemoryCache } from "./cache/memory.ts";
 import { connectRedis } from "./cache/redis.ts";
 import { createCallsUnderWay } from "./calls/underway.ts";
-import { formatProblem, type GatewayConfig } from "./config/load.ts";
+import { diffConfig } from "./config/diff.ts";
+import {
+  formatProblem,
+  type GatewayConfig,
+  type LoadResult,
+} from "./config/load.ts";
 import { watchDatabase } from "./db/connection.ts";
 import { recordDeployments } from "./db/deployments.ts";
 import { createPool } from "./db/pool.ts";
@@ -45,15 +50,24 @@ export interface RunningGateway {
   stop(): Promise<void>;
 }
 
+export interface StartOptions {
+  readonly config: GatewayConfig;
+  /** Reads the configuration again, for a reload. */
+  readonly readConfig: () => LoadResult;
+  readonly log: Logger;
+  readonly version: string;
+}
+
 /** Brings the ledger up to date at the end, but a database that is away must not hold up the stop: the journal keeps it. */
 const LAST_FLUSH_MS = 5_000;
 
 /** Starts all parts and listens. The database may be away: then liveliness answers and calls get 503 until it is there. */
-export async function startGateway(
-  config: GatewayConfig,
-  log: Logger,
-  version: string,
-): Promise<RunningGateway> {
+export async function startGateway({
+  readConfig,
+  config,
+  log,
+  version,
+}: StartOptions): Promise<RunningGateway> {
   const journal = await openGatewayJournal(config, log);
   const pool = createPool(
     config.database.url.reveal(),
@@ -139,18 +153,20 @@ export async function startGateway(
       process.exit(1);
     },
   });
-  const catalog = createCatalog(
-    config.models,
-    prices,
-    config.router.modelGroupAlias,
-  );
+  const catalogOf = ({ models, router }: GatewayConfig) =>
+    createCatalog(models, prices, router.modelGroupAlias);
+  let live = { config, catalog: catalogOf(config) };
   const gateway: Gateway = {
-    config,
+    get config() {
+      return live.config;
+    },
+    get catalog() {
+      return live.catalog;
+    },
     log,
     pool,
     database,
     callers,
-    catalog,
     limits,
     journal,
     pending,
@@ -161,15 +177,35 @@ export async function startGateway(
     underWay: createCallsUnderWay(limits),
     providers: createProviderClient(config.timeouts),
     router: {
-      config: config.router,
-      catalog,
-      cooldowns: createCooldowns({ router: config.router, redis, log }),
+      get config() {
+        return live.config.router;
+      },
+      get catalog() {
+        return live.catalog;
+      },
+      cooldowns: createCooldowns({
+        router: () => live.config.router,
+        redis,
+        log,
+      }),
       usage: redis === null ? createMemoryUsage() : createRedisUsage(redis),
       observations: createObservations(),
     },
-    modelHealth: createModelHealth(() => config.models),
+    modelHealth: createModelHealth(() => live.config.models),
     version,
     startedAtSeconds: Math.floor(Date.now() / 1_000),
+    async reload() {
+      const read = readConfig();
+      if (!read.ok) return read;
+      const diff = diffConfig(live.config, read.config);
+      live = { config: read.config, catalog: catalogOf(read.config) };
+      await recordDeployments(pool, read.config.models).catch(
+        (error: unknown) =>
+          log.warn({ error }, "deployments were not recorded"),
+      );
+      log.info(diff, "the configuration was read again");
+      return { ok: true, diff };
+    },
     stopping: () => stopping,
   };
   const server = createServer({ ...config.server, log });

@@ -1,6 +1,5 @@
 import type { z } from "zod";
 import { CallError } from "../http/errors.ts";
-import type { CallBody } from "./call.ts";
 
 /** The `model` of a body, before anything else of it is looked at. */
 export function modelOf(body: unknown): string {
@@ -19,7 +18,7 @@ export function modelOf(body: unknown): string {
 }
 
 /** A body of the expected shape; throws one sentence that names the first field that is wrong. */
-export function validateBody<Schema extends z.ZodType<CallBody>>(
+export function validateBody<Schema extends z.ZodType>(
   schema: Schema,
   body: unknown,
 ): z.output<Schema> {

@@ -24,6 +24,12 @@ const BOUND_AT_START = [
   "server.port",
   "server.bodyLimitBytes",
   "server.trustedProxies",
+  // Sums by day and window would change their meaning under way.
+  "general.timezone",
+  "general.budgetDuration",
+  "general.keyCacheMs",
+  "general.failClosed",
+  "general.pricesFile",
 ];
 
 /** Compares two configurations, the running one first. */

@@ -1,7 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { ADMIN_ROUTES } from "../admin/routes.ts";
 import type { Gateway } from "../gateway.ts";
-import { pingCache } from "../routes/cache.ts";
+import { deleteFromCache, flushCache, pingCache } from "../routes/cache.ts";
+import { reloadConfig } from "../routes/config.ts";
 import { chatCompletions } from "../routes/chat.ts";
 import { embeddings } from "../routes/embeddings.ts";
 import { health, liveliness, readiness } from "../routes/health.ts";
@@ -39,6 +40,9 @@ const ADMIN: readonly Route[] = [
   }),
   { method: "GET", path: "/health", handler: health as Handler },
   { method: "GET", path: "/cache/ping", handler: pingCache },
+  { method: "POST", path: "/cache/delete", handler: deleteFromCache },
+  { method: "POST", path: "/cache/flushall", handler: flushCache },
+  { method: "POST", path: "/config/reload", handler: reloadConfig },
 ];
 
 /** Every route of the gateway, in one place. */

@@ -1,5 +1,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { authenticate, requireMaster } from "../access/authenticate.ts";
+import { z } from "zod";
+import { validateBody } from "../calls/validate.ts";
 import type { Gateway } from "../gateway.ts";
 
 interface CachePing {
@@ -39,4 +41,31 @@ export async function pingCache(
     misses: cache.misses,
     hit_rate: looked === 0 ? 0 : cache.hits / looked,
   };
+}
+
+const deleteBody = z.object({ keys: z.array(z.string()).min(1).max(1_000) });
+
+/** POST /cache/delete (admin): the named entries (`x-hearth-cache-key`). */
+export async function deleteFromCache(
+  gateway: Gateway,
+  request: FastifyRequest,
+) {
+  requireMaster(
+    await authenticate(gateway, request.headers),
+    "change the cache",
+  );
+  const { keys } = validateBody(deleteBody, request.body);
+  const own = keys.filter((key) =>
+    key.startsWith(`${gateway.config.cache.namespace}:`),
+  );
+  return { deleted: await gateway.cache.remove(own) };
+}
+
+/** POST /cache/flushall (admin): everything under the cache's own prefix, nothing else. */
+export async function flushCache(gateway: Gateway, request: FastifyRequest) {
+  requireMaster(
+    await authenticate(gateway, request.headers),
+    "change the cache",
+  );
+  return { deleted: await gateway.cache.flush() };
 }

@@ -23,7 +23,7 @@ export interface CountedFailure {
 }
 
 export interface CooldownOptions {
-  readonly router: Pick<RouterConfig, "allowedFails" | "cooldownMs">;
+  readonly router: () => Pick<RouterConfig, "allowedFails" | "cooldownMs">;
   /** Shares cooldowns with the other instances. */
   readonly redis: Redis | null;
   readonly log: Logger;
@@ -90,8 +90,8 @@ export function createCooldowns(options: CooldownOptions): Cooldowns {
       recent.count++;
       failures.set(id, recent);
       const limited = status === 429 && !alone;
-      if (limited || recent.count > router.allowedFails)
-        rest(id, { until: at + (retryAfterMs ?? router.cooldownMs), reason });
+      if (limited || recent.count > router().allowedFails)
+        rest(id, { until: at + (retryAfterMs ?? router().cooldownMs), reason });
     },
     stop: () => clearInterval(timer),
   };

@@ -54,25 +54,28 @@ export async function startTestGateway(options: {
     options.directory ?? mkdtempSync(join(tmpdir(), "hearth-test-gateway-"));
   const file = join(directory, "gateway.yaml");
   writeFileSync(file, options.yaml ?? modelYaml(options.providerUrl));
-  const loaded = loadConfig({
-    file,
-    port: 0,
-    projectRoot: fileURLToPath(new URL("../..", import.meta.url)),
-    env: {
-      DATABASE_URL: options.databaseUrl,
-      PROXY_MASTER_KEY: MASTER_KEY,
-      HEARTH_JOURNAL_DIR: join(directory, "journal"),
-      HEARTH_DRAIN_NOTICE: "0s",
-      ...options.env,
-    },
-  });
+  const readConfig = () =>
+    loadConfig({
+      file,
+      port: 0,
+      projectRoot: fileURLToPath(new URL("../..", import.meta.url)),
+      env: {
+        DATABASE_URL: options.databaseUrl,
+        PROXY_MASTER_KEY: MASTER_KEY,
+        HEARTH_JOURNAL_DIR: join(directory, "journal"),
+        HEARTH_DRAIN_NOTICE: "0s",
+        ...options.env,
+      },
+    });
+  const loaded = readConfig();
   if (!loaded.ok)
     throw new Error(loaded.problems.map(formatProblem).join("\n"));
-  const running = await startGateway(
-    loaded.config,
-    pino({ level: process.env["TEST_LOG"] ?? "silent" }),
-    "0.0.0-test",
-  );
+  const running = await startGateway({
+    config: loaded.config,
+    readConfig,
+    log: pino({ level: process.env["TEST_LOG"] ?? "silent" }),
+    version: "0.0.0-test",
+  });
   const url = `http://127.0.0.1:${running.port}`;
 
   async function request(

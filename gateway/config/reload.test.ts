@@ -1,0 +1,66 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { throwAwayDatabase } from "../../test/servers/database.ts";
+import {
+  modelYaml,
+  startTestGateway,
+  type TestGateway,
+} from "../../test/servers/gateway.ts";
+import {
+  startMockProvider,
+  type MockProvider,
+} from "../../test/servers/provider.ts";
+
+let database: Awaited<ReturnType<typeof throwAwayDatabase>>;
+let provider: MockProvider;
+let gateway: TestGateway;
+
+beforeAll(async () => {
+  database = await throwAwayDatabase();
+  provider = await startMockProvider();
+  gateway = await startTestGateway({
+    databaseUrl: database.url,
+    providerUrl: provider.url,
+  });
+});
+
+afterAll(async () => {
+  await gateway?.stop();
+  await provider?.close();
+  await database?.drop();
+});
+
+function write(text: string): void {
+  writeFileSync(join(gateway.directory, "gateway.yaml"), text);
+}
+
+test("a reload brings new models while calls run, and takes removed ones away", async () => {
+  const key = await gateway.makeKey({});
+  const running = gateway.chat(key, '[mock]{"chunks":6,"chunkDelayMs":50}', {
+    stream: true,
+  });
+  await expect.poll(() => provider.requests.length).toBe(1);
+  write(modelYaml(provider.url).replace("model_name: mock", "model_name: new"));
+  const reloaded = await gateway.request("POST", "/config/reload");
+  expect(reloaded.status).toBe(200);
+  expect((await gateway.chat(key, "x", { model: "new" })).status).toBe(200);
+  expect((await gateway.chat(key, "x", { model: "mock" })).status).toBe(400);
+  expect((await running).text).toContain("word5");
+});
+
+test("a file with mistakes changes nothing and says why", async () => {
+  const key = await gateway.makeKey({});
+  write("model_list: many\n");
+  const refused = await gateway.request("POST", "/config/reload");
+  expect(refused.status).toBe(400);
+  expect(refused.json["error"]?.["message"]).toMatch(/gateway\.yaml:1/);
+  expect((await gateway.chat(key, "y", { model: "new" })).status).toBe(200);
+});
+
+test("only the master key may reload", async () => {
+  const key = await gateway.makeKey({});
+  expect(
+    (await gateway.request("POST", "/config/reload", undefined, key)).status,
+  ).toBe(403);
+});

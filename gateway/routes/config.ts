@@ -1,0 +1,21 @@
+import type { FastifyRequest } from "fastify";
+import { authenticate, requireMaster } from "../access/authenticate.ts";
+import { formatProblem } from "../config/load.ts";
+import type { Gateway } from "../gateway.ts";
+import { CallError } from "../http/errors.ts";
+
+/** POST /config/reload (admin): reads the configuration again; with a mistake in it the old one stays. */
+export async function reloadConfig(gateway: Gateway, request: FastifyRequest) {
+  requireMaster(
+    await authenticate(gateway, request.headers),
+    "reload the configuration",
+  );
+  const reloaded = await gateway.reload();
+  if (!reloaded.ok)
+    throw new CallError(
+      "invalid_request",
+      `The configuration has mistakes, the old one stays. ${reloaded.problems.map(formatProblem).join(" ")}`,
+    );
+  const { added, removed, changed, settings, needRestart } = reloaded.diff;
+  return { added, removed, changed, settings, need_restart: needRestart };
+}
