@@ -62,6 +62,8 @@ export interface AnswerFacts {
   readonly responseId: string | null;
   /** The text produced, for counting where the provider reports no usage. */
   readonly text: string;
+  /** Where a stream broke off after its input was reported and before its output was: what it said of the input. */
+  readonly inputUsage?: Usage;
 }
 
 /** Turns a provider's events into the client's, one at a time. */

@@ -1,0 +1,145 @@
+import {
+  isRecord,
+  listOf,
+  parseJson,
+  present,
+  recordOf,
+  textOf,
+  type JsonRecord,
+} from "./json.ts";
+
+/** Takes the path of a part that Anthropic lacks. */
+export type Lack = (path: string) => void;
+
+const DATA_URL = /^data:([^;,]*)((?:;[^;,]*)*),([^]*)$/;
+
+/** The content of a message of OpenAI's shape as Anthropic's blocks. Blocks that are not OpenAI's pass as they are. */
+export function contentBlocks(
+  content: unknown,
+  path: string,
+  lack: Lack,
+): readonly JsonRecord[] {
+  if (typeof content === "string") return textBlocks(content);
+  return listOf(content).flatMap((part, index) =>
+    typeof part === "string"
+      ? textBlocks(part)
+      : isRecord(part)
+        ? partBlocks(part, `${path}[${index}]`, lack)
+        : refuse(`${path}[${index}]`, lack),
+  );
+}
+
+/** Anthropic refuses empty texts. */
+function textBlocks(text: string, cacheControl?: unknown): JsonRecord[] {
+  return text === ""
+    ? []
+    : [present({ type: "text", text, cache_control: cacheControl })];
+}
+
+function partBlocks(
+  part: JsonRecord,
+  path: string,
+  lack: Lack,
+): readonly JsonRecord[] {
+  const cacheControl = part["cache_control"];
+  switch (part["type"]) {
+    case "text": {
+      const { text } = part;
+      if (typeof text !== "string") return [part];
+      // Fields such as `citations` are Anthropic's own and stay.
+      return text === "" ? [] : [part];
+    }
+    case "refusal":
+      return textBlocks(textOf(part["refusal"]), cacheControl);
+    case "image_url": {
+      const image = part["image_url"];
+      const url = typeof image === "string" ? image : recordOf(image)["url"];
+      return typeof url === "string"
+        ? [present({ ...mediaBlock(url), cache_control: cacheControl })]
+        : refuse(`${path}.image_url`, lack);
+    }
+    case "file": {
+      const file = fileBlock(recordOf(part["file"]));
+      return file === null
+        ? refuse(`${path}.file`, lack)
+        : [present({ ...file, cache_control: cacheControl })];
+    }
+    case "input_audio":
+    case "audio":
+    case "video_url":
+      return refuse(path, lack);
+    default:
+      return typeof part["type"] === "string" ? [part] : refuse(path, lack);
+  }
+}
+
+function refuse(path: string, lack: Lack): readonly JsonRecord[] {
+  lack(path);
+  return [];
+}
+
+/** A data URL or an address as an image; a PDF as a document. */
+function mediaBlock(url: string): JsonRecord {
+  const data = DATA_URL.exec(url);
+  if (data === null) return { type: "image", source: { type: "url", url } };
+  const [, mediaType = "", , encoded = ""] = data;
+  const source = { type: "base64", media_type: mediaType, data: encoded };
+  return mediaType === "application/pdf"
+    ? { type: "document", source }
+    : { type: "image", source };
+}
+
+function fileBlock(file: JsonRecord): JsonRecord | null {
+  const title = file["filename"];
+  if (typeof file["file_id"] === "string")
+    return present({
+      type: "document",
+      source: { type: "file", file_id: file["file_id"] },
+      title,
+    });
+  const { file_data: fileData } = file;
+  if (typeof fileData !== "string") return null;
+  const data = DATA_URL.exec(fileData);
+  const mediaType = data?.[1] ?? "application/pdf";
+  const encoded = data?.[3] ?? fileData;
+  if (mediaType.startsWith("image/")) return mediaBlock(fileData);
+  if (mediaType.startsWith("text/"))
+    return present({
+      type: "document",
+      source: {
+        type: "text",
+        media_type: "text/plain",
+        data: data?.[2]?.includes(";base64")
+          ? Buffer.from(encoded, "base64").toString("utf8")
+          : decodePercent(encoded),
+      },
+      title,
+    });
+  return present({
+    type: "document",
+    source: { type: "base64", media_type: mediaType, data: encoded },
+    title,
+  });
+}
+
+function decodePercent(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** The arguments of a tool call as the object that Anthropic asks for; what is no object is wrapped in one. */
+export function toolInput(written: unknown): JsonRecord {
+  if (isRecord(written)) return written;
+  if (typeof written !== "string" || written.trim() === "") return {};
+  const parsed = parseJson(written);
+  return isRecord(parsed) ? parsed : { arguments: written };
+}
+
+/** Ids of other providers may have characters that Anthropic refuses; the same id always becomes the same one. */
+export function toolUseId(id: unknown): string {
+  const text = typeof id === "string" && id !== "" ? id : "call";
+  return text.replaceAll(/[^a-zA-Z0-9_-]/g, "_");
+}

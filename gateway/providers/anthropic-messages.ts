@@ -1,0 +1,151 @@
+import {
+  contentBlocks,
+  toolInput,
+  toolUseId,
+  type Lack,
+} from "./anthropic-content.ts";
+import {
+  isRecord,
+  listOf,
+  present,
+  recordsOf,
+  textOf,
+  type JsonRecord,
+} from "./json.ts";
+
+export interface Conversation {
+  /** Texts of all system and developer messages, in order. */
+  readonly system: readonly JsonRecord[];
+  /** User and assistant in turn. */
+  readonly turns: readonly Turn[];
+}
+
+export type Turn = {
+  readonly role: "user" | "assistant";
+  readonly content: readonly JsonRecord[];
+};
+
+/**
+ * The messages of an OpenAI body as Anthropic's conversation: system messages out of line, tool messages as results
+ * in a user turn, neighbours of one role joined.
+ */
+export function conversationOf(messages: unknown, lack: Lack): Conversation {
+  const system: JsonRecord[] = [];
+  const turns: { role: Turn["role"]; content: JsonRecord[] }[] = [];
+
+  function add(role: Turn["role"], blocks: readonly JsonRecord[]): void {
+    if (blocks.length === 0) return;
+    const last = turns.at(-1);
+    if (last?.role === role) last.content.push(...blocks);
+    else turns.push({ role, content: [...blocks] });
+  }
+
+  listOf(messages).forEach((message, index) => {
+    const path = `messages[${index}]`;
+    if (!isRecord(message)) return lack(path);
+    const content = () =>
+      marked(
+        contentBlocks(message["content"], `${path}.content`, lack),
+        message["cache_control"],
+      );
+    switch (message["role"]) {
+      case "system":
+      case "developer":
+        return void system.push(...content());
+      case "user":
+        return add("user", content());
+      case "assistant":
+        return add("assistant", assistantBlocks(message, path, lack));
+      case "tool":
+        return add("user", [toolResult(message, path, lack)]);
+      default:
+        return lack(`${path}.role`);
+    }
+  });
+  // A conversation begins with the user; greetings of an assistant and lone system messages do not.
+  if (turns[0]?.role !== "user")
+    turns.unshift({ role: "user", content: [{ type: "text", text: "." }] });
+  return { system, turns: withoutTrailingSpace(turns) };
+}
+
+/** The mark of a whole message lies on its last block. */
+function marked(
+  blocks: readonly JsonRecord[],
+  cacheControl: unknown,
+): readonly JsonRecord[] {
+  const last = blocks.at(-1);
+  return cacheControl == null || last === undefined
+    ? blocks
+    : [...blocks.slice(0, -1), { ...last, cache_control: cacheControl }];
+}
+
+/** Thinking comes first and unchanged, with its signatures: what follows from it is refused otherwise. */
+function assistantBlocks(
+  message: JsonRecord,
+  path: string,
+  lack: Lack,
+): readonly JsonRecord[] {
+  for (const field of ["function_call", "audio"])
+    if (message[field] != null) lack(`${path}.${field}`);
+  const thinking = recordsOf(message["thinking_blocks"]).filter(
+    (block) =>
+      (block["type"] === "thinking" && textOf(block["signature"]) !== "") ||
+      block["type"] === "redacted_thinking",
+  );
+  const calls = recordsOf(message["tool_calls"]).flatMap((call, index) => {
+    const called = call["function"];
+    if (!isRecord(called)) {
+      lack(`${path}.tool_calls[${index}]`);
+      return [];
+    }
+    return [
+      present({
+        type: "tool_use",
+        id: toolUseId(call["id"]),
+        name: textOf(called["name"]),
+        input: toolInput(called["arguments"]),
+        cache_control: call["cache_control"],
+      }),
+    ];
+  });
+  const refusal = textOf(message["refusal"]);
+  return marked(
+    [
+      ...thinking,
+      ...recordsOf(message["provider_blocks"]),
+      ...contentBlocks(message["content"], `${path}.content`, lack),
+      ...(refusal === "" ? [] : [{ type: "text", text: refusal }]),
+      ...calls,
+    ],
+    message["cache_control"],
+  );
+}
+
+function toolResult(message: JsonRecord, path: string, lack: Lack): JsonRecord {
+  const { content } = message;
+  return present({
+    type: "tool_result",
+    tool_use_id: toolUseId(message["tool_call_id"]),
+    content:
+      typeof content === "string"
+        ? content
+        : contentBlocks(content, `${path}.content`, lack),
+    is_error: message["is_error"] === true ? true : null,
+    cache_control: message["cache_control"],
+  });
+}
+
+/** An answer begun by the caller (prefill) may not end in white space. */
+function withoutTrailingSpace(turns: readonly Turn[]): readonly Turn[] {
+  const last = turns.at(-1);
+  const block = last?.content.at(-1);
+  if (last?.role !== "assistant" || block?.["type"] !== "text") return turns;
+  const text = textOf(block["text"]).trimEnd();
+  const content = [
+    ...last.content.slice(0, -1),
+    ...(text === "" ? [] : [{ ...block, text }]),
+  ];
+  return content.length === 0
+    ? turns.slice(0, -1)
+    : [...turns.slice(0, -1), { ...last, content }];
+}

@@ -1,0 +1,263 @@
+import type { CallBody } from "../calls/call.ts";
+import type { PricedDeployment } from "../routing/catalog.ts";
+import { contentBlocks, type Lack } from "./anthropic-content.ts";
+import { conversationOf } from "./anthropic-messages.ts";
+import { traitsOf } from "./anthropic-model.ts";
+import { lostThoughts, thinkingAndSampling } from "./anthropic-thinking.ts";
+import { toolWishes } from "./anthropic-tools.ts";
+import {
+  isRecord,
+  numberOf,
+  present,
+  recordOf,
+  textOf,
+  type JsonRecord,
+} from "./json.ts";
+import { OUR_FIELDS } from "./wire.ts";
+
+/** Used where neither the caller, the deployment nor the catalogue knows a maximum: Anthropic wants one always. */
+const DEFAULT_MAX_TOKENS = 4_096;
+
+export interface AnthropicRequest {
+  readonly sent: JsonRecord;
+  /** Parameters of the caller that Anthropic lacks, by path. */
+  readonly lacks: readonly string[];
+}
+
+/** Parameters that are translated; each has its place below. */
+const TRANSLATED = new Set([
+  "model",
+  "messages",
+  "stream",
+  "stream_options",
+  "max_tokens",
+  "max_completion_tokens",
+  "temperature",
+  "top_p",
+  "top_k",
+  "stop",
+  "stop_sequences",
+  "tools",
+  "tool_choice",
+  "parallel_tool_calls",
+  "response_format",
+  "reasoning_effort",
+  "thinking",
+  "output_config",
+  "system",
+  "user",
+  "safety_identifier",
+  "metadata",
+  "service_tier",
+]);
+/** Anthropic's own parameters, passed as they are. */
+const NATIVE = [
+  "cache_control",
+  "container",
+  "context_management",
+  "diagnostics",
+  "inference_geo",
+  "mcp_servers",
+  "speed",
+];
+/** Hints for OpenAI's own servers; an answer is the same without them. */
+const HINTS = new Set(["prompt_cache_key", "prompt_cache_retention"]);
+
+/** A chat body of OpenAI's shape as Anthropic's `/v1/messages` wants it. Never throws; what has no place is named. */
+export function anthropicRequest(
+  body: CallBody,
+  deployment: PricedDeployment,
+  stream: boolean,
+): AnthropicRequest {
+  const lacks: string[] = [];
+  const lack: Lack = (path) => void lacks.push(path);
+  const params = { ...deployment.defaults, ...present(body) };
+  for (const [name, value] of Object.entries(present(body)))
+    if (!isKnown(name) && !isHarmless(name, value)) lack(name);
+
+  const { system, turns } = conversationOf(params["messages"], lack);
+  const { tools, toolChoice, forced } = toolWishes(params, lack);
+  const format = formatOf(params["response_format"], lack);
+  const maxTokens = maxTokensOf(body, deployment);
+  const { fields, effort, refused } = thinkingAndSampling({
+    params,
+    traits: traitsOf(deployment.baseModel ?? deployment.model),
+    maxTokens: numberOf(maxTokens) ?? DEFAULT_MAX_TOKENS,
+    toolForced: forced,
+    thoughtsLost: lostThoughts(turns),
+  });
+  for (const name of refused) if (body[name] != null) lack(name);
+  const outputConfig = present({
+    effort,
+    format: format.schema,
+    ...recordOf(params["output_config"]),
+  });
+  const systemBlocks = [
+    ...contentBlocks(params["system"], "system", lack),
+    ...system,
+    ...format.instruction,
+  ];
+  const sent = present({
+    model: deployment.model,
+    max_tokens: maxTokens,
+    system: systemBlocks.length === 0 ? null : systemBlocks,
+    messages: turns,
+    tools: tools.length === 0 ? null : tools,
+    tool_choice: toolChoice,
+    ...fields,
+    output_config: Object.keys(outputConfig).length === 0 ? null : outputConfig,
+    stop_sequences: stopSequences(params, lack),
+    metadata: metadataOf(params),
+    service_tier: serviceTier(params["service_tier"], lack),
+    ...Object.fromEntries(NATIVE.map((name) => [name, params[name]])),
+    stream: stream ? true : null,
+  });
+  return { sent, lacks };
+}
+
+function isKnown(name: string): boolean {
+  return (
+    TRANSLATED.has(name) ||
+    OUR_FIELDS.has(name) ||
+    NATIVE.includes(name) ||
+    HINTS.has(name)
+  );
+}
+
+/** Whether a value asks for nothing but the default. */
+function isHarmless(name: string, value: unknown): boolean {
+  switch (name) {
+    case "n":
+      return value === 1;
+    case "frequency_penalty":
+    case "presence_penalty":
+    case "top_logprobs":
+      return value === 0;
+    case "logprobs":
+    case "store":
+      return value === false;
+    case "verbosity":
+      return value === "medium";
+    case "logit_bias":
+      return isRecord(value) && Object.keys(value).length === 0;
+    case "functions":
+      return Array.isArray(value) && value.length === 0;
+    case "modalities":
+      return Array.isArray(value) && value.every((one) => one === "text");
+    default:
+      return false;
+  }
+}
+
+function maxTokensOf(body: CallBody, deployment: PricedDeployment): unknown {
+  const { defaults, priceCard } = deployment;
+  return (
+    body["max_completion_tokens"] ??
+    body["max_tokens"] ??
+    defaults["max_completion_tokens"] ??
+    defaults["max_tokens"] ??
+    priceCard?.maxOutputTokens ??
+    DEFAULT_MAX_TOKENS
+  );
+}
+
+const JSON_INSTRUCTION =
+  "Answer with one valid JSON object and nothing else: no other text, no code fence.";
+
+/** A schema becomes Anthropic's structured output; a JSON object without a schema has only the instruction. */
+function formatOf(
+  format: unknown,
+  lack: Lack,
+): {
+  readonly schema: JsonRecord | null;
+  readonly instruction: readonly JsonRecord[];
+} {
+  const { type, json_schema: wished } = recordOf(format);
+  if (format === undefined || type === "text")
+    return { schema: null, instruction: [] };
+  const schema = recordOf(wished)["schema"];
+  if (type === "json_schema" && isRecord(schema))
+    return {
+      schema: { type: "json_schema", schema: closed(schema) },
+      instruction: [],
+    };
+  if (type === "json_object" || type === "json_schema")
+    return {
+      schema: null,
+      instruction: [{ type: "text", text: JSON_INSTRUCTION }],
+    };
+  lack("response_format");
+  return { schema: null, instruction: [] };
+}
+
+/** Deeper than any schema that is accepted; hostile ones end here. */
+const DEEPEST_SCHEMA = 64;
+
+/** The schema with every object closed, as structured outputs demand. */
+function closed(value: unknown, depth = 0): unknown {
+  if (depth > DEEPEST_SCHEMA) return value;
+  if (Array.isArray(value)) return value.map((one) => closed(one, depth + 1));
+  if (!isRecord(value)) return value;
+  const inner = Object.fromEntries(
+    Object.entries(value).map(([name, one]) => [name, closed(one, depth + 1)]),
+  );
+  return value["type"] === "object" &&
+    isRecord(value["properties"]) &&
+    value["additionalProperties"] === undefined
+    ? { ...inner, additionalProperties: false }
+    : inner;
+}
+
+function stopSequences(params: JsonRecord, lack: Lack): unknown {
+  const asked = [params["stop"], params["stop_sequences"]].flat();
+  const texts = asked.filter((stop) => textOf(stop) !== "");
+  // White space alone is refused as a stop sequence.
+  const kept = texts.filter((stop) => textOf(stop).trim() !== "");
+  if (kept.length < texts.length) lack("stop");
+  return kept.length === 0 ? null : kept;
+}
+
+/** Anthropic knows one field of metadata: an opaque id of the end user. */
+function metadataOf(params: JsonRecord): JsonRecord | null {
+  const userId =
+    recordOf(params["metadata"])["user_id"] ??
+    params["user"] ??
+    params["safety_identifier"];
+  return typeof userId === "string" && userId !== ""
+    ? { user_id: userId }
+    : null;
+}
+
+function serviceTier(tier: unknown, lack: Lack): string | null {
+  switch (tier) {
+    case undefined:
+      return null;
+    case "auto":
+    case "standard_only":
+      return tier;
+    case "default":
+      return "standard_only";
+    default:
+      lack("service_tier");
+      return null;
+  }
+}
+
+/** A body that has Anthropic's shape already: only what is ours goes, and the model's name is the provider's. */
+export function nativeRequest(
+  body: CallBody,
+  deployment: PricedDeployment,
+): JsonRecord {
+  const sent = Object.fromEntries(
+    Object.entries({ ...deployment.defaults, ...body }).filter(
+      ([name]) => !OUR_FIELDS.has(name),
+    ),
+  );
+  const metadata = metadataOf({ metadata: body["metadata"] });
+  const { metadata: _ours, ...rest } = sent;
+  return {
+    ...rest,
+    ...(metadata === null ? {} : { metadata }),
+    model: deployment.model,
+  };
+}

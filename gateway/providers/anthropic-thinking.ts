@@ -1,0 +1,148 @@
+import type { ModelTraits } from "./anthropic-model.ts";
+import { isRecord, numberOf, recordOf, type JsonRecord } from "./json.ts";
+
+/** What is sent of thinking and sampling, and the parameters that the model refuses. */
+export interface ThinkingAndSampling {
+  readonly fields: JsonRecord;
+  readonly effort: string | null;
+  readonly refused: readonly string[];
+}
+
+export interface ThinkingWishes {
+  readonly params: JsonRecord;
+  readonly traits: ModelTraits;
+  readonly maxTokens: number;
+  /** A tool must be called: not to be had together with a thinking budget. */
+  readonly toolForced: boolean;
+  /** A tool loop under way whose thinking blocks the client did not keep: a thinking budget would be refused. */
+  readonly thoughtsLost: boolean;
+}
+
+/** Tokens of thinking for an effort, where a model takes a budget. */
+const BUDGETS: Readonly<Record<string, number>> = {
+  minimal: 1_024,
+  low: 1_024,
+  medium: 4_096,
+  high: 16_384,
+  xhigh: 32_768,
+  max: 32_768,
+};
+/** The least budget that is accepted. */
+const LEAST_BUDGET = 1_024;
+
+export function thinkingAndSampling(
+  wishes: ThinkingWishes,
+): ThinkingAndSampling {
+  const { thinking, effort } = thinkingOf(wishes);
+  const { fields, refused } = samplingOf(
+    wishes.params,
+    wishes.traits,
+    isRecord(thinking) && thinking["type"] !== "disabled",
+  );
+  return {
+    fields: thinking === undefined ? fields : { ...fields, thinking },
+    effort,
+    refused,
+  };
+}
+
+function thinkingOf(wishes: ThinkingWishes): {
+  readonly thinking: unknown;
+  readonly effort: string | null;
+} {
+  const { params, traits } = wishes;
+  const effort = params["reasoning_effort"];
+  const known = typeof effort === "string" ? effort : null;
+  // Anthropic's own parameter says it better.
+  if (params["thinking"] !== undefined)
+    return {
+      thinking: params["thinking"],
+      effort: traits.thinking === "adaptive" ? effortOf(known, traits) : null,
+    };
+  if (known === null) return { thinking: undefined, effort: null };
+  return traits.thinking === "adaptive"
+    ? adaptive(known, wishes)
+    : { thinking: budget(known, wishes), effort: null };
+}
+
+function adaptive(
+  effort: string,
+  { traits, toolForced }: ThinkingWishes,
+): { readonly thinking: unknown; readonly effort: string | null } {
+  if (effort === "none")
+    return traits.alwaysThinks
+      ? { thinking: undefined, effort: "low" }
+      : { thinking: { type: "disabled" }, effort: null };
+  return {
+    thinking: toolForced
+      ? undefined
+      : { type: "adaptive", display: "summarized" },
+    effort: effortOf(effort, traits),
+  };
+}
+
+function effortOf(effort: string | null, traits: ModelTraits): string | null {
+  if (effort === "minimal") return "low";
+  if (effort === "xhigh" && !traits.xhigh) return "high";
+  return effort === "none" ? null : effort;
+}
+
+function budget(effort: string, wishes: ThinkingWishes): unknown {
+  const { maxTokens, toolForced, thoughtsLost } = wishes;
+  const asked = BUDGETS[effort];
+  if (asked === undefined || toolForced || thoughtsLost) return undefined;
+  // The budget counts towards max_tokens and must leave room for the answer.
+  const tokens = Math.min(asked, Math.floor(maxTokens / 2));
+  return tokens < LEAST_BUDGET
+    ? undefined
+    : { type: "enabled", budget_tokens: tokens };
+}
+
+/** OpenAI's temperature goes to 2, Anthropic's to 1. */
+function samplingOf(
+  params: JsonRecord,
+  traits: ModelTraits,
+  thinks: boolean,
+): { readonly fields: JsonRecord; readonly refused: readonly string[] } {
+  const fields: Record<string, unknown> = {};
+  const refused: string[] = [];
+  for (const name of ["temperature", "top_p", "top_k"]) {
+    const value = params[name];
+    if (value === undefined) continue;
+    const number = numberOf(value);
+    // 1 is the default of both: leaving it out changes nothing.
+    if (number === 1 && name !== "top_k" && (thinks || !traits.sampling))
+      continue;
+    const goesWithThinking =
+      name === "top_p" && number !== null && number >= 0.95;
+    if (!traits.sampling || (thinks && !goesWithThinking)) refused.push(name);
+    else
+      fields[name] =
+        name === "temperature" && number !== null
+          ? Math.min(1, Math.max(0, number))
+          : value;
+  }
+  if (traits.oneSampler && "temperature" in fields && "top_p" in fields) {
+    if (fields["top_p"] === 1) delete fields["top_p"];
+    else if (fields["temperature"] === 1) delete fields["temperature"];
+    else {
+      delete fields["top_p"];
+      refused.push("top_p");
+    }
+  }
+  return { fields, refused };
+}
+
+/** Whether the turn under way called tools without the thinking that led to them. */
+export function lostThoughts(turns: readonly JsonRecord[]): boolean {
+  for (const turn of turns.toReversed()) {
+    const blocks = Array.isArray(turn["content"]) ? turn["content"] : [];
+    const types = blocks.map((block) => recordOf(block)["type"]);
+    if (turn["role"] === "user") {
+      if (!types.includes("tool_result")) return false;
+    } else if (types.includes("tool_use"))
+      return types[0] !== "thinking" && types[0] !== "redacted_thinking";
+    else return false;
+  }
+  return false;
+}

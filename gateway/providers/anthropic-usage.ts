@@ -1,0 +1,54 @@
+import { usageFromOpenAI, type Usage } from "../accounting/prices.ts";
+import { numberOf, present, recordOf, type JsonRecord } from "./json.ts";
+
+/** Anthropic's `usage` in OpenAI's shape: prompt tokens include those read from and written to the cache. */
+export function openaiUsage(usage: JsonRecord): JsonRecord {
+  const read = numberOf(usage["cache_read_input_tokens"]) ?? 0;
+  const written = numberOf(usage["cache_creation_input_tokens"]) ?? 0;
+  const input = (numberOf(usage["input_tokens"]) ?? 0) + read + written;
+  const output = numberOf(usage["output_tokens"]) ?? 0;
+  const thinking = numberOf(
+    recordOf(usage["output_tokens_details"])["thinking_tokens"],
+  );
+  return {
+    prompt_tokens: input,
+    completion_tokens: output,
+    total_tokens: input + output,
+    prompt_tokens_details: {
+      cached_tokens: read,
+      cache_creation_tokens: written,
+    },
+    ...(thinking === null
+      ? {}
+      : { completion_tokens_details: { reasoning_tokens: thinking } }),
+  };
+}
+
+/** The same for the ledger; null where there is no usage. */
+export function usageFromAnthropic(usage: unknown): Usage | null {
+  const said = recordOf(usage);
+  return numberOf(said["input_tokens"]) === null &&
+    numberOf(said["output_tokens"]) === null
+    ? null
+    : usageFromOpenAI(openaiUsage(said));
+}
+
+/** A stream reports its usage in parts, each cumulative: the later one holds where it says something. */
+export function mergedUsage(earlier: JsonRecord, later: unknown): JsonRecord {
+  return { ...earlier, ...present(recordOf(later)) };
+}
+
+/** OpenAI's word for why an answer ended. */
+export function finishReason(stopReason: unknown): string {
+  switch (stopReason) {
+    case "max_tokens":
+    case "model_context_window_exceeded":
+      return "length";
+    case "tool_use":
+      return "tool_calls";
+    case "refusal":
+      return "content_filter";
+    default:
+      return "stop";
+  }
+}

@@ -1,0 +1,59 @@
+import { chatAnswer, nativeAnswer } from "./anthropic-answer.ts";
+import { anthropicRequest, nativeRequest } from "./anthropic-request.ts";
+import {
+  anthropicSentence,
+  createChatStream,
+  createNativeStream,
+} from "./anthropic-stream.ts";
+import { parseRecord, recordOf, textOf } from "./json.ts";
+import { sentenceOf } from "./sentence.ts";
+import type { ProviderWire } from "./wire.ts";
+
+const API_VERSION = "2023-06-01";
+
+/**
+ * Anthropic's Messages API: `chat` is translated both ways; `messages` and `count_tokens` are its own and pass
+ * untouched. `now` gives milliseconds, for the time in answers of OpenAI's shape.
+ */
+export function createAnthropicWire(
+  now: () => number = Date.now,
+): ProviderWire {
+  return {
+    speaks: (endpoint) =>
+      endpoint === "chat" ||
+      endpoint === "messages" ||
+      endpoint === "count_tokens",
+    path: (endpoint) =>
+      endpoint === "count_tokens"
+        ? "/v1/messages/count_tokens"
+        : "/v1/messages",
+    headers: ({ apiKey }, forwarded) => ({
+      ...(apiKey === null ? {} : { "x-api-key": apiKey.reveal() }),
+      "anthropic-version": API_VERSION,
+      ...forwarded,
+    }),
+    unsupported: (endpoint, body, deployment) =>
+      endpoint === "chat"
+        ? anthropicRequest(body, deployment, false).lacks
+        : [],
+    request: (endpoint, body, deployment, stream) =>
+      endpoint === "chat"
+        ? anthropicRequest(body, deployment, stream).sent
+        : nativeRequest(body, deployment),
+    answer: (endpoint, bytes) =>
+      endpoint === "chat"
+        ? chatAnswer(bytes, Math.floor(now() / 1_000))
+        : nativeAnswer(bytes),
+    stream: (endpoint) =>
+      endpoint === "chat" ? createChatStream(now) : createNativeStream(),
+    error(status, text) {
+      const error = recordOf(parseRecord(text)?.["error"]);
+      const message = textOf(error["message"]);
+      return message === ""
+        ? sentenceOf(status, text)
+        : anthropicSentence(textOf(error["type"]), message);
+    },
+  };
+}
+
+export const anthropicWire = createAnthropicWire();
