@@ -61,6 +61,7 @@ export function createRedisLimits(options: RedisLimitsOptions): Limits {
   let unsent = new Map<string, CounterParts | PendingCounter>();
   const waits = createFreedWaits();
   let away = false;
+  let reapedBefore = 0;
   const counts = {
     outages: 0,
     arrivals: 0,
@@ -76,12 +77,14 @@ export function createRedisLimits(options: RedisLimitsOptions): Limits {
       counts.arrivals++;
       if (away) {
         away = false;
+        counts.reapedLeases += counters.reapedLeases() - reapedBefore;
         counters.turnOver(null);
         options.onBack();
       }
     },
     onAway(reason) {
       away = true;
+      reapedBefore = counters.reapedLeases();
       counts.outages++;
       const instances = Math.max(
         link.instances().length,
@@ -269,7 +272,9 @@ export function createRedisLimits(options: RedisLimitsOptions): Limits {
     mode: () => (away ? "redis_away" : "redis"),
     counts: () => ({
       ...counts,
-      reapedLeases: counts.reapedLeases + (away ? counters.reapedLeases() : 0),
+      reapedLeases:
+        counts.reapedLeases +
+        (away ? counters.reapedLeases() - reapedBefore : 0),
     }),
     admit,
     settle,

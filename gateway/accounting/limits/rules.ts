@@ -677,6 +677,25 @@ export function describeRules(
       });
     });
 
+    it("forgets who is unused for a day, and asks for the total again", async () => {
+      const key = payer("key:a", { budget: 10 });
+      await admitKnowing(store, callOf([key]), { "key:a": { total: 4 } });
+      const busy = callOf([payer("key:b", { budget: 10 })], { estimate: 3 });
+      await admitKnowing(store, busy);
+      for (let hour = 0; hour < 27; hour++) {
+        under.advance(60 * 60_000);
+        await store.renew([busy.callId]);
+      }
+      for (let i = 0; i < 5; i++) {
+        await admit([payer("key:other", { requestsPerMinute: 100 })]);
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+      expect((await store.admit(callOf([key]))).kind).toBe("totals_missing");
+      expect(
+        await admit([payer("key:b", { budget: 10 })], { estimate: 9 }),
+      ).toMatchObject({ lease: 7 });
+    });
+
     it("takes names with any characters", async () => {
       const names = ["tag:ü\n\0|x", "end_user:{}[]*?\\", "tag:💸", "tag: "];
       const entities = names.map((name) =>
