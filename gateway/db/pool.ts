@@ -37,6 +37,9 @@ export function createPool(
   pool.on("error", (error) =>
     log.warn({ error: error.message }, "a database connection was lost"),
   );
+  // One that is lost between two statements of a transaction: the next statement fails and tells it. Without a listener
+  // of its own the event would end the process.
+  pool.on("connect", (client) => client.on("error", () => undefined));
   return pool;
 }
 

@@ -1,0 +1,44 @@
+import { once } from "node:events";
+import pg from "pg";
+import { pino } from "pino";
+import { afterAll, beforeAll, expect, inject, test } from "vitest";
+import { throwAwayDatabase } from "../../test/servers/database.ts";
+import {
+  createPool,
+  DatabaseUnavailable,
+  query,
+  transaction,
+  type Pool,
+} from "./pool.ts";
+
+let database: Awaited<ReturnType<typeof throwAwayDatabase>>;
+let pool: Pool;
+
+beforeAll(async () => {
+  database = await throwAwayDatabase();
+  pool = createPool(database.url, 2, pino({ level: "silent" }));
+});
+
+afterAll(async () => {
+  await pool?.end();
+  await database?.drop();
+});
+
+test("a connection lost between two statements of a transaction makes it fail, not the process", async () => {
+  const broken = transaction(pool, async (client) => {
+    const [backend] = await query<{ pid: number }>(
+      client,
+      "SELECT pg_backend_pid() AS pid",
+    );
+    // Nothing is asked of the connection while it ends.
+    const ended = once(client, "end");
+    const superuser = new pg.Client(inject("postgresUrl"));
+    await superuser.connect();
+    await superuser.query("SELECT pg_terminate_backend($1)", [backend?.pid]);
+    await superuser.end();
+    await ended;
+    return query(client, "SELECT 1");
+  });
+  await expect(broken).rejects.toBeInstanceOf(DatabaseUnavailable);
+  expect(await query(pool, "SELECT 1 AS one")).toEqual([{ one: 1 }]);
+});
