@@ -27,6 +27,7 @@ export interface CallWishes {
 const PATIENCE_MS = 30_000;
 const INPUT_TOKENS = 10;
 const REFUSED_PAUSE_MS = 60;
+const UNREACHABLE_PAUSE_MS = 200;
 let counted = 0;
 
 /** A call of the load at random: half of them streams, of one to eight tokens. */
@@ -195,6 +196,7 @@ export function startLoad(options: LoadOptions): Load {
       );
       options.told(told);
       const pause = random.whole(0, pauseMs);
+      if (told.end === "unreachable") await sleep(UNREACHABLE_PAUSE_MS);
       await sleep(told.end === "ok" ? pause : pause + REFUSED_PAUSE_MS);
     }
   }

@@ -111,6 +111,7 @@ export async function finish(
     ...(await leakedToCallers(
       stand,
       played.accounts.slice(0, PROBED_ACCOUNTS),
+      played.budgets,
       (told) => void played.told.push(told),
     )),
   ];

@@ -18,9 +18,9 @@ afterAll(async () => {
 const SHORT: Readonly<
   Record<CampaignName, { readonly rounds: number; readonly awayMs: number }>
 > = {
-  "kill-redis": { rounds: 5, awayMs: 0 },
-  "kill-memory": { rounds: 3, awayMs: 0 },
-  postgres: { rounds: 1, awayMs: 2_000 },
+  "kill-redis": { rounds: 3, awayMs: 0 },
+  "kill-memory": { rounds: 2, awayMs: 0 },
+  postgres: { rounds: 1, awayMs: 1_500 },
   redis: { rounds: 1, awayMs: 2_400 },
   "crowd-memory": { rounds: 1, awayMs: 0 },
   "crowd-one": { rounds: 1, awayMs: 0 },
@@ -28,7 +28,7 @@ const SHORT: Readonly<
   disconnect: { rounds: 1, awayMs: 0 },
   mixed: { rounds: 1, awayMs: 0 },
 };
-const MIXED_MINUTES = 0.15;
+const MIXED_MINUTES = 0.1;
 const WITHOUT_REDIS: readonly CampaignName[] = [
   "kill-memory",
   "crowd-memory",

@@ -31,6 +31,8 @@ export interface Verdict {
   readonly wrongSums: number;
   /** 401 to a good key, 500, calls without an end, half answers that nothing explains. */
   readonly wrongAnswers: number;
+  /** Gateways that do not run though nobody killed them. */
+  readonly ended: number;
   /** What to look at, when something is wrong. */
   readonly details: readonly string[];
 }
@@ -45,6 +47,7 @@ export const ZEROS = [
   "leakedLeases",
   "wrongSums",
   "wrongAnswers",
+  "ended",
 ] as const satisfies readonly (keyof Verdict)[];
 
 export function isClean(verdict: Verdict): boolean {
@@ -68,6 +71,7 @@ interface Row {
 /** Money is compared to a nano-dollar for each call. */
 const NANO = 1e-9;
 const SHOWN = 5;
+const SAID_CHARACTERS = 2_000;
 
 /** Compares what clients were told, what the provider recorded and what the ledger holds. Everything must have ended. */
 export async function judge(
@@ -132,6 +136,12 @@ export async function judge(
     leakedLeases: count("leaked", leaks),
     wrongSums: count("wrong sum", await wrongSums(stand, rows)),
     wrongAnswers: count("wrong answer", wrongAnswers(told)),
+    ended: count(
+      "ended by itself",
+      stand.gateways
+        .filter((gateway) => !gateway.running())
+        .map(({ name, said }) => `${name}: ${said().slice(-SAID_CHARACTERS)}`),
+    ),
     details,
   };
 }

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Account } from "./accounts.ts";
+import { entityOfKey, type Account, type Budget } from "./accounts.ts";
 import { call, type Told } from "./calls.ts";
 import type { Stand } from "./stand.ts";
 
@@ -42,6 +42,8 @@ async function endLeases(stand: Stand): Promise<void> {
 }
 
 const MOST_PROBES = 80;
+/** On a key without a budget there is nothing to use up. */
+const FREE_PROBES = 3;
 const PROBE = {
   stream: false,
   tokens: 1,
@@ -57,17 +59,23 @@ const PROBE = {
 export async function leakedToCallers(
   stand: Stand,
   accounts: readonly Account[],
+  budgets: readonly Budget[],
   heard: (told: Told) => void,
 ): Promise<readonly string[]> {
+  const limited = new Set(budgets.map(({ entity }) => entity));
   const leaked: string[] = [];
   for (const account of accounts)
-    for (const { url } of stand.gateways)
-      for (let probe = 0; probe < MOST_PROBES; probe++) {
+    for (const { url } of stand.gateways) {
+      const probes = limited.has(entityOfKey(account.key))
+        ? MOST_PROBES
+        : FREE_PROBES;
+      for (let probe = 0; probe < probes; probe++) {
         const told = await call(url, account, PROBE);
         heard(told);
         if (["budget_held", "rate_limit_exceeded"].includes(told.end))
           leaked.push(`with nothing in flight: ${told.message}`);
         if (told.end !== "ok") break;
       }
+    }
   return leaked;
 }

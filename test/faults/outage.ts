@@ -20,7 +20,7 @@ export async function postgresCampaign(
   try {
     const run = await startRun(stand, options, { calls: 60 });
     for (const how of ["SIGINT", "SIGQUIT"] as const) {
-      await sleep(2_000);
+      await sleep(Math.min(2_000, awayMs / 2));
       await postgres.stop(how);
       const from = run.told.length;
       await sleep(awayMs);
@@ -66,7 +66,8 @@ export async function redisCampaign(
       name: "flushed",
       allowance: 1,
       async act() {
-        for (let flush = 0; flush < 5; flush++) {
+        const until = performance.now() + away / 3;
+        while (performance.now() < until) {
           await redis.client.flushall();
           await sleep(random.whole(50, 1_500));
         }
@@ -115,10 +116,10 @@ export async function redisCampaign(
       await run.load.pause();
       await run.renew(allowance);
       run.load.resume();
-      await sleep(1_000);
+      await sleep(Math.min(1_000, awayMs / 3));
       const from = run.told.length;
       await act();
-      await sleep(2_000);
+      await sleep(Math.min(2_000, awayMs / 3));
       say(`redis: ${name}; meanwhile ${endsOf(run.told.slice(from))}`);
     }
     return await run.end("redis");
