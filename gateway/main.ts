@@ -6,6 +6,7 @@ import {
   formatProblem,
   loadConfig,
   type GatewayConfig,
+  type LoadResult,
 } from "./config/load.ts";
 import { startGateway, StartRefused } from "./start.ts";
 
