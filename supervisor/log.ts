@@ -1,4 +1,7 @@
 import { pino, type Logger } from "pino";
+import type { CheckState } from "./checks/state.ts";
+import type { CheckView } from "./checks/watch.ts";
+import type { ServiceState, ServiceView } from "./runtime.ts";
 
 /** JSON lines on standard output, pretty on a terminal. */
 export function openLog(): Logger {
@@ -9,8 +12,36 @@ export function openLog(): Logger {
         options: { ignore: "pid,hostname" },
       },
     });
-  const output = pino.destination({ fd: 1, sync: true });
+  return openLogFile(1);
+}
+
+/** JSON lines in a file, or on an open file descriptor. */
+export function openLogFile(target: string | number): Logger {
+  const output = pino.destination({ dest: target, sync: true, mode: 0o600 });
   // A full disk silences the log; it must not end what watches over the rest.
   output.on("error", () => {});
   return pino({ base: null, timestamp: pino.stdTimeFunctions.isoTime }, output);
+}
+
+export type Reporter = {
+  readonly onService: (view: ServiceView, before: ServiceState) => void;
+  readonly onCheck: (view: CheckView, before: CheckState) => void;
+  readonly onNotice: (sentence: string) => void;
+};
+
+/** One line for each change that an operator would ask about. */
+export function reportTo(log: Logger): Reporter {
+  return {
+    onService: ({ name, state, pid, reason, tookMs }, before) => {
+      if (state === before) return;
+      const level =
+        state === "backing-off" || state === "gave-up" ? "error" : "info";
+      log[level]({ service: name, state, pid, reason, tookMs }, "service");
+    },
+    onCheck: ({ name, state, latest }) => {
+      const level = state === "down" ? "error" : "info";
+      log[level]({ check: name, state, saw: latest?.text }, "check");
+    },
+    onNotice: (sentence) => log.warn(sentence),
+  };
 }

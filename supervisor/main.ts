@@ -3,7 +3,7 @@ import { startStack } from "./embedded/stack.ts";
 import { readVariable } from "./environment.ts";
 import { Failure, sentencesOf } from "./failure.ts";
 import { onStopSignals } from "./cli/signals.ts";
-import { openLog } from "./log.ts";
+import { openLog, reportTo } from "./log.ts";
 import { startWatcher } from "./watcher.ts";
 
 const log = openLog();
@@ -25,37 +25,14 @@ async function main(): Promise<void> {
       process.exit(1);
     },
   );
-  const say = {
-    onNotice: (sentence: string) => log.warn(sentence),
-    onCheck: (check: {
-      name: string;
-      state: string;
-      latest: { text: string } | null;
-    }) =>
-      log[check.state === "down" ? "error" : "info"](
-        { check: check.name, state: check.state, saw: check.latest?.text },
-        "check changed",
-      ),
-  };
+  const report = reportTo(log);
   const runtime = readVariable("HEARTH_RUNTIME") ?? "none";
   if (runtime === "process") {
     const stack = await startStack({
       home: locateHome(),
       env: process.env,
       echo: readVariable("HEARTH_ECHO") !== "off",
-      ...say,
-      onService: (view, before) => {
-        if (view.state !== before)
-          log.info(
-            {
-              service: view.name,
-              state: view.state,
-              pid: view.pid,
-              reason: view.reason,
-            },
-            "service changed",
-          );
-      },
+      ...report,
       onStopAsked: stopAsked.resolve,
       stop: stop.signal,
       halt: halt.signal,
@@ -66,7 +43,7 @@ async function main(): Promise<void> {
     const watcher = await startWatcher({
       home: locateHome(),
       env: process.env,
-      ...say,
+      ...report,
     });
     log.info({ address: watcher.address }, "watching");
     await stopAsked.promise;

@@ -1,3 +1,5 @@
+import { join } from "node:path";
+import { openLogFile, reportTo } from "../log.ts";
 import { locateHome, makeHome } from "../embedded/home.ts";
 import { AlreadyRunning, startStack, type Stack } from "../embedded/stack.ts";
 import { inWords } from "../duration.ts";
@@ -49,6 +51,8 @@ async function upHere(
   const stop = new AbortController();
   const halt = new AbortController();
   const stopAsked = Promise.withResolvers<string>();
+  const home = locateHome();
+  const report = reportTo(openLogFile(join(home.logs, "supervisor.log")));
   let screen = openScreen();
   let isUp = false;
   const forget = onStopSignals(
@@ -64,14 +68,16 @@ async function upHere(
   );
   try {
     const stack = await startStack({
-      home: locateHome(),
+      home,
       env: process.env,
       echo,
       onService: (view, before) => {
+        report.onService(view, before);
         if (isUp) sayChange(view, before);
         else screen.show(view);
       },
       onCheck: (check, before) => {
+        report.onCheck(check, before);
         // That a check is up at its first look is no news.
         if (before === "new" && check.state === "up") return;
         sayEvent(
@@ -79,7 +85,10 @@ async function upHere(
           `check ${check.name} is ${check.state}: ${check.latest?.text ?? ""}`,
         );
       },
-      onNotice: (sentence) => screen.say(paint("soft", `  ${sentence}`)),
+      onNotice: (sentence) => {
+        report.onNotice(sentence);
+        screen.say(paint("soft", `  ${sentence}`));
+      },
       onStopAsked: stopAsked.resolve,
       stop: stop.signal,
       halt: halt.signal,

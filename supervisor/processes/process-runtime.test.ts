@@ -165,9 +165,9 @@ test("a program without last words is shown with how it ended", async () => {
     .start()
     .catch((error: unknown) => error);
   expect(failure).toBeInstanceOf(Failure);
-  expect((failure as Failure).sentences[0]).toContain(
-    "silent did not start (exit code 3)",
-  );
+  expect((failure as Failure).sentences).toEqual([
+    'silent did not start (exit code 3, "hearth: the test wants it so."): `hearth logs silent` shows more.',
+  ]);
 });
 
 test("one that does not stop when told is ended by force after its time", async () => {

@@ -41,6 +41,9 @@ export type ProcessRuntime = StartableRuntime & {
   readonly rotateLogs: () => void;
 };
 
+/** What is restarted because it does not answer will hardly finish anything. */
+const sickStopWithinMs = 15_000;
+
 /** Runs services as plain processes of this machine, in order, and keeps them running. */
 export function createProcessRuntime(
   options: ProcessRuntimeOptions,
@@ -227,7 +230,10 @@ export function createProcessRuntime(
         restarts.set(name, []);
         history.act(name, "restart-asked", reason);
       }
-      await service.restart(reason);
+      await service.restart(
+        reason,
+        by === "supervisor" ? sickStopWithinMs : undefined,
+      );
     },
     start: async () => {
       // What no longer belongs to the stack (the echo after --no-echo) is stopped, not left.
@@ -269,7 +275,8 @@ export function createProcessRuntime(
       for (const service of services.values()) service.halt();
     },
     rotateLogs: () => {
-      for (const name of services.keys()) rotate(logFile(name));
+      for (const name of [...services.keys(), "supervisor"])
+        rotate(logFile(name));
     },
   };
 }

@@ -52,7 +52,8 @@ export type Service = {
   readonly identity: () => ProcessIdentity | undefined;
   /** Starts (or takes over) and keeps it running from then on; resolves when it is up the first time. */
   readonly start: (adopted?: ProcessIdentity) => Promise<void>;
-  readonly restart: (reason: string) => Promise<void>;
+  /** Gives what runs at most `withinMs` to end, when that is less than its own limit. */
+  readonly restart: (reason: string, withinMs?: number) => Promise<void>;
   readonly stop: (reason: string) => Promise<void>;
   /** Ends it at once. */
   readonly halt: () => void;
@@ -64,7 +65,6 @@ type Attempt =
 
 const probeEveryMs = 40;
 const probeDeadlineMs = 2000;
-const linesKeptOfAFailure = 12;
 
 /** The life of one service: start, watch its end, start again with back-off and budget, stop. */
 export function createService(
@@ -123,10 +123,7 @@ export function createService(
         sentences:
           explained.length > 0
             ? explained
-            : [
-                `${spec.name} did not start (${failure}); the end of ${logFile}:`,
-                ...log.slice(-linesKeptOfAFailure).map((line) => `  ${line}`),
-              ],
+            : [describeCrash(spec.name, failure, log)],
       };
     } catch (error) {
       await end();
@@ -135,10 +132,14 @@ export function createService(
   }
 
   /** Ends the process, if there is one, and forgets it. */
-  async function end(): Promise<void> {
+  async function end(withinMs: number = spec.stopWithinMs): Promise<void> {
     const ending = running;
     if (ending === undefined) return;
-    await stopProcess(ending, spec.stopSignal, spec.stopWithinMs);
+    await stopProcess(
+      ending,
+      spec.stopSignal,
+      Math.min(withinMs, spec.stopWithinMs),
+    );
     await ending.ended;
     forget(ending);
   }
@@ -220,7 +221,7 @@ export function createService(
       life = live(adopted);
       return firstUp.promise;
     },
-    restart: async (reason) => {
+    restart: async (reason, withinMs) => {
       if (!wanted)
         throw new Failure(
           `${spec.name} is stopped: \`hearth up\` starts it with the others.`,
@@ -230,7 +231,7 @@ export function createService(
       firstUp.promise.catch(() => {});
       become("stopping", { reason });
       turn.abort();
-      await end();
+      await end(withinMs);
       await firstUp.promise;
     },
     stop: async (reason) => {
@@ -251,6 +252,19 @@ export function createService(
       else sendSignal(running, spec.haltSignal);
     },
   };
+}
+
+/** One sentence for a program that gave none itself: how it ended, and the most telling line that it wrote. */
+function describeCrash(
+  name: string,
+  failure: string,
+  log: readonly string[],
+): string {
+  const telling =
+    log.find((line) => /^\S*(Error|Exception)\b.*: /.test(line)) ??
+    log.findLast((line) => line.trim() !== "");
+  const words = telling === undefined ? "" : `, "${telling.trim()}"`;
+  return `${name} did not start (${failure}${words}): \`hearth logs ${name}\` shows more.`;
 }
 
 /** Resolves with nothing when the service is well, else with why it will not be. */
