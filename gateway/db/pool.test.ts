@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import pg from "pg";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
@@ -31,7 +30,7 @@ test("a connection lost between two statements of a transaction makes it fail, n
       "SELECT pg_backend_pid() AS pid",
     );
     // Nothing is asked of the connection while it ends.
-    const ended = once(client, "end");
+    const ended = new Promise<void>((resolve) => client.once("end", resolve));
     const superuser = new pg.Client(inject("postgresUrl"));
     await superuser.connect();
     await superuser.query("SELECT pg_terminate_backend($1)", [backend?.pid]);
