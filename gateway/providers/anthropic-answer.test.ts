@@ -1,0 +1,271 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { createAnthropicWire } from "./anthropic.ts";
+import {
+  cuts,
+  eventsOf,
+  fixture,
+  messageOf,
+  translated,
+  withParsedArguments,
+} from "./stream-fixture.ts";
+
+const wire = createAnthropicWire(() => 1_700_000_000_000);
+const recordings = ["text", "tools", "thinking", "server-tools", "refusal"];
+
+interface Completion {
+  readonly id: string;
+  readonly model: string;
+  readonly choices: readonly [
+    {
+      readonly message: Readonly<Record<string, unknown>>;
+      readonly finish_reason: string;
+    },
+  ];
+  readonly usage: unknown;
+}
+
+function whole(name: string) {
+  const { body, facts } = wire.answer(
+    "chat",
+    fixture(`anthropic/${name}.json`),
+  );
+  return { facts, completion: JSON.parse(body.toString()) as Completion };
+}
+
+test.each(recordings)(
+  "%s: a stream, cut anywhere, says what the whole answer says",
+  (name) => {
+    const bytes = fixture(`anthropic/${name}.sse`);
+    const { completion, facts } = whole(name);
+    const [choice] = completion.choices;
+    const expected = {
+      id: completion.id,
+      model: completion.model,
+      message: withParsedArguments(choice.message),
+      finishReason: choice.finish_reason,
+      usage: completion.usage,
+    };
+    fc.assert(
+      fc.property(cuts, (places) => {
+        const translator = wire.stream("chat");
+        const pieces = translated(translator, eventsOf(bytes, places));
+        const said = messageOf(pieces);
+        expect({
+          ...said,
+          message: {
+            role: "assistant",
+            ...withParsedArguments(said.message),
+          },
+        }).toEqual(expected);
+        expect(pieces.at(-1)).toEqual({
+          kind: "done",
+          event: null,
+          data: "[DONE]",
+        });
+        expect(translator.facts().usage).toEqual(facts.usage);
+        expect(translator.facts().responseId).toBe(facts.responseId);
+      }),
+      { numRuns: 50 },
+    );
+  },
+);
+
+test("parallel tool calls keep their own places, and one without arguments has an empty object", () => {
+  const pieces = translated(
+    wire.stream("chat"),
+    eventsOf(fixture("anthropic/tools.sse")),
+  );
+  expect(messageOf(pieces).message["tool_calls"]).toEqual([
+    {
+      id: "toolu_01A",
+      type: "function",
+      function: {
+        name: "get_weather",
+        arguments: '{"city": "São Paulo", "unit":"celsius"}',
+      },
+    },
+    {
+      id: "toolu_01B",
+      type: "function",
+      function: { name: "get_weather", arguments: '{"city":"Zürich"}' },
+    },
+    {
+      id: "toolu_01C",
+      type: "function",
+      function: { name: "now", arguments: "{}" },
+    },
+  ]);
+});
+
+test("prompt tokens include what the cache read and wrote", () => {
+  const { completion, facts } = whole("thinking");
+  expect(completion.usage).toEqual({
+    prompt_tokens: 2_070,
+    completion_tokens: 120,
+    total_tokens: 2_190,
+    prompt_tokens_details: { cached_tokens: 1_800, cache_creation_tokens: 240 },
+    completion_tokens_details: { reasoning_tokens: 70 },
+  });
+  expect(facts.usage).toMatchObject({
+    inputTokens: 2_070,
+    outputTokens: 120,
+    cachedInputTokens: 1_800,
+    cacheWriteTokens: 240,
+    reasoningTokens: 70,
+  });
+});
+
+test.each([
+  ["end_turn", "stop"],
+  ["stop_sequence", "stop"],
+  ["pause_turn", "stop"],
+  ["max_tokens", "length"],
+  ["model_context_window_exceeded", "length"],
+  ["tool_use", "tool_calls"],
+  ["refusal", "content_filter"],
+  ["something_new", "stop"],
+])("stop reason %s is finish reason %s", (stopReason, finishReason) => {
+  const answer = { id: "m", model: "x", content: [], stop_reason: stopReason };
+  const { body } = wire.answer("chat", Buffer.from(JSON.stringify(answer)));
+  const completion = JSON.parse(body.toString()) as Completion;
+  expect(completion.choices[0].finish_reason).toBe(finishReason);
+});
+
+test("an error in the middle of a stream is its last event", () => {
+  const translator = wire.stream("chat");
+  const pieces = translated(
+    translator,
+    eventsOf(fixture("anthropic/overloaded.sse")),
+  );
+  expect(pieces.at(-1)).toMatchObject({ kind: "error", event: null });
+  expect(JSON.parse(pieces.at(-1)?.data ?? "")).toEqual({
+    error: {
+      message: "Overloaded (overloaded_error)",
+      type: "upstream_error",
+      param: null,
+      code: "529",
+    },
+  });
+  expect(messageOf(pieces).message["content"]).toBe("Hello");
+});
+
+test.each(["chat", "messages"] as const)(
+  "a %s stream that breaks off ends with an error, and its input is known",
+  (endpoint) => {
+    const text = fixture("anthropic/thinking.sse").toString();
+    const half = Buffer.from(
+      text.slice(0, text.indexOf("event: message_delta")),
+    );
+    const translator = wire.stream(endpoint);
+    const pieces = translated(translator, eventsOf(half));
+    expect(pieces.at(-1)?.kind).toBe("error");
+    const facts = translator.facts();
+    expect(facts.usage).toBeNull();
+    expect(facts.inputUsage).toMatchObject({
+      inputTokens: 2_070,
+      outputTokens: 0,
+      cachedInputTokens: 1_800,
+    });
+    expect(facts.text).toContain("12,231");
+  },
+);
+
+test.each([...recordings, "overloaded"])(
+  "%s passes untouched to a client of the same shape",
+  (name) => {
+    const bytes = fixture(`anthropic/${name}.sse`);
+    const events = eventsOf(bytes);
+    const translator = wire.stream("messages");
+    const pieces = translated(translator, events);
+    expect(pieces.map(({ event, data }) => ({ event, data }))).toEqual(events);
+    expect(pieces.at(-1)?.kind).toBe(name === "overloaded" ? "error" : "done");
+    if (name === "overloaded") return;
+    const answer = fixture(`anthropic/${name}.json`);
+    const { body, facts } = wire.answer("messages", answer);
+    expect(body).toBe(answer);
+    expect(translator.facts().usage).toEqual(facts.usage);
+    expect(facts.usage).toEqual(whole(name).facts.usage);
+  },
+);
+
+test("no event, however strange, is too much", () => {
+  const type = fc.constantFrom(
+    "message_start",
+    "content_block_start",
+    "content_block_delta",
+    "content_block_stop",
+    "message_delta",
+    "error",
+    "ping",
+    "new_event",
+  );
+  const inner = fc.record(
+    {
+      type: fc.constantFrom(
+        "text",
+        "tool_use",
+        "thinking",
+        "text_delta",
+        "input_json_delta",
+        "signature_delta",
+        "new_block",
+      ),
+      text: fc.anything(),
+      partial_json: fc.anything(),
+      thinking: fc.anything(),
+      usage: fc.anything(),
+      stop_reason: fc.anything(),
+    },
+    { requiredKeys: [] },
+  );
+  const event = fc.record(
+    {
+      type,
+      index: fc.oneof(fc.nat(3), fc.anything()),
+      message: fc.oneof(inner, fc.anything()),
+      content_block: fc.oneof(inner, fc.anything()),
+      delta: fc.oneof(inner, fc.anything()),
+      usage: fc.anything(),
+      error: fc.anything(),
+    },
+    { requiredKeys: ["type"] },
+  );
+  const text = (value: unknown): string => {
+    try {
+      return JSON.stringify(value) ?? "null";
+    } catch {
+      return "{";
+    }
+  };
+  fc.assert(
+    fc.property(
+      fc.array(fc.oneof(event.map(text), fc.json(), fc.string())),
+      (events) => {
+        for (const endpoint of ["chat", "messages"] as const) {
+          const pieces = translated(
+            wire.stream(endpoint),
+            events.map((data) => ({ event: null, data })),
+          );
+          if (endpoint === "chat") messageOf(pieces);
+        }
+        for (const data of events) wire.answer("chat", Buffer.from(data));
+      },
+    ),
+  );
+});
+
+test.each([
+  [
+    '{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}',
+    "Overloaded (overloaded_error)",
+  ],
+  [
+    '{"type":"error","error":{"type":"invalid_request_error","message":"max_tokens: too large"}}',
+    "max_tokens: too large",
+  ],
+  ["<html>Bad gateway</html>", "<html>Bad gateway</html>"],
+  ["", "The provider answered 502 without a word."],
+])("the error %s reads: %s", (text, sentence) => {
+  expect(wire.error(502, text)).toBe(sentence);
+});
