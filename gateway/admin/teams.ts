@@ -124,8 +124,8 @@ const deleteTeams = adminRoute(
       await reachableTeam(admin, admin.pool, teamId);
     return transaction(admin.pool, async (client) => {
       for (const teamId of new Set(teamIds))
-        for (const of of [KEY, MEMBER, TEAM])
-          await remove(admin, client, of, { team_id: teamId });
+        for (const kind of [KEY, MEMBER, TEAM])
+          await remove(admin, client, kind, { team_id: teamId });
       return { deleted_teams: teamIds };
     });
   },

@@ -246,8 +246,8 @@ const deleteUsers = adminRoute(
       let count = 0;
       for (const userId of new Set(userIds)) {
         const id = { user_id: userId };
-        for (const of of [KEY, MEMBER, ORGANIZATION_MEMBER])
-          await remove(admin, client, of, id);
+        for (const kind of [KEY, MEMBER, ORGANIZATION_MEMBER])
+          await remove(admin, client, kind, id);
         count += (await remove(admin, client, USER, id)).length;
       }
       return count;
