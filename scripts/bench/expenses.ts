@@ -11,6 +11,8 @@ export interface Expenses {
   readonly postgres_transactions_per_call: number;
   /** Scripts run by Redis: one admits a call, one settles it. */
   readonly redis_scripts_per_call: number;
+  /** Time of Redis' one thread in them. */
+  readonly redis_micros_per_call: number;
 }
 
 interface Reading {
@@ -18,6 +20,7 @@ interface Reading {
   readonly walBytes: number;
   readonly transactions: number;
   readonly scripts: number;
+  readonly scriptMicros: number;
 }
 
 /** Begins to count; the answer tells the expenses since then. */
@@ -41,6 +44,9 @@ export async function countExpenses(
         (after.scripts - before.scripts) / rows,
         3,
       ),
+      redis_micros_per_call: Math.round(
+        (after.scriptMicros - before.scriptMicros) / rows,
+      ),
     };
   };
 }
@@ -53,11 +59,14 @@ async function read({ superuserUrl, redis }: Stage): Promise<Reading> {
        (SELECT xact_commit FROM pg_stat_database WHERE datname = 'hearth') AS transactions`,
   );
   const stats = await redis.client.info("commandstats");
+  const [, scripts, micros] =
+    /cmdstat_evalsha:calls=(\d+),usec=(\d+)/.exec(stats) ?? [];
   return {
     rows: Number(row.rows),
     walBytes: Number(row.wal),
     transactions: Number(row.transactions),
-    scripts: Number(/cmdstat_evalsha:calls=(\d+)/.exec(stats)?.[1] ?? 0),
+    scripts: Number(scripts ?? 0),
+    scriptMicros: Number(micros ?? 0),
   };
 }
 
