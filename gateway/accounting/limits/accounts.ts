@@ -1,4 +1,3 @@
-import { RATE_WINDOW_MS, type LimitedEntity } from "../limits.ts";
 import type { Nanos } from "../money.ts";
 
 /** Counters of one entity in this process. */
@@ -107,26 +106,4 @@ export function createAccounts(now: () => number): Accounts {
       }
     },
   };
-}
-
-/** Begins a new minute when the account has none that is running. */
-export function rateAt(
-  account: Account | undefined,
-  at: number,
-): { start: number; requests: number; tokens: number } {
-  if (
-    account === undefined ||
-    at >= account.rateStart + RATE_WINDOW_MS ||
-    at < account.rateStart
-  )
-    return { start: at, requests: 0, tokens: 0 };
-  return {
-    start: account.rateStart,
-    requests: account.requests,
-    tokens: account.tokens,
-  };
-}
-
-export function isRated(limits: LimitedEntity): boolean {
-  return limits.requestsPerMinute !== null || limits.tokensPerMinute !== null;
 }

@@ -1,22 +1,19 @@
-import { RATE_WINDOW_MS } from "../limits.ts";
 import type {
   AdmitCall,
   Admission,
   CounterParts,
   LimitedEntity,
-  RateState,
   Refusal,
   Settlement,
 } from "../limits.ts";
 import type { Nanos } from "../money.ts";
 import {
   createAccounts,
-  isRated,
-  rateAt,
   type Account,
   type WindowCounter,
 } from "./accounts.ts";
 import { createHeldCalls, type HeldCall } from "./held.ts";
+import { createRates } from "./rates.ts";
 import type { Share } from "./share.ts";
 
 export interface PendingCounter {
@@ -62,6 +59,7 @@ interface Standing {
 export function createCounters(now: () => number): Counters {
   const accounts = createAccounts(now);
   const calls = createHeldCalls(accounts, now);
+  const rates = createRates(accounts, now);
   let share: Share | null = null;
   let era = 0;
   let reaped = 0;
@@ -87,18 +85,18 @@ export function createCounters(now: () => number): Counters {
       };
     const refusal =
       overBudget(entities) ??
-      (inFlight === undefined ? overRate(entities) : null) ??
+      (inFlight === undefined ? rates.refusal(call.entities, share) : null) ??
       (estimate > 0 ? withoutRoom(entities, estimate, call.strict) : null);
     if (refusal !== null) return refusal;
 
     const lease = estimate === 0 ? 0 : leastRoom(entities, estimate);
-    const rates =
-      inFlight === undefined ? takeRates(call.entities, tokens) : [];
-    calls.hold(call.callId, call.entities, estimate, tokens, rates);
+    const starts =
+      inFlight === undefined ? rates.take(call.entities, tokens) : [];
+    calls.hold(call.callId, call.entities, estimate, tokens, starts);
     return {
       kind: "admitted",
       lease,
-      rates: rateStates(call.entities),
+      rates: rates.states(call.entities, share),
       cached,
     };
   }
@@ -128,43 +126,6 @@ export function createCounters(now: () => number): Counters {
         spend: spendOf(counter),
         budget: limits.budget,
       };
-    }
-    return null;
-  }
-
-  function overRate(entities: readonly Standing[]): Refusal | null {
-    const at = now();
-    for (const { limits, account } of entities) {
-      const { entity } = limits;
-      const rate = rateAt(account, at);
-      const resetInMs = rate.start + RATE_WINDOW_MS - at;
-      const requests = shared(limits.requestsPerMinute);
-      if (requests !== null && rate.requests >= requests)
-        return {
-          kind: "rate_limited",
-          entity,
-          limit: "requests",
-          allowed: requests,
-          resetInMs,
-        };
-      const tokens = shared(limits.tokensPerMinute);
-      if (tokens !== null && rate.tokens >= tokens)
-        return {
-          kind: "rate_limited",
-          entity,
-          limit: "tokens",
-          allowed: tokens,
-          resetInMs,
-        };
-      const parallel = shared(limits.parallel);
-      if (parallel !== null && (account?.slots ?? 0) >= parallel)
-        return {
-          kind: "rate_limited",
-          entity,
-          limit: "parallel",
-          allowed: parallel,
-          resetInMs: 1_000,
-        };
     }
     return null;
   }
@@ -237,52 +198,6 @@ export function createCounters(now: () => number): Counters {
       allowance.budget = budget;
     }
     return Math.min(room, allowance.granted - allowance.settled - leased);
-  }
-
-  /** Answers the start of each entity's minute. */
-  function takeRates(
-    entities: readonly LimitedEntity[],
-    tokens: number,
-  ): readonly number[] {
-    const at = now();
-    return entities.map((limits) => {
-      if (!isRated(limits)) return 0;
-      const account = accounts.open(limits.entity);
-      const rate = rateAt(account, at);
-      account.rateStart = rate.start;
-      account.requests = rate.requests + 1;
-      account.tokens = rate.tokens + tokens;
-      return rate.start;
-    });
-  }
-
-  function rateStates(
-    entities: readonly LimitedEntity[],
-  ): readonly RateState[] {
-    const at = now();
-    return entities.filter(isRated).map((limits) => {
-      const { start, requests, tokens } = rateAt(
-        accounts.find(limits.entity),
-        at,
-      );
-      const state = (limit: number | null, used: number) =>
-        limit === null
-          ? null
-          : {
-              limit,
-              remaining: Math.max(0, limit - used),
-              resetInMs: start + RATE_WINDOW_MS - at,
-            };
-      return {
-        entity: limits.entity,
-        requests: state(shared(limits.requestsPerMinute), requests),
-        tokens: state(shared(limits.tokensPerMinute), tokens),
-      };
-    });
-  }
-
-  function shared(limit: number | null): number | null {
-    return limit === null || share === null ? limit : share.limit(limit);
   }
 
   function setPending(counter: WindowCounter, pending: Nanos): void {

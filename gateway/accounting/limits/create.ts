@@ -43,8 +43,11 @@ export interface LimitsOptions {
   readonly prefix?: string;
   /** The response cache when it is in process. Without it the cache is in Redis, and looked up there with the limits. */
   readonly lookup?: (cacheKey: string) => Buffer | null;
-  /** At least so many instances share the limits while Redis is away; those last seen alive when they are more. */
-  readonly leastInstances?: number;
+  /**
+   * At least so many instances share the limits while Redis is away; those last seen alive when they are more. A function
+   * is asked anew each time: who starts in an outage learns of the others from elsewhere.
+   */
+  readonly leastInstances?: number | (() => number);
   /** Longest wait for an answer of Redis. */
   readonly deadlineMs?: number;
   /** Heartbeat; a flushed Redis is noticed as fast. */
@@ -62,7 +65,7 @@ export interface LimitsOptions {
 
 /** The limits of this gateway: in Redis where there is one, with a share in process while it is away; else in process. */
 export function createLimits(options: LimitsOptions): Limits {
-  const { redis, instance } = options;
+  const { redis, instance, leastInstances = 1 } = options;
   const lookup = options.lookup ?? null;
   if (redis === undefined)
     return createMemoryLimits({ now: options.now ?? Date.now, lookup });
@@ -73,7 +76,10 @@ export function createLimits(options: LimitsOptions): Limits {
     prefix: options.prefix ?? "hearth:limits:",
     lookup,
     now: options.now ?? null,
-    leastInstances: options.leastInstances ?? 1,
+    leastInstances:
+      typeof leastInstances === "number"
+        ? () => leastInstances
+        : leastInstances,
     deadlineMs: options.deadlineMs ?? 1_000,
     beatMs: options.beatMs ?? 200,
     rebuildMs: options.rebuildMs ?? 1_000,

@@ -1,5 +1,5 @@
 import { createMemoryLimits } from "./memory.ts";
-import { describeRules } from "./rules.ts";
+import { describeRules } from "./testing/rules.ts";
 
 describeRules("limits in process", async () => {
   let now = 1_000_000;

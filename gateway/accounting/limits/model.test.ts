@@ -3,14 +3,14 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { LimitedEntity } from "../limits.ts";
 import { createLimits, type Limits } from "./create.ts";
 import { createMemoryLimits } from "./memory.ts";
-import { Model, type ModelCall } from "./model.ts";
+import { Model, type ModelCall } from "./testing/model.ts";
 import {
   hasRedisServer,
   startTestRedis,
   until,
   type TestRedis,
-} from "./redis-server.ts";
-import { callOf, payer } from "./rules.ts";
+} from "./testing/redis-server.ts";
+import { callOf, payer } from "./testing/bench.ts";
 
 /** Random histories of 1–3 instances: stores answer exactly as the model does, and money is never overspent. */
 

@@ -6,14 +6,14 @@ import {
   startFleet,
   type Fleet,
   type FleetOptions,
-} from "./fleet.ts";
+} from "./testing/fleet.ts";
 import {
   hasRedisServer,
   startTestRedis,
   until,
   type TestRedis,
-} from "./redis-server.ts";
-import { admitKnowing, callOf, payer } from "./rules.ts";
+} from "./testing/redis-server.ts";
+import { admitKnowing, callOf, payer } from "./testing/bench.ts";
 
 const COST = 1_000;
 /** The call that crosses a budget does so with at least a nano left. */

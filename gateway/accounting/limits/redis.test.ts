@@ -5,8 +5,9 @@ import {
   startTestRedis,
   until,
   type TestRedis,
-} from "./redis-server.ts";
-import { admitKnowing, callOf, describeRules, payer } from "./rules.ts";
+} from "./testing/redis-server.ts";
+import { admitKnowing, callOf, payer } from "./testing/bench.ts";
+import { describeRules } from "./testing/rules.ts";
 import { SCRIPTS, STALE } from "./scripts.ts";
 import { admitArguments } from "./wire.ts";
 

@@ -7,13 +7,13 @@ import {
   type CounterParts,
   type Settlement,
 } from "../limits.ts";
-import { createCounters, type PendingCounter } from "./counters.ts";
+import { createCounters } from "./counters.ts";
 import { createFreedWaits } from "./freed.ts";
 import type { Limits } from "./create.ts";
-import type { HeldCall } from "./held.ts";
-import { createLink, RedisAway, type OwnParts } from "./redis-link.ts";
+import { createLink, RedisAway } from "./redis-link.ts";
 import { numberAt, REBUILDING, STALE, type Reply } from "./scripts.ts";
 import { createShare, type Sighting } from "./share.ts";
+import { createUnsent, nameOf } from "./unsent.ts";
 import {
   admitArguments,
   assignArguments,
@@ -33,7 +33,7 @@ export interface RedisLimitsOptions {
   readonly prefix: string;
   readonly lookup: ((cacheKey: string) => Buffer | null) | null;
   readonly now: (() => number) | null;
-  readonly leastInstances: number;
+  readonly leastInstances: () => number;
   readonly deadlineMs: number;
   readonly beatMs: number;
   readonly rebuildMs: number;
@@ -55,10 +55,7 @@ export function createRedisLimits(options: RedisLimitsOptions): Limits {
   const sighted = new Map<string, Sighting>();
   /** Totals that this generation asked for, and when. An older generation takes any total: what was asked long ago may go. */
   const asked = new Map<string, number>();
-  /** Calls that are over and may still hold a lease in Redis, with when they ended: a lease outlives them by 60 s at most. */
-  let over = new Map<string, number>();
-  /** Counters whose last change may not have arrived in Redis; with the total where that was part of it. */
-  let unsent = new Map<string, CounterParts | PendingCounter>();
+  const unsent = createUnsent(counters, now);
   const waits = createFreedWaits();
   let away = false;
   let reapedBefore = 0;
@@ -72,7 +69,10 @@ export function createRedisLimits(options: RedisLimitsOptions): Limits {
 
   const link = createLink({
     ...options,
-    ownParts,
+    ownParts() {
+      asked.clear();
+      return unsent.take();
+    },
     onJoined() {
       counts.arrivals++;
       if (away) {
@@ -86,10 +86,8 @@ export function createRedisLimits(options: RedisLimitsOptions): Limits {
       away = true;
       reapedBefore = counters.reapedLeases();
       counts.outages++;
-      const instances = Math.max(
-        link.instances().length,
-        options.leastInstances,
-      );
+      const seen = link.instances().length;
+      const instances = () => Math.max(seen, options.leastInstances());
       counters.turnOver(createShare(instances, sighted, now));
       options.onAway(reason);
     },
@@ -113,7 +111,7 @@ export function createRedisLimits(options: RedisLimitsOptions): Limits {
       if (performance.now() > latest)
         link.giveUp("the limits could not be rebuilt in time");
       const reply = await tried("admit", args);
-      if (reply === null) over.set(call.callId, now());
+      if (reply === null) unsent.over(call.callId);
       else if (reply[0] === REBUILDING) await sleep(REBUILD_POLL_MS);
       else if (reply[0] !== STALE) return admission(call, reply, hit);
     }
@@ -172,31 +170,10 @@ export function createRedisLimits(options: RedisLimitsOptions): Limits {
       : null;
     if (reply !== null && reply[0] !== STALE) return waits.freed(freed);
     // The next arrival carries it; where one is under way the caller waits for it, so that the next call sees this one.
-    noteOver(call.callId);
-    for (const part of call.pending) noteUnsent(part);
+    unsent.over(call.callId);
+    for (const part of call.pending) unsent.changed(part);
     await link.settled();
     waits.freed(freed);
-  }
-
-  function noteOver(callId: string): void {
-    const at = now();
-    for (const [old, since] of over) {
-      if (at - since <= LEASE_MS) break;
-      over.delete(old);
-    }
-    over.set(callId, at);
-  }
-
-  function noteUnsent(part: CounterParts | PendingCounter): void {
-    const name = nameOf(part);
-    const known = unsent.get(name);
-    if (
-      known !== undefined &&
-      "version" in known &&
-      (!("version" in part) || part.version < known.version)
-    )
-      return;
-    unsent.set(name, part);
   }
 
   async function assign(parts: readonly CounterParts[]): Promise<void> {
@@ -212,7 +189,7 @@ export function createRedisLimits(options: RedisLimitsOptions): Limits {
       replies.every((reply) => reply !== null && reply[0] !== STALE)
     )
       return;
-    for (const part of parts) noteUnsent(part);
+    for (const part of parts) unsent.changed(part);
     await link.settled();
   }
 
@@ -239,32 +216,6 @@ export function createRedisLimits(options: RedisLimitsOptions): Limits {
       ))
         await tried("parts", args);
     }
-  }
-
-  function ownParts(): OwnParts {
-    const [overNow, unsentNow] = [over, unsent];
-    [over, unsent] = [new Map(), new Map()];
-    asked.clear();
-    const pending = [...counters.allPending()];
-    const totals: CounterParts[] = [];
-    for (const part of unsentNow.values()) {
-      const sum = counters.pendingOf(part.entity, part.window);
-      if (sum === 0)
-        pending.push({ entity: part.entity, window: part.window, pending: 0 });
-      if ("version" in part) totals.push({ ...part, pending: sum });
-    }
-    const held: HeldCall[] = [...counters.allHeld()];
-    const ended = [...overNow.keys()].filter(
-      (callId) => counters.held(callId) === undefined,
-    );
-    return {
-      parts: partsArguments(ended, pending, held, now()),
-      totals: assignArguments(totals, () => "-"),
-      failed() {
-        over = new Map([...overNow, ...over]);
-        for (const part of unsentNow.values()) noteUnsent(part);
-      },
-    };
   }
 
   return {
@@ -305,16 +256,6 @@ export function createRedisLimits(options: RedisLimitsOptions): Limits {
     freed: waits.wait,
     close: () => link.close(),
   };
-}
-
-function nameOf({
-  entity,
-  window,
-}: {
-  readonly entity: string;
-  readonly window: string;
-}): string {
-  return `${entity}\n${window}`;
 }
 
 /** A prefix as a pattern that matches just itself. */

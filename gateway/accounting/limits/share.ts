@@ -30,8 +30,9 @@ export interface Sighting {
   readonly at: number;
 }
 
+/** `instances`: how many share the limits, as known now; a gateway that starts in the outage learns it late. */
 export function createShare(
-  instances: number,
+  instances: () => number,
   sighted: ReadonlyMap<string, Sighting>,
   now: () => number,
 ): Share {
@@ -43,15 +44,17 @@ export function createShare(
   }
 
   return {
-    instances,
+    get instances() {
+      return instances();
+    },
     limit: (whole) =>
-      whole === 0 ? 0 : Math.max(1, Math.floor(whole / instances)),
+      whole === 0 ? 0 : Math.max(1, Math.floor(whole / instances())),
     grant(entity, window, budget, committed, ownLeases) {
       const free = Math.max(
         0,
         budget - Math.max(committed, lastSaid(entity, window)),
       );
-      return ownLeases + Math.floor(free / instances);
+      return ownLeases + Math.floor(free / instances());
     },
   };
 }

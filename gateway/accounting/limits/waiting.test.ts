@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { createMemoryLimits } from "./memory.ts";
-import { admitKnowing, callOf, payer } from "./rules.ts";
+import { admitKnowing, callOf, payer } from "./testing/bench.ts";
 import { admitWaiting } from "./waiting.ts";
 
 const key = payer("key:a", { budget: 10 });

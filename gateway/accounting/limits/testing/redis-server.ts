@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Redis } from "ioredis";
-import { connectRedis } from "../../cache/redis.ts";
+import { connectRedis } from "../../../cache/redis.ts";
 
 /** A real redis-server of a test, alone on a free port. */
 export interface TestRedis {

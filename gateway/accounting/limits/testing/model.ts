@@ -4,7 +4,7 @@ import {
   type AdmitCall,
   type Admission,
   type LimitedEntity,
-} from "../limits.ts";
+} from "../../limits.ts";
 
 /** A call in flight, as the model sees it. */
 export interface ModelCall {

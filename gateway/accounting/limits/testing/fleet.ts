@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Redis } from "ioredis";
-import type { Admission, CounterParts } from "../limits.ts";
-import { createLimits, type Limits } from "./create.ts";
-import { callOf, payer } from "./rules.ts";
+import type { Admission, CounterParts } from "../../limits.ts";
+import { createLimits, type Limits } from "../create.ts";
+import { callOf, payer } from "./bench.ts";
 import { until, type TestRedis } from "./redis-server.ts";
-import { admitWaiting } from "./waiting.ts";
+import { admitWaiting } from "../waiting.ts";
 
 /** Gateways of a test on one Redis and one ledger, with callers that never rest. */
 export interface Fleet {
