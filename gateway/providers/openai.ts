@@ -76,7 +76,7 @@ interface OpenAIAnswer {
 export function readAnswer(body: Buffer): AnswerFacts {
   const answer = parse(body.toString("utf8"));
   if (answer === null) return { usage: null, responseId: null, text: "" };
-  const text = (answer.choices ?? [])
+  const text = choicesOf(answer)
     .map((choice) => textOf(choice.message) + asText(choice.text))
     .join("");
   return {
@@ -106,11 +106,11 @@ export function createStreamReader(): StreamReader {
       const reported =
         answer.usage == null ? null : usageFromOpenAI(answer.usage);
       if (reported !== null) usage = reported;
-      for (const choice of answer.choices ?? []) {
+      for (const choice of choicesOf(answer)) {
         const text = textOf(choice.delta) + asText(choice.text);
         if (text !== "") texts.push(text);
       }
-      return reported !== null && (answer.choices ?? []).length === 0
+      return reported !== null && choicesOf(answer).length === 0
         ? "usage_only"
         : "pass";
     },
@@ -127,6 +127,15 @@ function parse(text: string): OpenAIAnswer | null {
   }
 }
 
+/** The choices that are objects: a provider may send anything. */
+function choicesOf({
+  choices,
+}: OpenAIAnswer): NonNullable<OpenAIAnswer["choices"]> {
+  return Array.isArray(choices)
+    ? choices.filter((choice) => typeof choice === "object" && choice !== null)
+    : [];
+}
+
 function idOf(answer: OpenAIAnswer): string | null {
   return typeof answer.id === "string" ? answer.id : null;
 }
@@ -140,7 +149,7 @@ function textOf(
       }
     | undefined,
 ): string {
-  if (message === undefined) return "";
+  if (message == null) return "";
   const tools =
     message.tool_calls == null ? "" : JSON.stringify(message.tool_calls);
   return asText(message.reasoning_content) + asText(message.content) + tools;

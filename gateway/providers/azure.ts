@@ -1,0 +1,52 @@
+import type { PricedDeployment } from "../routing/catalog.ts";
+import { hasResponses, openaiPath, openaiWire } from "./openai-wire.ts";
+import type { Endpoint, ProviderWire } from "./wire.ts";
+
+/** The last dated version that is not a preview. */
+const API_VERSION = "2024-10-21";
+/** Dated versions know the Responses API from here on; the text compares like the date. */
+const FIRST_WITH_RESPONSES = "2025-03-01";
+
+/**
+ * Azure OpenAI: OpenAI's bodies at addresses of its own. `apiBase` may be the resource
+ * (`https://NAME.openai.azure.com`), its version-free API (`…/openai/v1`), or one deployment
+ * (`…/openai/deployments/NAME`).
+ */
+export const azureWire: ProviderWire = {
+  ...openaiWire,
+  speaks: (endpoint, deployment) =>
+    endpoint === "responses"
+      ? isVersionFree(deployment) ||
+        (versionOf(deployment) >= FIRST_WITH_RESPONSES &&
+          !isOneDeployment(deployment)) ||
+        hasResponses(deployment)
+      : endpoint !== "moderations" && openaiWire.speaks(endpoint, deployment),
+  path(endpoint, deployment) {
+    if (isVersionFree(deployment)) return openaiPath(endpoint);
+    const version = `?api-version=${encodeURIComponent(versionOf(deployment))}`;
+    return `${placeOf(endpoint, deployment)}${openaiPath(endpoint)}${version}`;
+  },
+  headers: ({ apiKey }): Record<string, string> =>
+    apiKey === null ? {} : { "api-key": apiKey.reveal() },
+};
+
+function placeOf(endpoint: Endpoint, deployment: PricedDeployment): string {
+  if (isOneDeployment(deployment)) return "";
+  const root = deployment.apiBase.endsWith("/openai") ? "" : "/openai";
+  // The Responses API names the deployment in its body alone.
+  return endpoint === "responses"
+    ? root
+    : `${root}/deployments/${encodeURIComponent(deployment.model)}`;
+}
+
+function versionOf({ apiVersion }: PricedDeployment): string {
+  return apiVersion ?? API_VERSION;
+}
+
+function isVersionFree({ apiBase }: PricedDeployment): boolean {
+  return /\/openai\/v1$/.test(apiBase);
+}
+
+function isOneDeployment({ apiBase }: PricedDeployment): boolean {
+  return /\/openai\/deployments\/[^/]+$/.test(apiBase);
+}

@@ -1,0 +1,274 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { wireOf } from "./families.ts";
+import {
+  cuts,
+  eventsOf,
+  fixture,
+  messageOf,
+  testDeployment,
+  translated,
+} from "./stream-fixture.ts";
+import type { Endpoint } from "./wire.ts";
+
+const gemini = wireOf("gemini");
+const azure = wireOf("azure");
+const openai = wireOf("openai");
+const HELLO = [{ role: "user", content: "Hello" }];
+
+test.each(["text", "tools"])(
+  "Gemini's %s: a stream, cut anywhere, says what the whole answer says",
+  (name) => {
+    const answer = gemini.answer("chat", fixture(`gemini/${name}.json`));
+    const whole = JSON.parse(answer.body.toString()) as {
+      id: string;
+      model: string;
+      choices: [{ message: Record<string, unknown>; finish_reason: string }];
+      usage: unknown;
+    };
+    fc.assert(
+      fc.property(cuts, (places) => {
+        const translator = gemini.stream("chat");
+        const pieces = translated(
+          translator,
+          eventsOf(fixture(`gemini/${name}.sse`), places),
+        );
+        const { message, ...said } = messageOf(pieces);
+        expect({ role: "assistant", ...message }).toEqual(
+          whole.choices[0].message,
+        );
+        expect(said).toEqual({
+          id: whole.id,
+          model: whole.model,
+          finishReason: whole.choices[0].finish_reason,
+          usage: whole.usage,
+        });
+        expect(translator.facts().usage).toEqual(answer.facts.usage);
+      }),
+      { numRuns: 50 },
+    );
+  },
+);
+
+test("Gemini's thinking is paid as output, and tool calls have places and a reason", () => {
+  const translator = gemini.stream("chat");
+  const said = messageOf(
+    translated(translator, eventsOf(fixture("gemini/tools.sse"))),
+  );
+  expect(said.finishReason).toBe("tool_calls");
+  expect(said.message["tool_calls"]).toHaveLength(2);
+  expect(translator.facts().usage).toMatchObject({
+    inputTokens: 58,
+    outputTokens: 75,
+    reasoningTokens: 57,
+  });
+});
+
+test("Gemini gets a signature for calls whose own was lost, and none of the fields that it refuses", () => {
+  const call = (more: object) => ({
+    role: "assistant",
+    tool_calls: [
+      { id: "a", type: "function", function: {}, ...more },
+      { id: "b", type: "function", function: {} },
+    ],
+  });
+  const kept = { extra_content: { google: { thought_signature: "own" } } };
+  const body = {
+    model: "alias",
+    messages: [...HELLO, call({}), call(kept)],
+    logit_bias: { "1": 2 },
+    logprobs: false,
+    store: true,
+    user: "u",
+    seed: 3,
+    parallel_tool_calls: false,
+    extra_body: { google: { thinking_config: { include_thoughts: true } } },
+  };
+  const to = testDeployment({ provider: "gemini", model: "gemini-3.8-flash" });
+  expect(gemini.unsupported("chat", body, to)).toEqual([
+    "logit_bias",
+    "parallel_tool_calls",
+  ]);
+  const sent = gemini.request("chat", body, to, true);
+  expect(Object.keys(sent).sort()).toEqual([
+    "extra_body",
+    "messages",
+    "model",
+    "seed",
+    "stream_options",
+  ]);
+  expect(sent["messages"]).toEqual([
+    ...HELLO,
+    call({
+      extra_content: {
+        google: { thought_signature: "skip_thought_signature_validator" },
+      },
+    }),
+    call(kept),
+  ]);
+  const older = testDeployment({ provider: "gemini", model: "gemini-2.5-pro" });
+  expect(gemini.request("chat", body, older, true)["messages"]).toBe(
+    body.messages,
+  );
+});
+
+test("Gemini's errors come in lists, also in a stream", () => {
+  const text = '[{"error":{"code":400,"message":"Unknown name \\"x\\""}}]';
+  expect(gemini.error(400, text)).toBe('Unknown name "x"');
+  const [piece] = gemini.stream("chat").push({ event: null, data: text });
+  expect(piece).toMatchObject({ kind: "error" });
+  expect(JSON.parse(piece?.data ?? "")).toMatchObject({
+    error: { code: 400 },
+  });
+});
+
+test.each<[string, string | null, Endpoint, string]>([
+  [
+    "https://r.openai.azure.com",
+    "2024-10-21",
+    "chat",
+    "/openai/deployments/my%20gpt/chat/completions?api-version=2024-10-21",
+  ],
+  [
+    "https://r.openai.azure.com",
+    null,
+    "embeddings",
+    "/openai/deployments/my%20gpt/embeddings?api-version=2024-10-21",
+  ],
+  [
+    "https://r.openai.azure.com/openai",
+    "2025-01-01-preview",
+    "images",
+    "/deployments/my%20gpt/images/generations?api-version=2025-01-01-preview",
+  ],
+  [
+    "https://r.openai.azure.com/openai/deployments/one",
+    "2024-10-21",
+    "chat",
+    "/chat/completions?api-version=2024-10-21",
+  ],
+  [
+    "https://r.openai.azure.com",
+    "2025-04-01-preview",
+    "responses",
+    "/openai/responses?api-version=2025-04-01-preview",
+  ],
+  [
+    "https://r.openai.azure.com/openai/v1",
+    "2024-10-21",
+    "chat",
+    "/chat/completions",
+  ],
+])(
+  "Azure's address at %s (%s) for %s",
+  (apiBase, apiVersion, endpoint, path) => {
+    const to = testDeployment({
+      provider: "azure",
+      model: "my gpt",
+      apiBase,
+      apiVersion,
+    });
+    expect(azure.path(endpoint, to)).toBe(path);
+    expect(azure.speaks(endpoint, to)).toBe(true);
+    expect(azure.headers(to, {})).toEqual({ "api-key": "provider-key" });
+  },
+);
+
+test("Azure's dated versions before responses do not have them", () => {
+  const to = testDeployment({
+    provider: "azure",
+    apiVersion: "2024-10-21",
+    providerName: "azure",
+  });
+  expect(azure.speaks("responses", to)).toBe(false);
+  expect(azure.speaks("moderations", to)).toBe(false);
+});
+
+test.each(["azure/text.sse", "gemini/text.sse"])(
+  "%s passes through the OpenAI format untouched",
+  (path) => {
+    const events = eventsOf(fixture(path));
+    const translator = openai.stream("chat");
+    const pieces = translated(translator, events);
+    expect(pieces.map(({ event, data }) => ({ event, data }))).toEqual(events);
+    expect(translator.facts().usage?.inputTokens).toBeGreaterThan(0);
+  },
+);
+
+test("only the usage chunk that nobody asked for can be left out", () => {
+  const kinds = translated(
+    azure.stream("chat"),
+    eventsOf(fixture("azure/text.sse")),
+  ).map(({ kind }) => kind);
+  expect(kinds).toEqual(["pass", "pass", "pass", "pass", "usage_only", "done"]);
+});
+
+test("a whole answer of OpenAI's shape is the very same bytes", () => {
+  const bytes = Buffer.from('{ "id":"x",  "choices":[]}');
+  expect(openai.answer("chat", bytes).body).toBe(bytes);
+  expect(azure.answer("chat", bytes).body).toBe(bytes);
+  expect(gemini.answer("chat", bytes).body).toBe(bytes);
+});
+
+test("responses pass with their events, and their usage is read", () => {
+  const events = [
+    { type: "response.created", response: { id: "resp_1" } },
+    { type: "response.output_text.delta", delta: "Hi" },
+    {
+      type: "response.completed",
+      response: { id: "resp_1", usage: { input_tokens: 3, output_tokens: 4 } },
+    },
+  ].map((said) => ({ event: said.type, data: JSON.stringify(said) }));
+  const translator = openai.stream("responses");
+  const pieces = translated(translator, events);
+  expect(pieces.map(({ kind }) => kind)).toEqual(["pass", "pass", "done"]);
+  expect(translator.facts()).toMatchObject({
+    responseId: "resp_1",
+    text: "Hi",
+    usage: { inputTokens: 3, outputTokens: 4 },
+  });
+  const cut = translated(openai.stream("responses"), events.slice(0, 2));
+  expect(cut.at(-1)?.kind).toBe("error");
+});
+
+test("no chunk, however strange, is too much", () => {
+  const chunk = fc.record(
+    {
+      choices: fc.oneof(
+        fc.anything(),
+        fc.array(
+          fc.record(
+            {
+              index: fc.anything(),
+              finish_reason: fc.constantFrom("stop", null),
+              delta: fc.record({
+                tool_calls: fc.oneof(fc.array(fc.anything()), fc.anything()),
+              }),
+              message: fc.anything(),
+            },
+            { requiredKeys: [] },
+          ),
+        ),
+      ),
+      usage: fc.anything(),
+    },
+    { requiredKeys: [] },
+  );
+  fc.assert(
+    fc.property(fc.oneof(chunk, fc.anything()), (value) => {
+      let data: string | undefined;
+      try {
+        data = JSON.stringify(value);
+      } catch {
+        return;
+      }
+      if (data === undefined) return;
+      gemini.stream("chat").push({ event: null, data });
+      gemini.answer("chat", Buffer.from(data));
+      openai.stream("chat").push({ event: null, data });
+      openai.answer("responses", Buffer.from(data));
+      openai.stream("responses").push({ event: null, data });
+      gemini.error(400, data);
+    }),
+  );
+});

@@ -1,0 +1,160 @@
+import {
+  isRecord,
+  numberOf,
+  parseJson,
+  parseRecord,
+  recordOf,
+  recordsOf,
+  textOf,
+  type JsonRecord,
+} from "./json.ts";
+import { createStreamReader, readAnswer } from "./openai.ts";
+import { DONE } from "./openai-wire.ts";
+import type { StreamTranslator, TranslatedAnswer } from "./wire.ts";
+
+/** A whole answer with its usage and finish reason as OpenAI counts and says them; its own bytes where they are. */
+export function geminiAnswer(bytes: Buffer): TranslatedAnswer {
+  const answer = parseRecord(bytes.toString("utf8"));
+  const mended = answer === null ? null : mendedAnswer(answer);
+  const body =
+    mended === null || mended === answer
+      ? bytes
+      : Buffer.from(JSON.stringify(mended));
+  return { body, facts: readAnswer(body) };
+}
+
+function mendedAnswer(answer: JsonRecord): JsonRecord {
+  const choices = mapChoices(answer["choices"], (choice) => {
+    const calls = recordOf(choice["message"])["tool_calls"];
+    return Array.isArray(calls) && calls.length > 0
+      ? calledTools(choice)
+      : choice;
+  });
+  return withUsage(answer, choices);
+}
+
+/** Chunks as OpenAI sends them; those that need nothing pass as they are. */
+export function createGeminiStream(): StreamTranslator {
+  const reader = createStreamReader();
+  const places = new Map<number, ToolPlaces>();
+  let ended = false;
+
+  function mendedChunk(chunk: JsonRecord): JsonRecord {
+    const choices = mapChoices(chunk["choices"], (choice) => {
+      const index = numberOf(choice["index"]) ?? 0;
+      const tools = places.get(index) ?? createToolPlaces();
+      places.set(index, tools);
+      const delta = recordOf(choice["delta"]);
+      const calls = delta["tool_calls"];
+      const placed = Array.isArray(calls)
+        ? {
+            ...choice,
+            delta: { ...delta, tool_calls: calls.map(tools.place) },
+          }
+        : choice;
+      return tools.count() > 0 ? calledTools(placed) : placed;
+    });
+    return withUsage(chunk, choices);
+  }
+
+  return {
+    push(event) {
+      const chunk = event.data === "[DONE]" ? null : chunkIn(event.data);
+      const mended = chunk === null ? null : mendedChunk(chunk);
+      const asItWas = mended === chunk && !event.data.startsWith("[");
+      const data =
+        mended === null || asItWas ? event.data : JSON.stringify(mended);
+      const kind = reader.read({ event: null, data });
+      ended ||= kind === "done" || kind === "error";
+      return [{ kind, event: event.event, data }];
+    },
+    end: () => (ended ? [] : [DONE]),
+    facts: () => reader.facts(),
+  };
+}
+
+/** Errors come wrapped in a list. */
+function chunkIn(data: string): JsonRecord | null {
+  const parsed = parseJson(data);
+  const [first] = recordsOf(parsed);
+  return isRecord(parsed) ? parsed : (first ?? null);
+}
+
+interface ToolPlaces {
+  place(call: unknown): unknown;
+  count(): number;
+}
+
+/** Gives streamed tool calls their places: a new id or name begins one, anything else goes on with the last. */
+function createToolPlaces(): ToolPlaces {
+  const places = new Map<string, number>();
+  let last = -1;
+  return {
+    place(call) {
+      if (!isRecord(call)) return call;
+      const id = textOf(call["id"]);
+      const known = places.get(id);
+      if (id !== "" && known !== undefined) last = known;
+      else if (
+        id !== "" ||
+        last < 0 ||
+        textOf(recordOf(call["function"])["name"]) !== ""
+      ) {
+        last = places.size;
+        // A call without an id has its place for a name, which no id can equal.
+        places.set(id === "" ? `\u0000${last}` : id, last);
+      }
+      // An empty id would overwrite the one that began the call.
+      const { id: _id, ...rest } = call;
+      return { ...(id === "" ? rest : call), index: last };
+    },
+    count: () => places.size,
+  };
+}
+
+/** An answer that calls tools ends with `tool_calls`, whatever it said. */
+function calledTools(choice: JsonRecord): JsonRecord {
+  return choice["finish_reason"] === "stop"
+    ? { ...choice, finish_reason: "tool_calls" }
+    : choice;
+}
+
+function mapChoices(
+  choices: unknown,
+  mend: (choice: JsonRecord) => JsonRecord,
+): unknown {
+  if (!Array.isArray(choices)) return choices;
+  const mended = choices.map((choice: unknown) =>
+    isRecord(choice) ? mend(choice) : choice,
+  );
+  return mended.every((choice, index) => choice === choices[index])
+    ? choices
+    : mended;
+}
+
+/** Thinking is in the total alone: what is not prompt was made, and is paid as output. */
+function withUsage(answer: JsonRecord, choices: unknown): JsonRecord {
+  const usage = answer["usage"];
+  const mended = isRecord(usage) ? mendedUsage(usage) : usage;
+  return mended === usage && choices === answer["choices"]
+    ? answer
+    : { ...answer, choices, usage: mended };
+}
+
+function mendedUsage(usage: JsonRecord): JsonRecord {
+  const prompt = numberOf(usage["prompt_tokens"]);
+  const total = numberOf(usage["total_tokens"]);
+  const completion = numberOf(usage["completion_tokens"]) ?? 0;
+  if (prompt === null || total === null || total - prompt <= completion)
+    return usage;
+  const details = recordOf(usage["completion_tokens_details"]);
+  return {
+    ...usage,
+    completion_tokens: total - prompt,
+    completion_tokens_details: {
+      ...details,
+      reasoning_tokens:
+        numberOf(details["reasoning_tokens"]) ?? total - prompt - completion,
+    },
+  };
+}

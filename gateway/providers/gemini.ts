@@ -1,0 +1,115 @@
+import type { CallBody } from "../calls/call.ts";
+import type { PricedDeployment } from "../routing/catalog.ts";
+import { createGeminiStream, geminiAnswer } from "./gemini-answer.ts";
+import {
+  isRecord,
+  listOf,
+  present,
+  recordOf,
+  type JsonRecord,
+} from "./json.ts";
+import { openaiRequest } from "./openai.ts";
+import { openaiWire } from "./openai-wire.ts";
+import type { ProviderWire } from "./wire.ts";
+
+/**
+ * Gemini by its OpenAI-compatible endpoint. What differs: it refuses fields that it does not know, leaves thinking out
+ * of `completion_tokens`, leaves `index` out of streamed tool calls, and wants its thought signatures back.
+ */
+export const geminiWire: ProviderWire = {
+  ...openaiWire,
+  speaks: (endpoint) =>
+    endpoint === "chat" || endpoint === "embeddings" || endpoint === "images",
+  unsupported: (endpoint, body) =>
+    endpoint === "chat"
+      ? Object.entries(present(body))
+          .filter(([name, value]) => isRefused(name, value))
+          .map(([name]) => name)
+      : [],
+  request: (endpoint, body, deployment, stream) =>
+    endpoint === "chat"
+      ? chatRequest(body, deployment, stream)
+      : openaiWire.request(endpoint, body, deployment, stream),
+  answer: (endpoint, bytes) =>
+    endpoint === "chat"
+      ? geminiAnswer(bytes)
+      : openaiWire.answer(endpoint, bytes),
+  stream: () => createGeminiStream(),
+};
+
+/** OpenAI's fields that are answered with 400 (`Unknown name "…": Cannot find field`). */
+const REFUSED = new Set([
+  "logit_bias",
+  "logprobs",
+  "top_logprobs",
+  "prediction",
+  "web_search_options",
+  "verbosity",
+  "functions",
+  "function_call",
+]);
+/** Fields that change nothing in an answer: left out without a word. */
+const HINTS = new Set([
+  "store",
+  "user",
+  "safety_identifier",
+  "prompt_cache_key",
+  "prompt_cache_retention",
+  "service_tier",
+  "metadata",
+]);
+
+function isRefused(name: string, value: unknown): boolean {
+  if (name === "parallel_tool_calls") return value === false;
+  if (!REFUSED.has(name) || value === false || value === 0) return false;
+  return !(isRecord(value) && Object.keys(value).length === 0);
+}
+
+function chatRequest(
+  body: CallBody,
+  deployment: PricedDeployment,
+  stream: boolean,
+): JsonRecord {
+  const sent = Object.fromEntries(
+    Object.entries(openaiRequest(body, deployment, stream)).filter(
+      ([name]) =>
+        !REFUSED.has(name) &&
+        !HINTS.has(name) &&
+        name !== "parallel_tool_calls",
+    ),
+  );
+  return wantsSignatures(deployment)
+    ? { ...sent, messages: listOf(body["messages"]).map(signed) }
+    : sent;
+}
+
+/** Gemini 3 and later; names without a version (`gemini-flash-latest`) are of today's. */
+function wantsSignatures({ model, baseModel }: PricedDeployment): boolean {
+  const version = /gemini-(\d+)/.exec(baseModel ?? model)?.[1];
+  return version === undefined || Number(version) >= 3;
+}
+
+/** Google's own word for a call whose signature was lost on the way. */
+const LOST_SIGNATURE = "skip_thought_signature_validator";
+
+/**
+ * Gemini 3 refuses a history whose first tool call of a turn has no thought signature, and most clients of OpenAI's
+ * shape do not keep one. https://ai.google.dev/gemini-api/docs/thought-signatures
+ */
+function signed(message: unknown): unknown {
+  if (!isRecord(message) || !Array.isArray(message["tool_calls"]))
+    return message;
+  const [first, ...others] = message["tool_calls"] as readonly unknown[];
+  if (!isRecord(first)) return message;
+  const extra = recordOf(first["extra_content"]);
+  const google = recordOf(extra["google"]);
+  if (typeof google["thought_signature"] === "string") return message;
+  const withSignature = {
+    ...first,
+    extra_content: {
+      ...extra,
+      google: { ...google, thought_signature: LOST_SIGNATURE },
+    },
+  };
+  return { ...message, tool_calls: [withSignature, ...others] };
+}
