@@ -96,6 +96,7 @@ export async function startGateway({
   const limits = createLimits({
     instance: journal.instance,
     failClosed: config.general.failClosed,
+    leastInstances: () => database.instances(),
     onAway: (reason) =>
       log.error(
         { reason },

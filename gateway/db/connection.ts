@@ -10,6 +10,8 @@ export interface DatabaseState {
   readonly connected: () => boolean;
   /** When the database was last known to be there, ms since the epoch: now while it is connected. */
   readonly lastSeenAt: () => number;
+  /** Gateways on this database, this one included, when it was last asked; 1 before. */
+  readonly instances: () => number;
   stop(): Promise<void>;
 }
 
@@ -35,6 +37,7 @@ const RETRY_AFTER_MS = 500;
 const MOST_RETRY_MS = 3_000;
 /** A gateway that was killed holds the lock until Postgres notices. */
 const LOCK_PATIENCE_MS = 10_000;
+const COUNT_EVERY_MS = 5_000;
 
 /**
  * Keeps one connection beside the pool: it holds the instance lock, hears of changes (LISTEN), and tells by its loss
@@ -45,6 +48,7 @@ export function watchDatabase(options: DatabaseOptions): DatabaseState {
   let ready = false;
   let connected = false;
   let lostAt = -Infinity;
+  let instances = 1;
   let stopped = false;
   let client: pg.Client | null = null;
   let timer: NodeJS.Timeout | undefined;
@@ -58,6 +62,7 @@ export function watchDatabase(options: DatabaseOptions): DatabaseState {
       keepAlive: true,
       application_name: "hearth-gateway-listen",
     });
+    let counting: NodeJS.Timeout | undefined;
     const lost = new Promise<string>((resolve) => {
       attempt.on("error", (error) => resolve(error.message));
       attempt.on("end", () => resolve("the connection ended"));
@@ -66,6 +71,13 @@ export function watchDatabase(options: DatabaseOptions): DatabaseState {
       await attempt.connect();
       await lockInstance(attempt);
       await attempt.query("LISTEN hearth_changes");
+      instances = await countInstances(attempt);
+      counting = setInterval(() => {
+        countInstances(attempt).then(
+          (count) => (instances = count),
+          () => undefined,
+        );
+      }, COUNT_EVERY_MS);
       attempt.on("notification", ({ payload = "" }) => {
         const colon = payload.indexOf(":");
         options.onChange(payload.slice(0, colon), payload.slice(colon + 1));
@@ -80,10 +92,12 @@ export function watchDatabase(options: DatabaseOptions): DatabaseState {
       log.info("connected to the database");
     } catch (error) {
       connected = false;
+      clearInterval(counting);
       await attempt.end().catch(() => undefined);
       throw error;
     }
     const reason = await lost;
+    clearInterval(counting);
     connected = false;
     lostAt = Date.now();
     client = null;
@@ -123,6 +137,7 @@ export function watchDatabase(options: DatabaseOptions): DatabaseState {
   return {
     ready: () => ready,
     connected: () => connected,
+    instances: () => instances,
     lastSeenAt: () => (connected ? Date.now() : lostAt),
     async stop() {
       stopped = true;
@@ -130,4 +145,15 @@ export function watchDatabase(options: DatabaseOptions): DatabaseState {
       await client?.end().catch(() => undefined);
     },
   };
+}
+
+/** Each gateway holds the instance lock of this database once. */
+async function countInstances(client: pg.Client): Promise<number> {
+  const { rows } = await client.query<{ count: number }>(
+    `SELECT count(*)::int AS count FROM pg_locks
+     WHERE locktype = 'advisory' AND granted AND objsubid = 1 AND classid = 0 AND objid::bigint = $1
+       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+    [INSTANCE_LOCK],
+  );
+  return Math.max(1, rows[0]?.count ?? 1);
 }

@@ -333,6 +333,38 @@ describe.runIf(redisServerHere())("Redis away", () => {
     });
   });
 
+  test("a gateway that starts while Redis is away takes no more than its share", async () => {
+    await withStand({ gateways: 2, redis: true }, async (stand, gateways) => {
+      const [first] = gateways;
+      const price = 10 * 0.000001 + 4 * 0.000002;
+      const poor = await newAccount(stand, { max_budget: 20 * price });
+      await stand.redis?.stop();
+      await first?.kill();
+      await first?.start();
+      await until(
+        () =>
+          gateways.every((gateway) => gateway.said().includes("Redis is away")),
+        "both gateways know",
+      );
+      const ends = await Promise.all(
+        gateways.flatMap(({ url }) =>
+          Array.from({ length: 40 }, () =>
+            call(url, poor, { ...QUICK, delayMs: 100 }),
+          ),
+        ),
+      );
+      const served = ends.filter(({ end }) => end === "ok").length;
+      expect(served).toBeGreaterThanOrEqual(10);
+      expect(served).toBeLessThanOrEqual(22);
+      expect(
+        ends.filter(
+          ({ end }) => !["ok", "budget_held", "budget_exceeded"].includes(end),
+        ),
+      ).toEqual([]);
+      await expectAllRecorded(stand);
+    });
+  });
+
   test("the cache is passed by, and used again when Redis is back", async () => {
     await withStand(
       { gateways: 1, redis: true, yaml: "proxy_settings: { cache: true }\n" },
