@@ -1,0 +1,105 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { throwAwayDatabase } from "../../test/servers/database.ts";
+import {
+  INPUT_PRICE,
+  modelYaml,
+  OUTPUT_PRICE,
+  startTestGateway,
+  type TestGateway,
+} from "../../test/servers/gateway.ts";
+import {
+  startMockProvider,
+  type MockProvider,
+} from "../../test/servers/provider.ts";
+import {
+  redisServerHere,
+  startRedis,
+  type TestRedis,
+} from "../../test/servers/redis.ts";
+import { query } from "../db/pool.ts";
+
+/** The promise of accounting.md §3: what an admin changes holds on every instance within a second. */
+const WITHIN = { timeout: 1_000, interval: 50 };
+
+describe.runIf(redisServerHere())(
+  "two instances on one database and Redis",
+  () => {
+    let database: Awaited<ReturnType<typeof throwAwayDatabase>>;
+    let redis: TestRedis;
+    let provider: MockProvider;
+    let one: TestGateway;
+    let other: TestGateway;
+
+    beforeAll(async () => {
+      database = await throwAwayDatabase();
+      redis = await startRedis();
+      provider = await startMockProvider();
+      const start = () =>
+        startTestGateway({
+          databaseUrl: database.url,
+          providerUrl: provider.url,
+          yaml: `${modelYaml(provider.url)}proxy_settings: { cache: true, cache_params: { type: redis } }\n`,
+          env: { REDIS_HOST: "127.0.0.1", REDIS_PORT: String(redis.port) },
+        });
+      one = await start();
+      other = await start();
+    });
+
+    afterAll(async () => {
+      await one?.stop();
+      await other?.stop();
+      await provider?.close();
+      await redis?.remove();
+      await database?.drop();
+    });
+
+    let prompts = 0;
+    const statusAt = async (gateway: TestGateway, key: string) =>
+      (await gateway.chat(key, `prompt ${++prompts}`)).status;
+
+    test("a key made at one is known at the other, its spend counts at both", async () => {
+      const twoCalls = 2 * (10 * INPUT_PRICE + 4 * OUTPUT_PRICE);
+      const key = await one.makeKey({ max_budget: twoCalls });
+      expect(await statusAt(one, key)).toBe(200);
+      expect(await statusAt(other, key)).toBe(200);
+      expect(await statusAt(one, key)).toBe(400);
+      expect(await statusAt(other, key)).toBe(400);
+    });
+
+    test("a blocked key, a raised budget and a spend that was set are seen by the other within a second", async () => {
+      const key = await one.makeKey({ max_budget: 0.00001 });
+      await other.chat(key, "one");
+      expect(await statusAt(other, key)).toBe(400);
+      await one.request("POST", "/key/update", { key, max_budget: 1 });
+      await expect.poll(() => statusAt(other, key), WITHIN).toBe(200);
+      await one.request("POST", "/key/update", { key, spend: 2 });
+      await expect.poll(() => statusAt(other, key), WITHIN).toBe(400);
+      await one.request("POST", "/key/update", { key, spend: 0 });
+      await expect.poll(() => statusAt(other, key), WITHIN).toBe(200);
+      await one.request("POST", "/key/block", { key });
+      await expect.poll(() => statusAt(other, key), WITHIN).toBe(401);
+    });
+
+    test("a deleted user's keys stop at the other within a second", async () => {
+      const key = await one.makeKey({ user_id: "leaver" });
+      expect(await statusAt(other, key)).toBe(200);
+      await one.request("POST", "/user/delete", { user_ids: ["leaver"] });
+      await expect.poll(() => statusAt(other, key), WITHIN).toBe(401);
+    });
+
+    test("an answer cached at one is a hit at the other", async () => {
+      const key = await one.makeKey({});
+      await one.chat(key, "shared question");
+      const again = await other.chat(key, "shared question");
+      expect(again.headers.get("x-hearth-cache")).toBe("hit");
+    });
+
+    test("all sums agree over both", async () => {
+      await one.running.gateway.ledger.flush();
+      await other.running.gateway.ledger.flush();
+      expect(
+        await query(one.running.gateway.pool, "SELECT * FROM spend_check"),
+      ).toEqual([]);
+    });
+  },
+);
