@@ -52,6 +52,8 @@ interface Call {
   end: ChangesEnd | undefined;
   failure: Error | undefined;
   wake: () => void;
+  /** Forgets the call. */
+  done: () => void;
 }
 
 const closedRefusal = (): Refusal =>
@@ -65,6 +67,8 @@ export async function openDatabase(
   const worker = new Worker(new URL("./store/worker.ts", import.meta.url), {
     workerData: data,
     name: `notes ${data.name}`,
+    // Bodies live outside the heap; a small young generation keeps garbage from piling up.
+    resourceLimits: { maxYoungGenerationSizeMb: 8 },
   });
   const calls = new Map<number, Call>();
   const listeners = new Set<() => void>();
@@ -82,8 +86,8 @@ export async function openDatabase(
       call.failure = failure;
       call.fail(failure);
       call.wake();
+      call.done();
     }
-    calls.clear();
     for (const listener of [...listeners]) listener();
   };
 
@@ -178,11 +182,9 @@ function receive(
         status: message.status,
         headers: message.headers,
         body: message.body,
-        chunks: message.streaming
-          ? read(calls, message.call, call, send)
-          : undefined,
+        chunks: message.streaming ? read(message.call, call, send) : undefined,
       });
-      if (!message.streaming) calls.delete(message.call);
+      if (!message.streaming) call.done();
       break;
     case "chunk":
       call.chunks.push(message.bytes);
@@ -198,7 +200,7 @@ function receive(
       call.failure = refusal;
       call.fail(refusal);
       call.wake();
-      calls.delete(message.call);
+      call.done();
       break;
     }
     default:
@@ -215,6 +217,12 @@ async function startCall(
 ): Promise<DatabaseAnswer> {
   signal.throwIfAborted();
   return await new Promise<DatabaseAnswer>((resolve, reject) => {
+    // A write that has begun is finished and its answer awaited; only what streams is cut short.
+    const cancel = (): void => {
+      send({ kind: "cancel", call: number });
+      call.failure = signal.reason as Error;
+      call.wake();
+    };
     const call: Call = {
       head: resolve,
       fail: reject,
@@ -223,22 +231,18 @@ async function startCall(
       end: undefined,
       failure: undefined,
       wake: () => undefined,
+      done: () => {
+        calls.delete(number);
+        signal.removeEventListener("abort", cancel);
+      },
     };
     calls.set(number, call);
-    const cancel = (): void => {
-      if (!calls.has(number)) return;
-      send({ kind: "cancel", call: number });
-      call.failure = signal.reason as Error;
-      call.wake();
-      // A write that has begun is finished and its answer awaited; only what streams is cut short.
-    };
     signal.addEventListener("abort", cancel, { once: true });
     send({ kind: "call", call: number, request });
   });
 }
 
 async function* read(
-  calls: Map<number, Call>,
   number: number,
   call: Call,
   send: (message: ToWorker) => void,
@@ -259,6 +263,6 @@ async function* read(
     }
   } finally {
     if (!call.ended) send({ kind: "cancel", call: number });
-    calls.delete(number);
+    call.done();
   }
 }

@@ -56,7 +56,7 @@ export async function openDatabases(
   const open = async (name: string, startTime = "0"): Promise<Database> => {
     if (!names.has(name)) throw missing();
     const known = opened.get(name);
-    if (known !== undefined && !(await known).isClosed()) return await known;
+    if (known !== undefined) return await known;
     const opening = openDatabase(
       {
         name,
@@ -68,7 +68,17 @@ export async function openDatabases(
       options.events,
     );
     opened.set(name, opening);
-    opening.catch(() => opened.delete(name));
+    const forget = (): void => {
+      if (opened.get(name) === opening) opened.delete(name);
+    };
+    opening.then(
+      // A thread that failed is started anew by the next request.
+      (database) =>
+        database.onState(() => {
+          if (database.isClosed()) forget();
+        }),
+      forget,
+    );
     return await opening;
   };
 

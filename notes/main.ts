@@ -14,6 +14,7 @@ import { onStopSignal } from "./signals.ts";
 
 /** What runs must end within this time after a stop signal; the rest is cut. */
 const STOP_MS = 8_000;
+const FORCED_STOP_MS = 9_500;
 
 await main();
 
@@ -100,6 +101,8 @@ async function stop(
   stopping: AbortController,
   log: Log,
 ): Promise<void> {
+  // Whatever hangs then was not acknowledged.
+  setTimeout(() => process.exit(1), FORCED_STOP_MS).unref();
   const cut = setTimeout(() => server.closeAllConnections(), STOP_MS);
   const closed = new Promise<void>((resolve) => {
     server.close(() => resolve());

@@ -87,6 +87,7 @@ async function measureLive(store: NotesProcess): Promise<void> {
   const seen = new Map<string, number>();
   const stop = new AbortController();
   const listening = listen(store, seen, stop.signal);
+  await new Promise((resolve) => setTimeout(resolve, 200));
   const delays: number[] = [];
   const cpuBefore = cpuSeconds(store.pid);
   const started = performance.now();
@@ -119,7 +120,10 @@ async function listen(
   seen: Map<string, number>,
   signal: AbortSignal,
 ): Promise<void> {
-  let since = "now";
+  const { update_seq } = (await (await ask(`${store.url}/vault`)).json()) as {
+    update_seq: string;
+  };
+  let since = update_seq;
   try {
     for (;;) {
       const answer = await ask(

@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import { once } from "node:events";
 import type { User } from "../auth/authenticate.ts";
 import type { Database, DatabaseAnswer } from "../database.ts";
 import type { ChangesEnd } from "../store/protocol.ts";
@@ -81,9 +80,21 @@ export async function pipeChunks(
     const next = await chunks.next();
     if (next.done === true) return next.value;
     if (!response.write(next.value) && !response.destroyed) {
-      await Promise.race([once(response, "drain"), once(response, "close")]);
+      await drained(response);
     }
   }
+}
+
+async function drained(response: ServerResponse): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const go = (): void => {
+      response.off("drain", go);
+      response.off("close", go);
+      resolve();
+    };
+    response.on("drain", go);
+    response.on("close", go);
+  });
 }
 
 /** Locations are told with the address the client used. */

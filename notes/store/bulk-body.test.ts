@@ -83,5 +83,5 @@ test("a body may say new_edits before or after the documents, and may be spaced"
     inMemory(' { "new_edits" : false , "docs" : [ { "_id" : "a" } ] } \n'),
   );
   expect(newEdits).toBe(false);
-  expect(entries[0]?.document.id).toBe("a");
+  expect(entries[0]?.head.id).toBe("a");
 });

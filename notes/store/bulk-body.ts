@@ -2,10 +2,11 @@ import { closeSync, openSync, readSync } from "node:fs";
 import { isUtf8 } from "node:buffer";
 import { Refusal } from "../refusal.ts";
 import {
+  inspectDocumentAt,
   invalidJson,
   onlySpace,
   readDocument,
-  readDocumentAt,
+  type DocumentHead,
   type IncomingDocument,
 } from "./incoming.ts";
 import type { Body } from "./protocol.ts";
@@ -15,10 +16,9 @@ import { INCOMPLETE, scanValue, skipSpace } from "./scan-json.ts";
 /** Bytes of a spooled body held at a time, unless one document is longer. */
 const WINDOW_BYTES = 1_048_576;
 
-/** A document found in a `_bulk_docs` body; `read` brings it again from where it lies. */
+/** A document found in a `_bulk_docs` body; `read` brings it again from where it lies, until the next one is read. */
 export interface BulkEntry {
-  readonly document: Omit<IncomingDocument, "body">;
-  readonly size: number;
+  readonly head: DocumentHead;
   readonly read: () => IncomingDocument;
 }
 
@@ -48,7 +48,8 @@ export async function readBulkBody(
 
 interface Source {
   readonly length: number;
-  readonly read: (start: number, end: number) => Buffer;
+  /** The bytes from `start` to `end`, in `into` if it is long enough and in a new buffer otherwise. */
+  readonly read: (start: number, end: number, into?: Buffer) => Buffer;
   readonly close: () => void;
 }
 
@@ -64,8 +65,12 @@ function openSource(body: Body | undefined): Source {
   const file = openSync(body.path, "r");
   return {
     length: body.length,
-    read: (start, end) => {
-      const bytes = Buffer.allocUnsafeSlow(end - start);
+    read: (start, end, into) => {
+      const length = end - start;
+      const bytes =
+        into !== undefined && into.length >= length
+          ? into.subarray(0, length)
+          : Buffer.allocUnsafeSlow(length);
       let filled = 0;
       while (filled < bytes.length) {
         const count = readSync(
@@ -162,7 +167,10 @@ interface Window {
 function openWindow(source: Source, maxDocumentSize: number): Window {
   let base = 0;
   let at = 0;
-  let bytes = source.read(0, Math.min(WINDOW_BYTES, source.length));
+  let bytes: Buffer = source.read(0, Math.min(WINDOW_BYTES, source.length));
+  // Two buffers take turns, so that a long body leaves no trail of memory.
+  let spare: Buffer = Buffer.alloc(0);
+  let scratch: Buffer = Buffer.alloc(0);
   const final = (): boolean => base + bytes.length >= source.length;
 
   const refill = (): void => {
@@ -177,7 +185,9 @@ function openWindow(source: Source, maxDocumentSize: number): Window {
       base + kept + Math.max(WINDOW_BYTES, kept),
       source.length,
     );
-    bytes = source.read(base, end);
+    const next = source.read(base, end, spare);
+    spare = bytes;
+    bytes = next;
   };
 
   const peek = (): number | undefined => {
@@ -211,18 +221,22 @@ function openWindow(source: Source, maxDocumentSize: number): Window {
     document: () => {
       peek();
       for (;;) {
-        const { document, end } = readDocumentAt(bytes, at, final());
-        if (document === undefined) {
+        const found = inspectDocumentAt(bytes, at, final());
+        if (found === undefined) {
           refill();
           continue;
         }
-        const [start, stop] = [base + at, base + end];
-        at = end;
-        const { body, ...about } = document;
+        const [start, stop] = [base + at, base + found.end];
+        at = found.end;
         return {
-          document: about,
-          size: body.length,
-          read: () => readDocument(source.read(start, stop)),
+          head: found.head,
+          read: () => {
+            const size = stop - start;
+            if (scratch.length < size && size <= WINDOW_BYTES) {
+              scratch = Buffer.allocUnsafeSlow(WINDOW_BYTES);
+            }
+            return readDocument(source.read(start, stop, scratch));
+          },
         };
       }
     },

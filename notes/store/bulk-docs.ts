@@ -58,9 +58,9 @@ function place(
   maxDocumentSize: number,
 ): Placed[] {
   const placed = entries.map((entry, index) => {
-    const id = entry.document.id ?? newId();
+    const id = entry.head.id ?? newId();
     checkId(id);
-    if (entry.size > maxDocumentSize) {
+    if (entry.head.size > maxDocumentSize) {
       throw new Refusal("document_too_large", id);
     }
     return { id, entry, index, key: Buffer.from(id) };

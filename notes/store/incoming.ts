@@ -36,20 +36,38 @@ const ignoredSpecials = new Set([
 
 /** Reads one document from the whole of `bytes`. */
 export function readDocument(bytes: Buffer): IncomingDocument {
-  const { document, end } = readDocumentAt(bytes, spaceBefore(bytes), true);
-  if (document === undefined || !onlySpace(bytes, end)) throw invalidJson();
-  return document;
+  const found = membersAt(bytes, spaceBefore(bytes), true);
+  if (found === undefined || !onlySpace(bytes, found.end)) throw invalidJson();
+  const { head, ordinary } = headOf(bytes, found.members);
+  return { ...head, body: joinMembers(bytes, ordinary) };
 }
 
-/** Reads the document that starts at `at`; no document when more bytes are needed. */
-export function readDocumentAt(
+/** What is known of a document without its body. */
+export interface DocumentHead extends Omit<IncomingDocument, "body"> {
+  /** Bytes of the body. */
+  readonly size: number;
+}
+
+/** Looks at the document that starts at `at`; undefined when more bytes are needed. */
+export function inspectDocumentAt(
   bytes: Buffer,
   at: number,
   final: boolean,
-): { readonly document: IncomingDocument | undefined; readonly end: number } {
+): { readonly head: DocumentHead; readonly end: number } | undefined {
+  const found = membersAt(bytes, at, final);
+  if (found === undefined) return undefined;
+  const { head, ordinary } = headOf(bytes, found.members);
+  return { head: { ...head, size: sizeOf(ordinary) }, end: found.end };
+}
+
+function membersAt(
+  bytes: Buffer,
+  at: number,
+  final: boolean,
+): { readonly members: Member[]; readonly end: number } | undefined {
   if (at < bytes.length && bytes[at] !== 0x7b) {
     const end = scanValue(bytes, at, final);
-    if (end === INCOMPLETE) return { document: undefined, end };
+    if (end === INCOMPLETE) return undefined;
     if (end < 0) throw invalidJson();
     throw new Refusal("bad_request", "Document must be a JSON object");
   }
@@ -58,12 +76,18 @@ export function readDocumentAt(
     at >= bytes.length
       ? scanValue(bytes, at, final)
       : scanObject(bytes, at, final, 0, members);
-  if (end === INCOMPLETE) return { document: undefined, end };
+  if (end === INCOMPLETE) return undefined;
   if (end < 0 || !isUtf8(bytes.subarray(at, end))) throw invalidJson();
-  return { document: documentOf(bytes, members), end };
+  return { members, end };
 }
 
-function documentOf(bytes: Buffer, members: Member[]): IncomingDocument {
+function headOf(
+  bytes: Buffer,
+  members: readonly Member[],
+): {
+  readonly head: Omit<IncomingDocument, "body">;
+  readonly ordinary: readonly Member[];
+} {
   const specials = new Map<string, unknown>();
   const ordinary = new Map<string, Member>();
   for (const member of members) {
@@ -81,12 +105,11 @@ function documentOf(bytes: Buffer, members: Member[]): IncomingDocument {
   }
   const id = readId(specials.get("_id"));
   const type = ordinary.get("type");
-  const document = {
+  const head = {
     id,
     rev: readRev(specials.get("_rev")),
     deleted: specials.get("_deleted") === true,
     history: readHistory(specials.get("_revisions")),
-    body: joinMembers(bytes, [...ordinary.values()]),
     type:
       type !== undefined && bytes[type.valueStart] === 0x22
         ? (JSON.parse(
@@ -95,7 +118,7 @@ function documentOf(bytes: Buffer, members: Member[]): IncomingDocument {
         : undefined,
   };
   checkSpecials(specials);
-  return document;
+  return { head, ordinary: [...ordinary.values()] };
 }
 
 function keyOf(bytes: Buffer, member: Member): string {
@@ -105,18 +128,54 @@ function keyOf(bytes: Buffer, member: Member): string {
     : quoted.slice(1, -1);
 }
 
+function sizeOf(members: readonly Member[]): number {
+  const SIGNS = 2;
+  const sum = members.reduce(
+    (size, { keyStart, keyEnd, valueStart, valueEnd }) =>
+      size + keyEnd - keyStart + valueEnd - valueStart + SIGNS,
+    0,
+  );
+  return Math.max(0, sum - 1);
+}
+
 function joinMembers(bytes: Buffer, members: readonly Member[]): Buffer {
   if (members.length === 0) return NO_MEMBERS;
-  const pieces: Buffer[] = [];
+  const runs = contiguousRuns(bytes, members);
+  // Usually all stand together: then nothing is copied.
+  if (runs.length === 1) return runs[0]!;
+  return Buffer.concat(
+    runs.flatMap((run, index) => (index === 0 ? [run] : [COMMA, run])),
+  );
+}
+
+/** Members that follow each other with nothing but one comma between, as one piece each. */
+function contiguousRuns(bytes: Buffer, members: readonly Member[]): Buffer[] {
+  const runs: Buffer[] = [];
+  let start: number | undefined;
   for (const [index, member] of members.entries()) {
-    if (index > 0) pieces.push(COMMA);
-    pieces.push(
-      bytes.subarray(member.keyStart, member.keyEnd),
-      COLON,
-      bytes.subarray(member.valueStart, member.valueEnd),
-    );
+    const { keyStart, keyEnd, valueStart, valueEnd } = member;
+    if (valueStart !== keyEnd + 1) {
+      // Space around the colon is left out.
+      runs.push(
+        Buffer.concat([
+          bytes.subarray(keyStart, keyEnd),
+          COLON,
+          bytes.subarray(valueStart, valueEnd),
+        ]),
+      );
+      continue;
+    }
+    start ??= keyStart;
+    const next = members[index + 1];
+    const together =
+      next !== undefined &&
+      next.keyStart === valueEnd + 1 &&
+      next.valueStart === next.keyEnd + 1;
+    if (together) continue;
+    runs.push(bytes.subarray(start, valueEnd));
+    start = undefined;
   }
-  return Buffer.concat(pieces);
+  return runs;
 }
 
 const COMMA = Buffer.from(",");

@@ -11,18 +11,18 @@ import { bulkDocs } from "./bulk-docs.ts";
 import { bulkGet } from "./bulk-get.ts";
 import { changes } from "./changes.ts";
 import { compact } from "./compaction.ts";
-import {
-  copyDocument,
-  deleteDocument,
-  getDocument,
-  postDocument,
-  putDocument,
-} from "./documents.ts";
 import { find } from "./find.ts";
 import { deleteLocal, getLocal, putLocal } from "./local-documents.ts";
 import type { OperationName, StoreRequest } from "./protocol.ts";
+import { getDocument } from "./read-document.ts";
 import { missingRevs, revsDiff } from "./revs-diff.ts";
 import type { Store } from "./store.ts";
+import {
+  copyDocument,
+  deleteDocument,
+  postDocument,
+  putDocument,
+} from "./write-document.ts";
 
 type Operation = (
   store: Store,

@@ -125,11 +125,7 @@ async function sendPieces(
   const breathe = breather();
   let gathered: Uint8Array[] = [];
   let size = 0;
-  const send = async (): Promise<void> => {
-    if (size === 0) return;
-    const bytes = joined(gathered, size);
-    gathered = [];
-    size = 0;
+  const send = async (bytes: Uint8Array<ArrayBuffer>): Promise<void> => {
     while (call.underWay >= CHUNKS_UNDER_WAY && !call.cancelled) {
       await new Promise<void>((resolve) => {
         call.wake = resolve;
@@ -138,6 +134,13 @@ async function sendPieces(
     call.underWay += 1;
     tell({ kind: "chunk", call: number, bytes }, [bytes.buffer]);
   };
+  const flush = async (): Promise<void> => {
+    if (size === 0) return;
+    const bytes = joined(gathered, size);
+    gathered = [];
+    size = 0;
+    await send(bytes);
+  };
   for (;;) {
     const next = pieces.next();
     if (call.cancelled) {
@@ -145,18 +148,28 @@ async function sendPieces(
       return undefined;
     }
     if (next.done === true) {
-      await send();
+      await flush();
       return next.value ?? undefined;
     }
     const piece = next.value;
-    if (piece.length > 0) {
+    if (typeof piece !== "string" && isOwnBuffer(piece)) {
+      // A large body goes as it is: a copy would only cost memory.
+      await flush();
+      await send(piece);
+    } else if (piece.length > 0) {
       const bytes = typeof piece === "string" ? Buffer.from(piece) : piece;
       gathered.push(bytes);
       size += bytes.length;
-      if (size >= CHUNK_BYTES) await send();
+      if (size >= CHUNK_BYTES) await flush();
     }
     await breathe();
   }
+}
+
+function isOwnBuffer(piece: Uint8Array): piece is Uint8Array<ArrayBuffer> {
+  return (
+    piece.length >= CHUNK_BYTES && piece.length === piece.buffer.byteLength
+  );
 }
 
 function joined(
