@@ -1,0 +1,231 @@
+import { gzipSync } from "node:zlib";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { eventually } from "./devices.ts";
+import { admin, ask, startNotes, type NotesProcess } from "./start-notes.ts";
+
+let notes: NotesProcess;
+
+beforeAll(async () => {
+  notes = await startNotes();
+});
+
+afterAll(async () => {
+  await notes.stop();
+});
+
+interface Info {
+  readonly sizes: { readonly file: number; readonly active: number };
+  readonly compact_running: boolean;
+  readonly doc_count: number;
+  readonly doc_del_count: number;
+  readonly update_seq: string;
+}
+
+const get = async <T>(path: string): Promise<T> =>
+  (await (await ask(notes.url + path)).json()) as T;
+
+const post = async <T>(path: string, json: unknown): Promise<T> =>
+  (await (await ask(notes.url + path, { json })).json()) as T;
+
+test("compaction gives room back, and no leaf is touched", async () => {
+  await ask(`${notes.url}/compacted`, { method: "PUT" });
+  const hash = (letter: string): string => letter.repeat(32);
+  await post("/compacted/_bulk_docs", {
+    new_edits: false,
+    docs: [
+      { _id: "torn", _rev: `1-${hash("a")}`, side: "a" },
+      { _id: "torn", _rev: `1-${hash("b")}`, side: "b" },
+      { _id: "torn", _rev: `1-${hash("c")}`, side: "c", _deleted: true },
+    ],
+  });
+  const revs = new Map<string, string>();
+  for (let round = 0; round < 6; round += 1) {
+    const docs = Array.from({ length: 150 }, (_each, index) => {
+      const _id = `note-${index}`;
+      const _rev = revs.get(_id);
+      return {
+        _id,
+        ...(_rev === undefined ? {} : { _rev }),
+        round,
+        text: "x".repeat(10_000),
+      };
+    });
+    const written = await post<{ id: string; rev: string }[]>(
+      "/compacted/_bulk_docs",
+      { docs },
+    );
+    for (const { id, rev } of written) revs.set(id, rev);
+  }
+  const first = await get<{ _revisions: { start: number; ids: string[] } }>(
+    "/compacted/note-0?revs=true",
+  );
+  const oldest = `1-${first._revisions.ids.at(-1)!}`;
+  const before = await get<Info>("/compacted");
+  expect(before.sizes.file - before.sizes.active).toBeGreaterThan(5_000_000);
+
+  const started = await ask(`${notes.url}/compacted/_compact`, { json: {} });
+  expect(started.status).toBe(202);
+  const after = await eventually(async () => {
+    const info = await get<Info>("/compacted");
+    return info.compact_running ? undefined : info;
+  });
+
+  expect(after.sizes.file).toBeLessThan(before.sizes.file / 2);
+  expect(after).toMatchObject({
+    doc_count: before.doc_count,
+    doc_del_count: before.doc_del_count,
+    update_seq: before.update_seq,
+  });
+  const leaves = await get<{ ok: { side: string } }[]>(
+    "/compacted/torn?open_revs=all",
+  );
+  expect(leaves.map((leaf) => leaf.ok.side).sort()).toEqual(["a", "b", "c"]);
+  const all = await get<{ rows: { doc: { round?: number } }[] }>(
+    "/compacted/_all_docs?include_docs=true&startkey=%22note%22&endkey=%22note~%22",
+  );
+  expect(new Set(all.rows.map((row) => row.doc.round))).toEqual(new Set([5]));
+  // Gone, but still known: no device sends it again.
+  expect(
+    (await ask(`${notes.url}/compacted/note-0?rev=${oldest}`)).status,
+  ).toBe(404);
+  expect(await post("/compacted/_revs_diff", { "note-0": [oldest] })).toEqual(
+    {},
+  );
+});
+
+test("while one device pushes 40 MB, reads of the same database and the health check are answered", async () => {
+  await ask(`${notes.url}/busy`, { method: "PUT" });
+  await ask(`${notes.url}/busy/small`, { method: "PUT", json: { n: 1 } });
+  const docs = Array.from({ length: 400 }, (_each, index) => ({
+    _id: `h:${index}`,
+    type: "leaf",
+    data: "x".repeat(100_000),
+  }));
+  let pushed = false;
+  const push = ask(`${notes.url}/busy/_bulk_docs`, { json: { docs } }).then(
+    async (answer) => {
+      pushed = true;
+      return (await answer.json()) as { ok: boolean }[];
+    },
+  );
+  let answered = 0;
+  while (!pushed) {
+    expect((await fetch(`${notes.url}/_up`)).status).toBe(200);
+    expect(await get("/busy/small")).toMatchObject({ n: 1 });
+    if (!pushed) answered += 1;
+  }
+  const outcomes = await push;
+  expect(outcomes.every((outcome) => outcome.ok)).toBe(true);
+  expect(answered).toBeGreaterThan(3);
+});
+
+test("a large gzipped body is unpacked on its way to the disk", async () => {
+  await ask(`${notes.url}/packed`, { method: "PUT" });
+  const docs = Array.from({ length: 30 }, (_each, index) => ({
+    _id: `h:${index}`,
+    data: "é".repeat(100_000),
+  }));
+  const answer = await fetch(`${notes.url}/packed/_bulk_docs`, {
+    method: "POST",
+    headers: {
+      authorization: `Basic ${Buffer.from(`${admin.name}:${admin.password}`).toString("base64")}`,
+      "content-type": "application/json",
+      "content-encoding": "gzip",
+    },
+    body: gzipSync(JSON.stringify({ docs })),
+  });
+  expect(answer.status).toBe(201);
+  expect(await get("/packed/h:7")).toMatchObject(docs[7]!);
+});
+
+test("documents without an id get one, and later ones sort after earlier ones", async () => {
+  await ask(`${notes.url}/made`, { method: "PUT" });
+  const made: string[] = [];
+  for (let n = 0; n < 5; n += 1) {
+    made.push((await post<{ id: string }>("/made", { n })).id);
+  }
+  expect(made.every((id) => /^[0-9a-f]{32}$/.test(id))).toBe(true);
+  expect([...made].sort()).toEqual(made);
+});
+
+test("the feed of a device that stays away a week and comes back tells everything once", async () => {
+  await ask(`${notes.url}/away`, { method: "PUT" });
+  const write = async (id: string, rev?: string): Promise<string> => {
+    const query = rev === undefined ? "" : `?rev=${rev}`;
+    const answer = await ask(`${notes.url}/away/${id}${query}`, {
+      method: "PUT",
+      json: { at: rev ?? "first" },
+    });
+    return ((await answer.json()) as { rev: string }).rev;
+  };
+  const rev = await write("a");
+  await write("b");
+  const { last_seq: seen } = await get<{ last_seq: string }>("/away/_changes");
+  await write("a", rev);
+  await write("c");
+  const page = await get<{ results: { id: string }[]; pending: number }>(
+    `/away/_changes?since=${seen}&limit=1`,
+  );
+  expect(page.pending).toBe(1);
+  const rest = await get<{ results: { id: string }[] }>(
+    `/away/_changes?since=${seen}`,
+  );
+  expect(rest.results.map((row) => row.id)).toEqual(["a", "c"]);
+});
+
+test("the administration page shows each database and compacts one, for the server's admin only", async () => {
+  await ask(`${notes.url}/shown`, { method: "PUT" });
+  const [left, right] = ["a", "b"].map((letter) => ({
+    _id: "torn <b>",
+    _rev: `1-${letter.repeat(32)}`,
+  }));
+  await post("/shown/_bulk_docs", { new_edits: false, docs: [left, right] });
+  const page = await ask(`${notes.url}/_utils`);
+  expect(page.headers.get("content-type")).toBe("text/html; charset=utf-8");
+  const text = (await page.text()).replace(/\s+/g, " ");
+  expect(text).toContain("shown: 1 conflicted note");
+  expect(text).toContain('value="shown"');
+  expect(text).not.toMatch(/https?:\/\//);
+
+  expect((await fetch(`${notes.url}/_utils`)).status).toBe(401);
+  const compact = async (headers: Record<string, string>): Promise<number> => {
+    const answer = await fetch(`${notes.url}/_utils/compact`, {
+      method: "POST",
+      redirect: "manual",
+      headers: {
+        authorization: `Basic ${Buffer.from(`${admin.name}:${admin.password}`).toString("base64")}`,
+        "content-type": "application/x-www-form-urlencoded",
+        ...headers,
+      },
+      body: "database=shown",
+    });
+    return answer.status;
+  };
+  expect(await compact({ origin: notes.url })).toBe(303);
+  expect(await compact({ origin: "https://evil.example" })).toBe(403);
+  expect(await compact({ "sec-fetch-site": "cross-site" })).toBe(403);
+});
+
+test("a request beyond the server's limit is refused before it is read", async () => {
+  const set = async (value: string): Promise<void> => {
+    await ask(
+      `${notes.url}/_node/_local/_config/chttpd/max_http_request_size`,
+      {
+        method: "PUT",
+        json: value,
+      },
+    );
+  };
+  await ask(`${notes.url}/limited`, { method: "PUT" });
+  await set("1000");
+  try {
+    const answer = await ask(`${notes.url}/limited/big`, {
+      method: "PUT",
+      json: { data: "x".repeat(2000) },
+    });
+    expect(answer.status).toBe(413);
+    expect(await answer.json()).toMatchObject({ error: "too_large" });
+  } finally {
+    await set("4294967296");
+  }
+});
