@@ -52,7 +52,9 @@ export function sentencesOf(error: unknown, path?: string): readonly string[] {
     case "ENOENT":
     case "EEXIST":
       return [
-        `${where ?? "a file"} cannot be made or read (${textOf(error)}): mend that, or choose another place with HEARTH_HOME.`,
+        where === undefined
+          ? textOf(error)
+          : `${where} cannot be made or read (${textOf(error)}): mend that, or choose another place with HEARTH_HOME.`,
       ];
     default:
       return [textOf(error)];

@@ -72,9 +72,9 @@ export async function upDetached(start: DetachedStart): Promise<ExitCode> {
     if (status === undefined) throw new Failure(whyItEnded(logFile, logFrom));
     for (const notice of status.notices) print(paint("soft", `  ${notice}`));
     print(await textWhenUp(start, status));
-    child.unref();
     return 0;
   } finally {
+    child.unref();
     screen.end();
   }
 }
