@@ -140,6 +140,7 @@ export async function startGateway({
     async onReady() {
       await recordDeployments(pool, config.models);
       await ledger.start();
+      limits.formerLifeDrained();
       // Tokenizers are loaded behind the start: until then counts are bounds by size.
       tokens
         .warm(config.models.map(({ baseModel, model }) => baseModel ?? model))

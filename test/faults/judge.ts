@@ -1,6 +1,7 @@
 import { INPUT_PRICE, OUTPUT_PRICE } from "../servers/gateway.ts";
 import { entityOfKey, type Budget } from "./accounts.ts";
 import type { Told } from "./calls.ts";
+import { heldInRedis } from "./redis-limits.ts";
 import type { Stand } from "./stand.ts";
 
 /** What a campaign found; all but the first group must be zero. */
@@ -70,6 +71,7 @@ interface Row {
 
 /** Money is compared to a nano-dollar for each call. */
 const NANO = 1e-9;
+const SLACK = 100 * NANO;
 const SHOWN = 5;
 const SAID_CHARACTERS = 2_000;
 
@@ -276,39 +278,31 @@ function differ(one: number, other: number): boolean {
 
 /** Counters of Redis' present generation, once everything is drained: the ledger's total and nothing pending. */
 async function wrongCounters(stand: Stand): Promise<readonly string[]> {
-  if (stand.redis === null) return [];
-  const { client } = stand.redis;
-  const totals = new Map(
-    (
-      await stand.sql<{ name: string; spend: number; version: number }>(
-        "SELECT entity || '|' || window_name AS name, spend::float8 AS spend, version::int AS version FROM spend_totals",
-      )
-    ).map((row) => [row.name, row]),
+  const rows = await stand.sql<{
+    name: string;
+    spend: number;
+    version: number;
+  }>(
+    "SELECT entity || '|' || window_name AS name, spend::float8 AS spend, version::int AS version FROM spend_totals",
   );
-  const generation = await client.hget("hearth:limits:generation", "id");
-  const wrong: string[] = [];
-  for (const key of await client.keys("hearth:limits:entity:*")) {
-    const entity = key.slice("hearth:limits:entity:".length);
-    const fields = await client.hgetall(key);
-    for (const [field, value] of Object.entries(fields)) {
-      const window = field.slice(2);
-      if (field.startsWith("p:") && value !== "0")
-        wrong.push(`${entity} ${field} still pending: ${value}`);
-      if (!field.startsWith("t:") || fields[`g:${window}`] !== generation)
-        continue;
-      const total = totals.get(`${entity}|${window}`)?.spend ?? 0;
-      // A counter that nobody has used since may be older than the ledger; one that is ahead of it is wrong.
-      const current =
-        Number(fields[`v:${window}`]) ===
-        (totals.get(`${entity}|${window}`)?.version ?? 0);
-      const over = Number(value) * NANO - total;
-      if (current ? Math.abs(over) > 1e-7 : over > 1e-7)
+  const totals = new Map(rows.map((row) => [row.name, row]));
+  const held = await heldInRedis(stand);
+  return held.flatMap(({ entity, windows }) =>
+    windows.flatMap(({ name, current, total, version, pending }) => {
+      const known = totals.get(`${entity}|${name}`);
+      const ahead = total * NANO - (known?.spend ?? 0);
+      const wrong: string[] = [];
+      if (pending !== 0)
+        wrong.push(`${entity} ${name}: ${pending} nanos still pending`);
+      // A counter that nobody has used since may be older than the ledger; it is never ahead of it.
+      const same = version === (known?.version ?? 0);
+      if (current && (same ? Math.abs(ahead) > SLACK : ahead > SLACK))
         wrong.push(
-          `${entity} ${window}: Redis has ${value} nanos, ledger ${total}`,
+          `${entity} ${name}: Redis has ${total} nanos, the ledger ${known?.spend}`,
         );
-    }
-  }
-  return wrong;
+      return wrong;
+    }),
+  );
 }
 
 const EXPECTED_ENDS = new Set([

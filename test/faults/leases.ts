@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { entityOfKey, type Account, type Budget } from "./accounts.ts";
 import { call, type Told } from "./calls.ts";
+import { callsInRedis, endLeases, heldInRedis } from "./redis-limits.ts";
 import type { Stand } from "./stand.ts";
 
-const PREFIX = "hearth:limits:";
 /** A lease of a gateway that was killed ends by itself after a minute, at a heartbeat of those that live. */
 const LEASE_MS = 60_000;
 const GONE_WITHIN_MS = LEASE_MS + 15_000;
@@ -17,28 +17,19 @@ export async function leakedInRedis(
   options: { readonly hurry: boolean },
 ): Promise<readonly string[]> {
   if (stand.redis === null) return [];
-  const { client } = stand.redis;
   if (options.hurry) await endLeases(stand);
   const until = performance.now() + (options.hurry ? 5_000 : GONE_WITHIN_MS);
-  while ((await client.hlen(`${PREFIX}calls`)) > 0 && performance.now() < until)
+  while ((await callsInRedis(stand)).length > 0 && performance.now() < until)
     await sleep(200);
-  const leaked = (await client.hkeys(`${PREFIX}calls`)).map(
+  const leaked = (await callsInRedis(stand)).map(
     (id) => `the lease of call ${id}`,
   );
-  for (const key of await client.keys(`${PREFIX}entity:*`)) {
-    const [leased, holders, slots] = await client.hmget(key, "l", "h", "s");
-    for (const [what, value] of Object.entries({ leased, holders, slots }))
-      if (value != null && value !== "0")
-        leaked.push(`${key.slice(PREFIX.length)} ${what} ${value}`);
-  }
+  for (const { entity, leased, holders, slots } of await heldInRedis(stand))
+    if (leased !== 0 || holders !== 0 || slots !== 0)
+      leaked.push(
+        `${entity} holds ${leased} nanos of ${holders} calls, ${slots} slots`,
+      );
   return leaked;
-}
-
-/** Of leases that stand: one that was given back meanwhile must not come back. */
-async function endLeases(stand: Stand): Promise<void> {
-  const client = stand.redis?.client;
-  for (const id of (await client?.zrange(`${PREFIX}leases`, "0", "-1")) ?? [])
-    await client?.call("ZADD", `${PREFIX}leases`, "XX", "1", id);
 }
 
 const MOST_PROBES = 80;

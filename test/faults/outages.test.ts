@@ -365,6 +365,37 @@ describe.runIf(redisServerHere())("Redis away", () => {
     });
   });
 
+  test("spend that a gateway brought into the ledger while Redis was away is not held for ever after its restart", async () => {
+    await withStand({ gateways: 2, redis: true }, async (stand, gateways) => {
+      const [first, second] = gateways;
+      if (first === undefined || second === undefined) return;
+      const price = 10 * 0.000001 + 4 * 0.000002;
+      const poor = await newAccount(stand, { max_budget: 10 * price });
+      expect((await call(first.url, poor, QUICK)).end).toBe("ok");
+      // Redis has heard of four calls that are not in the ledger; of their way there it does not hear.
+      first.postgresRelay.stall();
+      for (let calls = 0; calls < 4; calls++)
+        expect((await call(first.url, poor, QUICK)).end).toBe("ok");
+      first.redisRelay?.cut();
+      first.postgresRelay.restore();
+      await stand.drained();
+      expect(await first.stop()).toBe(0);
+      first.redisRelay?.restore();
+      await first.start();
+      const ends: string[] = [];
+      for (let calls = 0; calls < 10 && ends.at(-1) !== "budget_exceeded";) {
+        calls++;
+        ends.push((await call(second.url, poor, QUICK)).end);
+        await stand.drained();
+      }
+      expect(ends).toEqual([
+        ...Array.from({ length: 5 }, () => "ok"),
+        "budget_exceeded",
+      ]);
+      await expectAllRecorded(stand);
+    });
+  });
+
   test("the cache is passed by, and used again when Redis is back", async () => {
     await withStand(
       { gateways: 1, redis: true, yaml: "proxy_settings: { cache: true }\n" },

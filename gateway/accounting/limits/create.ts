@@ -27,6 +27,11 @@ export interface Limits extends LimitStore {
    * Throws while Redis is away.
    */
   forgetInstance(instance: string): Promise<void>;
+  /**
+   * What the journal held of earlier lives of this instance is in the ledger: whatever Redis still holds as pending of
+   * them is dropped, now or when Redis is there.
+   */
+  formerLifeDrained(): void;
 }
 
 export interface LimitsOptions {

@@ -41,6 +41,7 @@ export function createMemoryLimits(options: MemoryLimitsOptions = {}): Limits {
       refusedAway: 0,
     }),
     async forgetInstance() {},
+    formerLifeDrained() {},
     freed: waits.wait,
     async close() {},
   };

@@ -8,6 +8,7 @@ import {
   type Settlement,
 } from "../limits.ts";
 import { createCounters } from "./counters.ts";
+import { createFormerLife, globbed } from "./former-life.ts";
 import { createFreedWaits } from "./freed.ts";
 import type { Limits } from "./create.ts";
 import { createLink, RedisAway } from "./redis-link.ts";
@@ -75,6 +76,7 @@ export function createRedisLimits(options: RedisLimitsOptions): Limits {
     },
     onJoined() {
       counts.arrivals++;
+      formerLife.joined();
       if (away) {
         away = false;
         counts.reapedLeases += counters.reapedLeases() - reapedBefore;
@@ -94,6 +96,13 @@ export function createRedisLimits(options: RedisLimitsOptions): Limits {
     onReaped: (leases) => {
       counts.reapedLeases += leases;
     },
+  });
+
+  const formerLife = createFormerLife({
+    redis: options.redis,
+    prefix,
+    link: () => link,
+    counters,
   });
 
   async function admit(call: AdmitCall): Promise<Admission> {
@@ -253,12 +262,8 @@ export function createRedisLimits(options: RedisLimitsOptions): Limits {
         cursor = next;
       } while (cursor !== "0");
     },
+    formerLifeDrained: formerLife.drained,
     freed: waits.wait,
     close: () => link.close(),
   };
-}
-
-/** A prefix as a pattern that matches just itself. */
-function globbed(prefix: string): string {
-  return prefix.replace(/[[\]*?\\]/g, "\\$&");
 }

@@ -13,6 +13,7 @@ export const SCRIPTS = {
   beat: script("beat"),
   leave: script("leave"),
   forget: script("forget"),
+  own: script("own"),
 } as const;
 
 export type ScriptName = keyof typeof SCRIPTS;

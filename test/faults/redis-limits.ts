@@ -1,0 +1,67 @@
+import type { Stand } from "./stand.ts";
+
+const PREFIX = "hearth:limits:";
+
+/** What Redis holds of one payer; money in nano-dollars. */
+export interface HeldInRedis {
+  readonly entity: string;
+  readonly leased: number;
+  readonly holders: number;
+  readonly slots: number;
+  readonly windows: readonly {
+    readonly name: string;
+    /** Its total is good for the present generation. */
+    readonly current: boolean;
+    readonly total: number;
+    readonly version: number;
+    readonly pending: number;
+  }[];
+}
+
+// The layout is described in gateway/accounting/limits/lua/prelude.lua.
+const READ = `
+  local generation, entities = redis.call('HGET', KEYS[1] .. 'generation', 'id'), {}
+  for _, key in ipairs(redis.call('KEYS', KEYS[1] .. 'entity:*')) do
+    local fields, entity = redis.call('HGETALL', key), { entity = string.sub(key, #KEYS[1] + 8), windows = {}, leased = 0, holders = 0, slots = 0 }
+    for i = 1, #fields, 2 do
+      local packed = cmsgpack.unpack(fields[i + 1])
+      if fields[i] == 'account' then
+        entity.leased, entity.holders, entity.slots = packed[1], packed[2], packed[3]
+      else
+        table.insert(entity.windows, { name = string.sub(fields[i], 8), current = packed[1] == generation, total = packed[2] or 0, version = packed[3] or 0, pending = packed[5] or 0 })
+      end
+    end
+    table.insert(entities, entity)
+  end
+  return cjson.encode(entities)`;
+
+/** Everything that the limits hold in Redis now, payer by payer. */
+export async function heldInRedis(
+  stand: Stand,
+): Promise<readonly HeldInRedis[]> {
+  const read = await stand.redis?.client.eval(READ, 1, PREFIX);
+  // An empty Lua table is an empty object in JSON.
+  return JSON.parse(String(read ?? "[]"), (_, value: unknown) =>
+    isEmpty(value) ? [] : value,
+  ) as readonly HeldInRedis[];
+}
+
+function isEmpty(value: unknown): boolean {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    Object.keys(value).length === 0
+  );
+}
+
+/** Ids of calls that hold something. */
+export async function callsInRedis(stand: Stand): Promise<readonly string[]> {
+  return (await stand.redis?.client.hkeys(`${PREFIX}calls`)) ?? [];
+}
+
+/** Sets the time of all leases to be over; one that was given back meanwhile does not come back. */
+export async function endLeases(stand: Stand): Promise<void> {
+  const client = stand.redis?.client;
+  for (const id of (await client?.zrange(`${PREFIX}leases`, "0", "-1")) ?? [])
+    await client?.call("ZADD", `${PREFIX}leases`, "XX", "1", id);
+}
