@@ -1,5 +1,5 @@
 import type { Call } from "../calls/call.ts";
-import type { AnswerFacts } from "../providers/openai.ts";
+import type { AnswerFacts } from "../providers/wire.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import { inputOnly, type Usage } from "./prices.ts";
 import type { TokenCounter } from "./tokens.ts";
@@ -18,7 +18,7 @@ export function usageOf(
     return usage;
   }
   return {
-    ...inputOnly(call.inputTokens),
+    ...(facts.inputUsage ?? inputOnly(call.inputTokens)),
     outputTokens:
       facts.text === ""
         ? 0

@@ -7,14 +7,13 @@ import {
   type CachedAnswer,
 } from "../cache/entry.ts";
 import type { Gateway } from "../gateway.ts";
-import { readAnswer } from "../providers/openai.ts";
 import type { Admitted } from "./admit.ts";
 import type { Call } from "./call.ts";
 import { answerHeaders } from "./headers.ts";
 import { correctUsage, type Upstream } from "./provider.ts";
 import { endCall, journalIntent, journalOutcome, settle } from "./record.ts";
 
-/** Reads a whole answer, records and settles it, then sends it: its bytes are the provider's own. */
+/** Reads a whole answer, records and settles it, then sends it in the client's shape. */
 export async function sendAnswer(
   gateway: Gateway,
   call: Call,
@@ -22,8 +21,8 @@ export async function sendAnswer(
   upstream: Extract<Upstream, { kind: "whole" }>,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const { deployment, attempts, body } = upstream;
-  const facts = readAnswer(body);
+  const { deployment, attempts, translation } = upstream;
+  const { body, facts } = translation.answer(upstream.body);
   const usage = usageOf(gateway.tokens, call, deployment, facts);
   const outcome = await journalOutcome(gateway, call, {
     status: "success",

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { FastifyRequest } from "fastify";
+import type { z } from "zod";
 import {
   MASTER_USER,
   type Caller,
@@ -10,10 +11,20 @@ import { cacheKeyOf, readCacheWishes, type CacheWishes } from "../cache/key.ts";
 import { DatabaseUnavailable } from "../db/pool.ts";
 import type { Gateway } from "../gateway.ts";
 import { CallError } from "../http/errors.ts";
+import type { Endpoint, ForwardedHeaders } from "../providers/wire.ts";
 import type { ModelGroup } from "../routing/catalog.ts";
+import type { ClientShape } from "../wire/client-shape.ts";
 import { readCallWishes, type CallWishes } from "./wishes.ts";
 
-export type CallType = "acompletion" | "aembedding";
+/** What the ledger calls a kind of call; LiteLLM's names. */
+export type CallType =
+  | "acompletion"
+  | "atext_completion"
+  | "aembedding"
+  | "anthropic_messages"
+  | "aresponses"
+  | "amoderation"
+  | "aimage_generation";
 
 /** A body that was validated; the provider gets it without the fields that are ours. */
 export interface CallBody extends Readonly<Record<string, unknown>> {
@@ -23,9 +34,11 @@ export interface CallBody extends Readonly<Record<string, unknown>> {
 /** What a route knows of its kind of call. */
 export interface CallKind {
   readonly callType: CallType;
-  /** Appended to a deployment's OpenAI-style address. */
-  readonly path: string;
+  readonly endpoint: Endpoint;
   readonly streams: boolean;
+  /** How it goes through chat where a provider lacks the endpoint; null: it does not. */
+  readonly shape: ClientShape | null;
+  readonly schema: z.ZodType<CallBody>;
   countInput(gateway: Gateway, body: CallBody, model: string): number;
   /** The most output tokens the call is expected to make, over all its choices. */
   estimateOutput(gateway: Gateway, body: CallBody, group: ModelGroup): number;
@@ -50,6 +63,8 @@ export interface Call {
   readonly wishes: CallWishes;
   /** When the whole call must have ended, ms since the epoch; null: no such limit. */
   readonly deadlineAt: number | null;
+  /** Headers of the caller that reach the provider. */
+  readonly forwarded: ForwardedHeaders;
   /** null: this call neither reads nor fills the cache. */
   readonly cacheKey: string | null;
   readonly sessionId: string | null;
@@ -116,6 +131,7 @@ export async function beginCall(
       body,
       cache,
     ),
+    forwarded: forwardedOf(request),
     sessionId: sessionOf(body, request),
     requesterIp: request.ip,
   };
@@ -206,6 +222,16 @@ function headerOf(request: FastifyRequest, name: string): string | undefined {
   const value =
     request.headers[`x-hearth-${name}`] ?? request.headers[`x-litellm-${name}`];
   return typeof value === "string" ? value : undefined;
+}
+
+const FORWARDED = ["anthropic-version", "anthropic-beta"];
+
+function forwardedOf(request: FastifyRequest): ForwardedHeaders {
+  const found = FORWARDED.flatMap((name) => {
+    const value = request.headers[name];
+    return typeof value === "string" ? [[name, value] as const] : [];
+  });
+  return Object.fromEntries(found);
 }
 
 function metadataOf(body: CallBody): Readonly<Record<string, unknown>> {

@@ -4,12 +4,7 @@ import { inputOnly, type Usage } from "../accounting/prices.ts";
 import type { Gateway } from "../gateway.ts";
 import { CallError } from "../http/errors.ts";
 import type { ProviderAnswer } from "../providers/client.ts";
-import {
-  unreachable,
-  upstreamMessage,
-  UpstreamFailure,
-} from "../providers/failure.ts";
-import { openaiBody } from "../providers/openai.ts";
+import { unreachable, UpstreamFailure } from "../providers/failure.ts";
 import type { ModelGroup, PricedDeployment } from "../routing/catalog.ts";
 import {
   planRoute,
@@ -22,6 +17,11 @@ import { raiseLease } from "./admit.ts";
 import type { Call } from "./call.ts";
 import { mockAnswer, mockFailure } from "./mock.ts";
 import { endCall } from "./record.ts";
+import {
+  mockTranslation,
+  translationFor,
+  type Translation,
+} from "./translation.ts";
 
 /** An answer of a deployment: whole, or a stream that has begun. */
 export type Upstream = {
@@ -30,6 +30,7 @@ export type Upstream = {
   readonly fallbacks: number;
   readonly taken: Taken | null;
   readonly contentType: string;
+  readonly translation: Translation;
   /** Stops the provider's work. */
   abort(): void;
 } & (
@@ -103,7 +104,7 @@ export async function callProvider(
       attempts.push({
         model_id: deployment.id,
         status: error.status,
-        error: upstreamMessage(error),
+        error: error.message,
       });
       if (target.taken !== null) gateway.router.usage.correct(target.taken, 0);
       const next = isLate(call) ? null : await route.after(error);
@@ -125,12 +126,11 @@ export function correctUsage(
     gateway.router.usage.correct(taken, inputTokens + outputTokens);
 }
 
-type Answered =
-  | Pick<Extract<Upstream, { kind: "whole" }>, "kind" | "body" | "contentType">
-  | Pick<
-      Extract<Upstream, { kind: "stream" }>,
-      "kind" | "body" | "contentType"
-    >;
+type Answered = { readonly translation: Translation } & (
+  | Pick<Extract<Upstream, { kind: "whole" }>, AnsweredFields>
+  | Pick<Extract<Upstream, { kind: "stream" }>, AnsweredFields>
+);
+type AnsweredFields = "kind" | "body" | "contentType";
 
 async function attempt(
   gateway: Gateway,
@@ -143,7 +143,12 @@ async function attempt(
   const failure = mockFailure(call, attemptsBefore);
   if (failure !== null) throw failure;
   const mocked = mockAnswer(call, deployment);
-  if (mocked !== null) return mocked;
+  if (mocked !== null)
+    return {
+      ...mocked,
+      translation: mockTranslation(gateway.config, call, deployment),
+    };
+  const translation = translationFor(gateway.config, call, deployment);
   const begunAt = performance.now();
   let latencyMs: number | null = null;
   observations.began(deployment.id);
@@ -151,17 +156,25 @@ async function attempt(
   try {
     const answer = await gateway.providers.send({
       deployment,
-      path: call.kind.path,
+      path: translation.path,
+      headers: translation.headers,
       callId: call.id,
-      body: openaiBody(call.body, deployment, call.stream),
+      body: translation.body(),
+      error: translation.error,
       stream: call.stream,
       signal: aborter.signal,
     });
     const { contentType } = answer;
     const read: Answered = call.stream
-      ? { kind: "stream", contentType, body: requireStream(answer, deployment) }
+      ? {
+          kind: "stream",
+          translation,
+          contentType,
+          body: requireStream(answer, deployment),
+        }
       : {
           kind: "whole",
+          translation,
           contentType,
           body: await readWhole(answer, deployment),
         };
@@ -234,7 +247,7 @@ async function giveUp(
   attempts: readonly Attempt[],
   route: Route,
 ): Promise<CallError> {
-  const message = upstreamMessage(failure);
+  const { message } = failure;
   await endCall(gateway, call, {
     status: "failure",
     deployment,

@@ -2,31 +2,24 @@ import { once } from "node:events";
 import type { FastifyReply } from "fastify";
 import { usageOf } from "../accounting/usage.ts";
 import type { Gateway } from "../gateway.ts";
-import { CallError, errorBody } from "../http/errors.ts";
-import {
-  unreachable,
-  upstreamMessage,
-  type UpstreamFailure,
-} from "../providers/failure.ts";
-import {
-  createStreamReader,
-  wantsUsage,
-  type StreamReader,
-} from "../providers/openai.ts";
-import { createSseParser, type SseEvent } from "../providers/sse.ts";
+import { CallError } from "../http/errors.ts";
+import { unreachable, type UpstreamFailure } from "../providers/failure.ts";
+import { wantsUsage } from "../providers/openai.ts";
+import { createSseParser } from "../providers/sse.ts";
+import { ssePieceText, type StreamPiece } from "../providers/wire.ts";
 import type { Admitted } from "./admit.ts";
 import { keepAnswer } from "./answer.ts";
 import type { Call } from "./call.ts";
 import { answerHeaders } from "./headers.ts";
 import { correctUsage, type Upstream } from "./provider.ts";
 import { endCall } from "./record.ts";
+import type { StreamTranslation } from "./translation.ts";
 
 type UpstreamStream = Extract<Upstream, { kind: "stream" }>;
 
 /** A stream longer than this is passed on but not kept in the cache. */
 const MOST_CACHED_CHARACTERS = 4 * 1024 * 1024;
 const CONTENT_TYPE = "text/event-stream; charset=utf-8";
-const DONE = "data: [DONE]\n\n";
 
 type StreamEnd =
   | { readonly kind: "whole" }
@@ -41,6 +34,8 @@ interface Passed {
   /** Its text for the cache; null once it is too long for it. */
   kept: string[] | null;
   characters: number;
+  /** Its last events, held back until the call is recorded. */
+  ending: string;
 }
 
 /**
@@ -86,17 +81,15 @@ async function passAndRecord(
   upstream: UpstreamStream,
   client: FastifyReply["raw"],
 ): Promise<void> {
-  const reader = createStreamReader();
-  const passed: Passed = { firstTokenAt: null, kept: [], characters: 0 };
-  const end = await passOn(
-    upstream,
-    reader,
-    client,
-    wantsUsage(call.body),
-    passed,
-    audienceOf(gateway, call),
-  );
-  const facts = reader.facts();
+  const stream = upstream.translation.stream();
+  const passed: Passed = {
+    firstTokenAt: null,
+    kept: [],
+    characters: 0,
+    ending: "",
+  };
+  const end = await passOn(gateway, call, upstream, stream, client, passed);
+  const facts = stream.facts();
   const usage = usageOf(gateway.tokens, call, upstream.deployment, facts);
   const outcome = await endCall(gateway, call, {
     status: end.kind === "cut" || end.kind === "failed" ? "failure" : "success",
@@ -115,11 +108,11 @@ async function passAndRecord(
       cost: outcome.spend,
       responseId: facts.responseId,
       modelId: upstream.deployment.id,
-      body: Buffer.from(passed.kept.join("") + DONE),
+      body: Buffer.from(passed.kept.join("") + passed.ending),
     });
   if (end.kind === "cut")
-    client.write(errorEvent(call.group.alias, end.failure));
-  if (end.kind !== "client_gone") client.end(DONE);
+    client.end(textOf(stream.fail(brokenOff(call, end.failure))));
+  else if (end.kind !== "client_gone") client.end(passed.ending);
 }
 
 /** Others who wait for the same answer: while there are any, the provider goes on though the client left. */
@@ -139,13 +132,15 @@ function audienceOf(gateway: Gateway, call: Call): Audience {
 }
 
 async function passOn(
+  gateway: Gateway,
+  call: Call,
   upstream: UpstreamStream,
-  reader: StreamReader,
+  stream: StreamTranslation,
   client: FastifyReply["raw"],
-  usageWanted: boolean,
   passed: Passed,
-  audience: Audience,
 ): Promise<StreamEnd> {
+  const audience = audienceOf(gateway, call);
+  const usageWanted = wantsUsage(call.body);
   let abandoned = false;
   const abandon = () => {
     abandoned = true;
@@ -160,20 +155,21 @@ async function passOn(
   const parser = createSseParser();
   try {
     for await (const chunk of upstream.body as AsyncIterable<Buffer>) {
-      const taken = take(parser.push(chunk), reader, usageWanted);
-      if (taken.text !== "") {
-        keep(passed, taken.text);
-        if (!client.destroyed && !client.write(taken.text))
-          await Promise.race([once(client, "drain"), once(client, "close")]);
-      }
+      const pieces = parser.push(chunk).flatMap((event) => stream.push(event));
+      const taken = take(pieces, usageWanted, passed);
+      if (taken.text !== "" && !client.destroyed && !client.write(taken.text))
+        await Promise.race([once(client, "drain"), once(client, "close")]);
       if (taken.failed) return { kind: "failed" };
       if (taken.done) return { kind: "whole" };
       if (abandoned) return { kind: "client_gone" };
     }
-    const rest = take(parser.end(), reader, usageWanted);
-    if (rest.text !== "") client.write(rest.text);
-    // Not every server says [DONE]; a stream that ends in order is whole.
-    return { kind: "whole" };
+    const rest = [
+      ...parser.end().flatMap((event) => stream.push(event)),
+      ...stream.end(),
+    ];
+    const taken = take(rest, usageWanted, passed);
+    if (taken.text !== "") client.write(taken.text);
+    return { kind: taken.failed ? "failed" : "whole" };
   } catch (error) {
     return abandoned
       ? { kind: "client_gone" }
@@ -187,13 +183,28 @@ async function passOn(
   }
 }
 
-function errorEvent(alias: string, failure: UpstreamFailure): string {
-  const error = new CallError(
-    "upstream_error",
-    `${alias}: ${upstreamMessage(failure)}`,
-    { status: failure.status },
-  );
-  return `data: ${JSON.stringify(errorBody(error))}\n\n`;
+/** The text that goes to the client now; the last events are kept for after the record. */
+function take(
+  pieces: readonly StreamPiece[],
+  usageWanted: boolean,
+  passed: Passed,
+): {
+  readonly done: boolean;
+  readonly failed: boolean;
+  readonly text: string;
+} {
+  let text = "";
+  let done = false;
+  let failed = false;
+  for (const piece of pieces) {
+    if (piece.kind === "usage_only" && !usageWanted) continue;
+    failed ||= piece.kind === "error";
+    done ||= piece.kind === "done";
+    if (done) passed.ending += ssePieceText(piece);
+    else text += ssePieceText(piece);
+  }
+  if (text !== "") keep(passed, text);
+  return { done, failed, text };
 }
 
 function keep(passed: Passed, text: string): void {
@@ -203,22 +214,16 @@ function keep(passed: Passed, text: string): void {
   passed.kept?.push(text);
 }
 
-/** The text that events put on the wire; `done` and `failed` when the provider said so. */
-function take(
-  events: readonly SseEvent[],
-  reader: StreamReader,
-  usageWanted: boolean,
-): { readonly done: boolean; readonly failed: boolean; readonly text: string } {
-  let text = "";
-  let failed = false;
-  for (const event of events) {
-    const what = reader.read(event);
-    if (what === "done") return { done: true, failed, text };
-    if (what === "usage_only" && !usageWanted) continue;
-    if (what === "error") failed = true;
-    text += `data: ${event.data.includes("\n") ? event.data.replaceAll("\n", "\ndata: ") : event.data}\n\n`;
-  }
-  return { done: false, failed, text };
+function textOf(pieces: readonly StreamPiece[]): string {
+  return pieces.map(ssePieceText).join("");
+}
+
+function brokenOff(call: Call, failure: UpstreamFailure): CallError {
+  return new CallError(
+    "upstream_error",
+    `${call.group.alias}: ${failure.message}`,
+    { status: failure.status },
+  );
 }
 
 function metadataOf(

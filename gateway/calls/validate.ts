@@ -1,19 +1,21 @@
+import type { FastifyRequest } from "fastify";
 import type { z } from "zod";
 import { CallError } from "../http/errors.ts";
 
-/** The `model` of a body, before anything else of it is looked at. */
-export function modelOf(body: unknown): string {
+/** The model that a request names, in its body or (Azure-style clients) in its path, before anything else is looked at. */
+export function modelOf(request: FastifyRequest): string {
+  const { body } = request;
   if (typeof body !== "object" || body === null || Array.isArray(body))
     throw new CallError("invalid_request", "The body must be a JSON object.");
+  const { deployment } = request.params as { deployment?: string };
+  if (deployment !== undefined) Object.assign(body, { model: deployment });
   const { model } = body as { model?: unknown };
   if (typeof model === "string" && model !== "") return model;
   const what = model === undefined ? "is missing" : "must be a text";
   throw new CallError(
     "invalid_request",
     `\`model\` ${what}. Call \`/v1/models\` to see the models that this key may use.`,
-    {
-      param: "model",
-    },
+    { param: "model" },
   );
 }
 

@@ -4,10 +4,14 @@ import type { Gateway } from "../gateway.ts";
 import { deleteFromCache, flushCache, pingCache } from "../routes/cache.ts";
 import { reloadConfig } from "../routes/config.ts";
 import { chatCompletions } from "../routes/chat.ts";
+import { completions } from "../routes/completions.ts";
 import { embeddings } from "../routes/embeddings.ts";
 import { health, liveliness, readiness } from "../routes/health.ts";
+import { countTokens, messages } from "../routes/messages.ts";
 import { listModels, showModel } from "../routes/models.ts";
-import { databaseUnavailable } from "./errors.ts";
+import { moderations } from "../routes/moderations.ts";
+import { messagesShape } from "../wire/messages.ts";
+import { databaseUnavailable, type CallError } from "./errors.ts";
 
 type Handler = (
   gateway: Gateway,
@@ -19,15 +23,42 @@ interface Route {
   readonly method: "GET" | "POST" | "PATCH" | "DELETE";
   readonly path: string;
   readonly handler: Handler;
+  /** Where errors have another shape than OpenAI's. */
+  readonly errorBody?: (error: CallError) => unknown;
 }
 
 /** What clients call; each also without `/v1`. */
 const CALLS: readonly Route[] = [
   { method: "POST", path: "/v1/chat/completions", handler: chatCompletions },
+  { method: "POST", path: "/v1/completions", handler: completions },
   { method: "POST", path: "/v1/embeddings", handler: embeddings },
+  { method: "POST", path: "/v1/moderations", handler: moderations },
+  {
+    method: "POST",
+    path: "/v1/messages",
+    handler: messages,
+    errorBody: messagesShape.errorBody,
+  },
+  {
+    method: "POST",
+    path: "/v1/messages/count_tokens",
+    handler: countTokens,
+    errorBody: messagesShape.errorBody,
+  },
   { method: "GET", path: "/v1/models", handler: listModels },
   { method: "GET", path: "/v1/models/*", handler: showModel as Handler },
 ];
+
+/** Azure-style clients name the alias in the path. */
+const AZURE: readonly Route[] = [
+  ["chat/completions", chatCompletions] as const,
+  ["completions", completions] as const,
+  ["embeddings", embeddings] as const,
+].map(([path, handler]) => ({
+  method: "POST",
+  path: `/openai/deployments/:deployment/${path}`,
+  handler,
+}));
 
 const ADMIN: readonly Route[] = [
   ...ADMIN_ROUTES.flatMap(({ name, alsoAt, handler }) => {
@@ -60,17 +91,18 @@ export function addRoutes(server: FastifyInstance, gateway: Gateway): void {
     add(server, gateway, route);
     add(server, gateway, { ...route, path: route.path.slice("/v1".length) });
   }
-  for (const route of ADMIN) add(server, gateway, route);
+  for (const route of [...AZURE, ...ADMIN]) add(server, gateway, route);
 }
 
 function add(
   server: FastifyInstance,
   gateway: Gateway,
-  { method, path, handler }: Route,
+  { method, path, handler, errorBody }: Route,
 ): void {
   server.route({
     method,
     url: path,
+    config: errorBody === undefined ? {} : { errorBody },
     handler: (request, reply) => {
       if (!gateway.database.ready()) throw databaseUnavailable();
       return handler(gateway, request, reply);

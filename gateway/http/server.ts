@@ -65,17 +65,32 @@ export function createServer({
     ),
   );
   server.setErrorHandler((error, request, reply) =>
-    sendError(reply, asCallError(error, request, log)),
+    sendError(
+      reply,
+      asCallError(error, request, log),
+      request.routeOptions.config.errorBody,
+    ),
   );
   return server;
 }
 
-function sendError(reply: FastifyReply, error: CallError): FastifyReply {
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /** Where errors of the route have another shape than OpenAI's. */
+    readonly errorBody?: (error: CallError) => unknown;
+  }
+}
+
+function sendError(
+  reply: FastifyReply,
+  error: CallError,
+  bodyOf: (error: CallError) => unknown = errorBody,
+): FastifyReply {
   return reply
     .code(statusOf(error))
     .headers(error.details.headers ?? {})
     .type("application/json; charset=utf-8")
-    .send(JSON.stringify(errorBody(error)));
+    .send(JSON.stringify(bodyOf(error)));
 }
 
 function asCallError(

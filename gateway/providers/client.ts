@@ -14,7 +14,11 @@ export interface ProviderCall {
   readonly deployment: PricedDeployment;
   readonly path: string;
   readonly callId: string;
+  /** Of the provider's format; the deployment's own go over them. */
+  readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
+  /** What a refusal says, as one sentence. */
+  error(status: number, text: string): string;
   readonly stream: boolean;
   readonly signal: AbortSignal;
 }
@@ -62,7 +66,10 @@ export function createProviderClient(timeouts: TimeoutConfig): ProviderClient {
           };
         throw new UpstreamFailure(
           answer.statusCode,
-          withoutSecret(await readErrorText(answer.body), deployment),
+          withoutSecret(
+            call.error(answer.statusCode, await readErrorText(answer.body)),
+            deployment,
+          ),
           retryAfterMs(answer.headers["retry-after"]),
         );
       } catch (error) {
@@ -79,17 +86,17 @@ function headersFor({
   deployment,
   callId,
   stream,
+  headers,
 }: ProviderCall): Record<string, string> {
-  const headers: Record<string, string> = {
+  const sent: Record<string, string> = {
     "content-type": "application/json",
     accept: stream ? "text/event-stream" : "application/json",
     "x-request-id": callId,
+    ...headers,
   };
-  if (deployment.apiKey !== null)
-    headers["authorization"] = `Bearer ${deployment.apiKey.reveal()}`;
   for (const [name, value] of Object.entries(deployment.headers))
-    headers[name] = value.reveal();
-  return headers;
+    sent[name] = value.reveal();
+  return sent;
 }
 
 async function readErrorText(body: ProviderAnswer["body"]): Promise<string> {

@@ -7,10 +7,10 @@ export class UpstreamFailure extends Error {
   begun = false;
   constructor(
     status: number,
-    text: string,
+    message: string,
     retryAfterMs: number | null = null,
   ) {
-    super(text);
+    super(message);
     this.status = status;
     this.retryAfterMs = retryAfterMs;
   }
@@ -47,22 +47,4 @@ export function isContextWindow(failure: UpstreamFailure): boolean {
     [400, 413, 422].includes(failure.status) &&
     CONTEXT_WINDOW.test(failure.message)
   );
-}
-
-/** The sentence inside a provider's error body, else the body's beginning. */
-export function upstreamMessage(failure: UpstreamFailure): string {
-  try {
-    const parsed = JSON.parse(failure.message) as {
-      error?: { message?: unknown } | string;
-      message?: unknown;
-    };
-    const inner =
-      typeof parsed.error === "object"
-        ? parsed.error?.message
-        : (parsed.error ?? parsed.message);
-    if (typeof inner === "string") return inner;
-  } catch {
-    // Not JSON: a proxy's page or plain text.
-  }
-  return failure.message.slice(0, 500);
 }

@@ -14,7 +14,7 @@ import { whileAdmitted } from "../calls/underway.ts";
 import { modelOf, validateBody } from "../calls/validate.ts";
 import type { Gateway } from "../gateway.ts";
 
-const chatBody = z.looseObject({
+export const chatBody = z.looseObject({
   model: z.string(),
   messages: z.array(z.looseObject({ role: z.string() })).min(1),
   stream: z.boolean().nullish(),
@@ -33,28 +33,28 @@ const chatBody = z.looseObject({
 
 const CHAT: CallKind = {
   callType: "acompletion",
-  path: "/chat/completions",
+  endpoint: "chat",
   streams: true,
+  shape: null,
+  schema: chatBody,
   countInput: (gateway, body, model) => gateway.tokens.countChat(body, model),
-  estimateOutput(gateway, body, group) {
-    const asked =
-      numberOf(body, "max_completion_tokens") ?? numberOf(body, "max_tokens");
-    return (
-      (asked ?? expectedOutput(gateway, group)) * (numberOf(body, "n") ?? 1)
-    );
-  },
+  estimateOutput: (gateway, body, group) =>
+    (numberOf(body, "max_completion_tokens") ??
+      numberOf(body, "max_tokens") ??
+      expectedOutput(gateway, group)) * (numberOf(body, "n") ?? 1),
 };
 
-/** POST /v1/chat/completions: the whole way of a call, in order. */
-export async function chatCompletions(
+/** The whole way of a call, in order; every kind of call goes it. */
+export async function carryOut(
   gateway: Gateway,
   request: FastifyRequest,
   reply: FastifyReply,
+  kind: CallKind,
 ): Promise<FastifyReply> {
   const caller = await authenticate(gateway, request.headers);
-  const group = authorizeModel(gateway, caller, modelOf(request.body));
-  const body = validateBody(chatBody, request.body);
-  const call = await beginCall(gateway, request, caller, group, body, CHAT);
+  const group = authorizeModel(gateway, caller, modelOf(request));
+  const body = validateBody(kind.schema, request.body);
+  const call = await beginCall(gateway, request, caller, group, body, kind);
   const admitted = await lookupAndAdmit(gateway, call);
   return whileAdmitted(gateway, call, async () => {
     const cached = await answerFromCache(gateway, call, admitted, reply);
@@ -70,7 +70,16 @@ export async function chatCompletions(
   });
 }
 
-function numberOf(body: CallBody, field: string): number | null {
+/** POST /v1/chat/completions */
+export const chatCompletions = callRoute(CHAT);
+
+/** The handler of one kind of call. */
+export function callRoute(kind: CallKind) {
+  return (gateway: Gateway, request: FastifyRequest, reply: FastifyReply) =>
+    carryOut(gateway, request, reply, kind);
+}
+
+export function numberOf(body: CallBody, field: string): number | null {
   const value = body[field];
   return typeof value === "number" ? value : null;
 }

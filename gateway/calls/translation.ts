@@ -1,0 +1,141 @@
+import type { GatewayConfig } from "../config/load.ts";
+import { CallError } from "../http/errors.ts";
+import { wireOf } from "../providers/families.ts";
+import type { SseEvent } from "../providers/sse.ts";
+import type {
+  AnswerFacts,
+  Endpoint,
+  ProviderWire,
+  StreamPiece,
+  TranslatedAnswer,
+} from "../providers/wire.ts";
+import type { PricedDeployment } from "../routing/catalog.ts";
+import type { Call } from "./call.ts";
+import { openaiErrorPieces } from "./stream-error.ts";
+
+/** How one call is put to one deployment, and its answer back into the client's shape. */
+export interface Translation {
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** JSON, made when it is sent. */
+  body(): string;
+  answer(bytes: Buffer): TranslatedAnswer;
+  stream(): StreamTranslation;
+  /** What a provider's refusal says, as one sentence. */
+  error(status: number, text: string): string;
+}
+
+export interface StreamTranslation {
+  push(event: SseEvent): readonly StreamPiece[];
+  /** What is left when the provider closed the stream in order. */
+  end(): readonly StreamPiece[];
+  /** What the client is told when the stream broke off. */
+  fail(error: CallError): readonly StreamPiece[];
+  facts(): AnswerFacts;
+}
+
+/**
+ * Puts a call to a deployment natively where its provider has the endpoint, else through chat. Throws
+ * `invalid_request` naming what the provider lacks, unless such parameters are to be dropped.
+ */
+export function translationFor(
+  config: GatewayConfig,
+  call: Call,
+  deployment: PricedDeployment,
+): Translation {
+  const wire = wireOf(deployment.provider);
+  const { endpoint, shape } = call.kind;
+  if (wire.speaks(endpoint, deployment))
+    return through(config, call, deployment, wire, endpoint, {
+      body: call.body,
+      lacks: [],
+    });
+  if (shape === null)
+    throw new CallError(
+      "invalid_request",
+      `The provider of ${call.group.alias} (${deployment.providerName}) has no ${endpoint}. Choose another model.`,
+      { param: "model" },
+    );
+  const chat = shape.chatBody(call.body, deployment);
+  const inner = through(config, call, deployment, wire, "chat", chat);
+  return {
+    ...inner,
+    answer(bytes) {
+      const { body, facts } = inner.answer(bytes);
+      return { body: shape.answer(body, call.body), facts };
+    },
+    stream() {
+      const provider = inner.stream();
+      const client = shape.stream(call.body);
+      const all = (pieces: readonly StreamPiece[]) =>
+        pieces.flatMap((piece) => client.push(piece));
+      return {
+        push: (event) => all(provider.push(event)),
+        end: () => all(provider.end()),
+        fail: (error) => client.fail(error),
+        facts: () => provider.facts(),
+      };
+    },
+  };
+}
+
+/** A mocked answer has OpenAI's shape, whoever is mocked. */
+export function mockTranslation(
+  config: GatewayConfig,
+  call: Call,
+  deployment: PricedDeployment,
+): Translation {
+  return translationFor(config, call, { ...deployment, provider: "openai" });
+}
+
+function through(
+  config: GatewayConfig,
+  call: Call,
+  deployment: PricedDeployment,
+  wire: ProviderWire,
+  endpoint: Endpoint,
+  chat: { readonly body: Call["body"]; readonly lacks: readonly string[] },
+): Translation {
+  refuseLacking(config, call, deployment, [
+    ...chat.lacks,
+    ...wire.unsupported(endpoint, chat.body, deployment),
+  ]);
+  return {
+    path: wire.path(endpoint, deployment),
+    headers: wire.headers(deployment, call.forwarded),
+    body: () =>
+      JSON.stringify(
+        wire.request(endpoint, chat.body, deployment, call.stream),
+      ),
+    answer: (bytes) => wire.answer(endpoint, bytes),
+    stream() {
+      const translator = wire.stream(endpoint);
+      return {
+        push: (event) => translator.push(event),
+        end: () => translator.end(),
+        fail: (error) =>
+          call.kind.shape === null
+            ? openaiErrorPieces(error)
+            : call.kind.shape.stream(call.body).fail(error),
+        facts: () => translator.facts(),
+      };
+    },
+    error: (status, text) => wire.error(status, text),
+  };
+}
+
+function refuseLacking(
+  config: GatewayConfig,
+  call: Call,
+  deployment: PricedDeployment,
+  lacking: readonly string[],
+): void {
+  const [first] = lacking;
+  if (first === undefined) return;
+  if (deployment.dropParams ?? config.general.dropParams) return;
+  throw new CallError(
+    "invalid_request",
+    `The provider of ${call.group.alias} (${deployment.providerName}) does not take ${lacking.map((name) => `\`${name}\``).join(", ")}: leave it out, or set \`drop_params\`.`,
+    { param: first },
+  );
+}
