@@ -28,6 +28,7 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
   const { config, leftOut } = loadConfig(configFiles(env), (name) =>
     readVariable(name, env),
   );
+  process.umask(0o077);
   makeHome(home);
   const lock = lockHome(home.lock);
   if (lock === undefined)

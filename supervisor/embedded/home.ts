@@ -66,8 +66,6 @@ export function locateHome(
 
 /** Makes the directories (0700) and looks for room on the disk. */
 export function makeHome(home: Home): void {
-  // Nothing that we or our children make is for other users to read.
-  process.umask(0o077);
   try {
     mkdirSync(home.root, { recursive: true, mode: 0o700 });
     for (const path of [home.notes, home.journal, home.logs, home.handed])

@@ -66,6 +66,8 @@ const rotateEveryMs = 60_000;
 /** Starts the embedded stack and everything that keeps it running. Throws a Failure that says what to do. */
 export async function startStack(options: StackOptions): Promise<Stack> {
   const { home } = options;
+  // Nothing that this process or its children make is for other users to read.
+  process.umask(0o077);
   makeHome(home);
   const lock = lockHome(home.lock);
   if (lock === undefined) throw alreadyRunning(home);
