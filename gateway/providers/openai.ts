@@ -9,15 +9,6 @@ export type { AnswerFacts } from "./wire.ts";
 /** Keys of `metadata` that are ours. */
 const OUR_METADATA = new Set(["tags", "session_id", "trace_id"]);
 
-/** {@link openaiRequest} as it goes over the wire. */
-export function openaiBody(
-  body: CallBody,
-  deployment: PricedDeployment,
-  stream: boolean,
-): string {
-  return JSON.stringify(openaiRequest(body, deployment, stream));
-}
-
 /** The body as the provider gets it: its own model name, its defaults, nothing of ours; streams always report usage. */
 export function openaiRequest(
   body: CallBody,
@@ -28,6 +19,8 @@ export function openaiRequest(
   for (const [name, value] of Object.entries(body))
     if (!OUR_FIELDS.has(name)) sent[name] = value;
   sent["model"] = deployment.model;
+  if (Array.isArray(sent["messages"]))
+    sent["messages"] = knownFields(sent["messages"], deployment);
   const metadata = providerMetadata(body["metadata"]);
   if (metadata === undefined) delete sent["metadata"];
   else sent["metadata"] = metadata;
@@ -37,6 +30,36 @@ export function openaiRequest(
       include_usage: true,
     };
   return sent;
+}
+
+/** Fields of assistant messages that other formats' answers have and that OpenAI's own API refuses. */
+const FOREIGN_FIELDS = ["thinking_blocks", "provider_blocks"];
+const FOREIGN_TO_OPENAI = [...FOREIGN_FIELDS, "reasoning_content"];
+
+/** A history that was begun with another provider, without what this one refuses; the same list where it is clean. */
+function knownFields(
+  messages: readonly unknown[],
+  { provider, providerName }: PricedDeployment,
+): readonly unknown[] {
+  const foreign =
+    providerName === "openai" || provider === "azure"
+      ? FOREIGN_TO_OPENAI
+      : FOREIGN_FIELDS;
+  const hasForeign = (message: unknown) =>
+    typeof message === "object" &&
+    message !== null &&
+    foreign.some((name) => name in message);
+  return messages.some(hasForeign)
+    ? messages.map((message) =>
+        hasForeign(message)
+          ? Object.fromEntries(
+              Object.entries(message as object).filter(
+                ([name]) => !foreign.includes(name),
+              ),
+            )
+          : message,
+      )
+    : messages;
 }
 
 function providerMetadata(metadata: unknown): unknown {
