@@ -1,0 +1,122 @@
+import {
+  isRecord,
+  numberOf,
+  parseRecord,
+  recordOf,
+  recordsOf,
+  textOf,
+  type JsonRecord,
+} from "../providers/json.ts";
+
+/** What one answer, or one chunk of it, says in OpenAI's chat shape. Only the first choice is read. */
+export interface ChatAnswer {
+  readonly id: string;
+  readonly model: string;
+  /** Seconds. */
+  readonly created: number;
+  readonly text: string;
+  readonly refusal: string;
+  readonly reasoning: string;
+  readonly thinkingBlocks: readonly JsonRecord[];
+  readonly providerBlocks: readonly JsonRecord[];
+  readonly toolCalls: readonly ToolCallPart[];
+  readonly finishReason: string | null;
+  readonly usage: ChatUsage | null;
+}
+
+export interface ToolCallPart {
+  readonly index: number;
+  readonly id: string;
+  readonly name: string;
+  readonly arguments: string;
+}
+
+/** Input includes what the cache read and wrote. */
+export interface ChatUsage {
+  readonly input: number;
+  readonly output: number;
+  readonly cacheRead: number;
+  readonly cacheWrite: number;
+  readonly reasoning: number;
+}
+
+/** null for text that is no answer. */
+export function readChatAnswer(text: string): ChatAnswer | null {
+  const answer = parseRecord(text);
+  if (
+    answer === null ||
+    (!Array.isArray(answer["choices"]) && !isRecord(answer["usage"]))
+  )
+    return null;
+  const [choice] = recordsOf(answer["choices"]).filter(
+    ({ index }) => index === undefined || index === 0,
+  );
+  const message = recordOf(choice?.["message"] ?? choice?.["delta"]);
+  return {
+    id: textOf(answer["id"]),
+    model: textOf(answer["model"]),
+    created: numberOf(answer["created"]) ?? 0,
+    text: contentText(message["content"]),
+    refusal: textOf(message["refusal"]),
+    // OpenRouter, Ollama and newer vLLM say `reasoning`.
+    reasoning:
+      textOf(message["reasoning_content"]) || textOf(message["reasoning"]),
+    thinkingBlocks: recordsOf(message["thinking_blocks"]),
+    providerBlocks: recordsOf(message["provider_blocks"]),
+    toolCalls: recordsOf(message["tool_calls"]).map(toolCallPart),
+    finishReason: textOf(choice?.["finish_reason"]) || null,
+    usage: usageOf(answer["usage"]),
+  };
+}
+
+/** Some servers answer with a list of parts. */
+function contentText(content: unknown): string {
+  return typeof content === "string"
+    ? content
+    : recordsOf(content)
+        .map((part) => textOf(part["text"]))
+        .join("");
+}
+
+function toolCallPart(call: JsonRecord, position: number): ToolCallPart {
+  const called = recordOf(call["function"]);
+  const written = called["arguments"];
+  return {
+    index: numberOf(call["index"]) ?? position,
+    id: textOf(call["id"]),
+    name: textOf(called["name"]),
+    arguments: isRecord(written) ? JSON.stringify(written) : textOf(written),
+  };
+}
+
+function usageOf(usage: unknown): ChatUsage | null {
+  if (!isRecord(usage)) return null;
+  const input = recordOf(usage["prompt_tokens_details"]);
+  const output = recordOf(usage["completion_tokens_details"]);
+  return {
+    input: numberOf(usage["prompt_tokens"]) ?? 0,
+    output: numberOf(usage["completion_tokens"]) ?? 0,
+    cacheRead: numberOf(input["cached_tokens"]) ?? 0,
+    cacheWrite: numberOf(input["cache_creation_tokens"]) ?? 0,
+    reasoning: numberOf(output["reasoning_tokens"]) ?? 0,
+  };
+}
+
+/** The sentence in an error event of OpenAI's shape. */
+export function errorMessageIn(data: string): string {
+  const { error } = parseRecord(data) ?? {};
+  const message = textOf(recordOf(error)["message"]) || textOf(error);
+  return message === "" ? "The provider failed." : message;
+}
+
+/** The status in an error event of OpenAI's shape; 500 where it says none. */
+export function errorStatusIn(data: string): number {
+  const code = Number(recordOf(parseRecord(data)?.["error"])["code"]);
+  return Number.isInteger(code) && code >= 400 && code < 600 ? code : 500;
+}
+
+/** An id of this shape, made of the answer's own. */
+export function idOf(prefix: string, id: string): string {
+  const rest = id.replace(/^[a-z]+[-_]/, "");
+  return `${prefix}_${rest.replaceAll(/[^a-zA-Z0-9_-]/g, "_") || "0"}`;
+}

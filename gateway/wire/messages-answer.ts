@@ -1,0 +1,95 @@
+import { toolInput, toolUseId } from "../providers/anthropic-content.ts";
+import type { JsonRecord } from "../providers/json.ts";
+import {
+  idOf,
+  readChatAnswer,
+  type ChatAnswer,
+  type ChatUsage,
+} from "./chat-answer.ts";
+
+/** A chat answer as Anthropic's message; other bytes pass. */
+export function messageAnswer(bytes: Buffer): Buffer {
+  const answer = readChatAnswer(bytes.toString("utf8"));
+  if (answer === null) return bytes;
+  return Buffer.from(
+    JSON.stringify({
+      ...emptyMessage(answer),
+      content: blocksOf(answer),
+      stop_reason: stopReason(answer.finishReason, answer.toolCalls.length > 0),
+      usage: messageUsage(answer.usage),
+    }),
+  );
+}
+
+export function emptyMessage(head: {
+  readonly id: string;
+  readonly model: string;
+}): JsonRecord {
+  return {
+    id: idOf("msg", head.id),
+    type: "message",
+    role: "assistant",
+    model: head.model,
+    content: [],
+    stop_reason: null,
+    stop_sequence: null,
+  };
+}
+
+function blocksOf(answer: ChatAnswer): readonly JsonRecord[] {
+  const { thinkingBlocks, reasoning } = answer;
+  const text = answer.text + answer.refusal;
+  return [
+    ...(thinkingBlocks.length > 0 || reasoning === ""
+      ? thinkingBlocks
+      : [{ type: "thinking", thinking: reasoning, signature: "" }]),
+    ...answer.providerBlocks,
+    ...(text === "" ? [] : [{ type: "text", text }]),
+    ...answer.toolCalls.map((call) => ({
+      type: "tool_use",
+      id: callId(call.id, answer.id, call.index),
+      name: call.name,
+      input: toolInput(call.arguments),
+    })),
+  ];
+}
+
+/** A call needs an id to be answered; not every server gives one. */
+export function callId(id: string, answerId: string, index: number): string {
+  return id === "" ? `${idOf("toolu", answerId)}_${index}` : toolUseId(id);
+}
+
+/** Anthropic's word for why an answer ended. */
+export function stopReason(
+  finishReason: string | null,
+  calledTools: boolean,
+): string {
+  switch (finishReason) {
+    case "length":
+      return "max_tokens";
+    case "content_filter":
+      return "refusal";
+    default:
+      // Some servers say `stop` after calling tools.
+      return calledTools ? "tool_use" : "end_turn";
+  }
+}
+
+/** Anthropic counts what the cache read and wrote beside the input. */
+export function messageUsage(usage: ChatUsage | null): JsonRecord {
+  const { input, output, cacheRead, cacheWrite } = usage ?? NO_USAGE;
+  return {
+    input_tokens: Math.max(0, input - cacheRead - cacheWrite),
+    cache_creation_input_tokens: cacheWrite,
+    cache_read_input_tokens: cacheRead,
+    output_tokens: output,
+  };
+}
+
+const NO_USAGE: ChatUsage = {
+  input: 0,
+  output: 0,
+  cacheRead: 0,
+  cacheWrite: 0,
+  reasoning: 0,
+};

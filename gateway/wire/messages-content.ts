@@ -1,0 +1,205 @@
+import {
+  isRecord,
+  listOf,
+  present,
+  recordOf,
+  recordsOf,
+  textOf,
+  type JsonRecord,
+} from "../providers/json.ts";
+
+type Lack = (path: string) => void;
+
+/** Turns of Anthropic's shape as messages of OpenAI's: results of tools become messages of their own. */
+export function chatMessages(
+  messages: readonly JsonRecord[],
+  lack: Lack,
+): readonly JsonRecord[] {
+  return messages.flatMap((message, index) => {
+    const path = `messages[${index}].content`;
+    const blocks = blocksOf(message["content"], path, lack);
+    switch (message["role"]) {
+      case "user":
+        return userMessages(blocks, path, lack);
+      case "assistant":
+        return [assistantMessage(blocks)];
+      case "system":
+        return [{ role: "system", content: textIn(blocks) }];
+      default:
+        lack(`messages[${index}].role`);
+        return [];
+    }
+  });
+}
+
+function blocksOf(
+  content: unknown,
+  path: string,
+  lack: Lack,
+): readonly JsonRecord[] {
+  if (typeof content === "string") return [{ type: "text", text: content }];
+  return listOf(content).flatMap((block, index) => {
+    if (isRecord(block)) return [block];
+    lack(`${path}[${index}]`);
+    return [];
+  });
+}
+
+function userMessages(
+  blocks: readonly JsonRecord[],
+  path: string,
+  lack: Lack,
+): readonly JsonRecord[] {
+  const results: JsonRecord[] = [];
+  const parts: JsonRecord[] = [];
+  blocks.forEach((block, index) => {
+    const at = `${path}[${index}]`;
+    if (block["type"] !== "tool_result") {
+      parts.push(...partsOf(block, at, lack));
+      return;
+    }
+    const inner = blocksOf(block["content"], `${at}.content`, lack).flatMap(
+      (one) => partsOf(one, at, lack),
+    );
+    results.push({
+      role: "tool",
+      tool_call_id: textOf(block["tool_use_id"]),
+      content: textIn(inner),
+    });
+    // A tool's message takes text alone: its images follow with the user's words.
+    parts.push(...inner.filter((part) => part["type"] !== "text"));
+  });
+  const only = parts.length === 1 ? parts[0] : undefined;
+  return [
+    ...results,
+    ...(parts.length === 0
+      ? []
+      : [
+          {
+            role: "user",
+            content: only?.["type"] === "text" ? only["text"] : parts,
+          },
+        ]),
+  ];
+}
+
+function assistantMessage(blocks: readonly JsonRecord[]): JsonRecord {
+  const thinking = blocks.filter(
+    ({ type }) => type === "thinking" || type === "redacted_thinking",
+  );
+  const others = blocks.filter(
+    ({ type }) =>
+      !["text", "thinking", "redacted_thinking", "tool_use"].includes(
+        textOf(type),
+      ),
+  );
+  const calls = blocks
+    .filter(({ type }) => type === "tool_use")
+    .map((block) => ({
+      id: textOf(block["id"]),
+      type: "function",
+      function: {
+        name: textOf(block["name"]),
+        arguments: JSON.stringify(block["input"] ?? {}),
+      },
+    }));
+  const text = textIn(blocks);
+  const reasoning = thinking.map((block) => textOf(block["thinking"])).join("");
+  return {
+    role: "assistant",
+    content: text === "" && calls.length > 0 ? null : text,
+    ...present({
+      reasoning_content: reasoning === "" ? null : reasoning,
+      thinking_blocks: thinking.length === 0 ? null : thinking,
+      provider_blocks: others.length === 0 ? null : others,
+      tool_calls: calls.length === 0 ? null : calls,
+    }),
+  };
+}
+
+function textIn(blocks: readonly JsonRecord[]): string {
+  return blocks
+    .filter(({ type }) => type === "text")
+    .map(({ text }) => textOf(text))
+    .join("");
+}
+
+function partsOf(
+  block: JsonRecord,
+  path: string,
+  lack: Lack,
+): readonly JsonRecord[] {
+  const source = recordOf(block["source"]);
+  const part = (): JsonRecord | null => {
+    switch (block["type"]) {
+      case "text":
+        return { type: "text", text: textOf(block["text"]) };
+      case "image":
+        return imagePart(source);
+      case "document":
+        return documentPart(source, block["title"]);
+      case "search_result":
+        return { type: "text", text: searchResultText(block) };
+      default:
+        return null;
+    }
+  };
+  const found = part();
+  if (found !== null) return [found];
+  lack(
+    `${path}${typeof block["type"] === "string" ? ` (${block["type"]})` : ""}`,
+  );
+  return [];
+}
+
+function imagePart(source: JsonRecord): JsonRecord | null {
+  const url = source["type"] === "url" ? source["url"] : dataUrl(source);
+  return typeof url === "string"
+    ? { type: "image_url", image_url: { url } }
+    : null;
+}
+
+function documentPart(source: JsonRecord, title: unknown): JsonRecord | null {
+  switch (source["type"]) {
+    case "text":
+      return { type: "text", text: textOf(source["data"]) };
+    case "content":
+      return {
+        type: "text",
+        text:
+          typeof source["content"] === "string"
+            ? source["content"]
+            : textIn(recordsOf(source["content"])),
+      };
+    case "base64": {
+      const fileData = dataUrl(source);
+      return fileData === null
+        ? null
+        : {
+            type: "file",
+            file: {
+              filename: typeof title === "string" ? title : "document.pdf",
+              file_data: fileData,
+            },
+          };
+    }
+    default:
+      return null;
+  }
+}
+
+function searchResultText(block: JsonRecord): string {
+  const heading = [block["title"], block["source"]]
+    .map(textOf)
+    .filter((line) => line !== "");
+  return [...heading, textIn(recordsOf(block["content"]))].join("\n");
+}
+
+function dataUrl(source: JsonRecord): string | null {
+  const { type, media_type: mediaType, data } = source;
+  return type === "base64" &&
+    typeof mediaType === "string" &&
+    typeof data === "string"
+    ? `data:${mediaType};base64,${data}`
+    : null;
+}

@@ -1,0 +1,38 @@
+import { statusOf, type CallError } from "../http/errors.ts";
+import type { JsonRecord } from "../providers/json.ts";
+
+/** The error shape of Anthropic's API. https://platform.claude.com/docs/en/api/errors */
+export function messagesError(status: number, message: string): JsonRecord {
+  return { type: "error", error: { type: typeOf(status), message } };
+}
+
+export function messagesErrorOf(error: CallError): JsonRecord {
+  return messagesError(statusOf(error), error.message);
+}
+
+function typeOf(status: number): string {
+  switch (status) {
+    case 401:
+      return "authentication_error";
+    case 402:
+      return "billing_error";
+    case 403:
+      return "permission_error";
+    case 404:
+      return "not_found_error";
+    case 409:
+      return "conflict_error";
+    case 413:
+      return "request_too_large";
+    case 429:
+      return "rate_limit_error";
+    case 408:
+    case 504:
+      return "timeout_error";
+    case 503:
+    case 529:
+      return "overloaded_error";
+    default:
+      return status >= 500 ? "api_error" : "invalid_request_error";
+  }
+}

@@ -1,0 +1,166 @@
+import type { CallBody } from "../calls/call.ts";
+import { CallError } from "../http/errors.ts";
+import {
+  isRecord,
+  listOf,
+  numberOf,
+  present,
+  recordOf,
+  recordsOf,
+  textOf,
+  type JsonRecord,
+} from "../providers/json.ts";
+import { OUR_FIELDS } from "../providers/wire.ts";
+import type { PricedDeployment } from "../routing/catalog.ts";
+import type { ChatBody } from "./client-shape.ts";
+import { dialectOf } from "./dialect.ts";
+import { chatMessages } from "./messages-content.ts";
+
+/** OpenAI refuses longer ids of end users. */
+const LONGEST_USER = 64;
+
+/** A body of Anthropic's Messages API as one of OpenAI's chat. */
+export function chatBodyOf(
+  body: CallBody,
+  deployment: PricedDeployment,
+): ChatBody {
+  const lacks: string[] = [];
+  const lack = (path: string) => void lacks.push(path);
+  const dialect = dialectOf(deployment);
+  const { tools, toolChoice } = toolsOf(body, lack);
+  for (const name of ["mcp_servers", "container"])
+    if (body[name] != null && listOf(body[name]).length !== 0) lack(name);
+  if (body["top_k"] != null && !dialect.topK) lack("top_k");
+  const chat = present({
+    ...ours(body),
+    model: body.model,
+    messages: [
+      ...systemMessages(body["system"]),
+      ...chatMessages(messagesIn(body), lack),
+    ],
+    [dialect.maxTokens]: body["max_tokens"],
+    temperature: body["temperature"],
+    top_p: body["top_p"],
+    top_k: dialect.topK ? body["top_k"] : null,
+    stop: body["stop_sequences"],
+    tools: tools.length === 0 ? null : tools,
+    ...(tools.length === 0 ? {} : toolChoice),
+    response_format: formatOf(body),
+    reasoning_effort: dialect.reasoning ? effortOf(body) : null,
+    user: userOf(body),
+    stream: body["stream"] === true ? true : null,
+  });
+  return { body: { ...chat, model: body.model }, lacks };
+}
+
+function ours(body: CallBody): JsonRecord {
+  return Object.fromEntries(
+    Object.entries(body).filter(([name]) => OUR_FIELDS.has(name)),
+  );
+}
+
+function messagesIn(body: CallBody): readonly JsonRecord[] {
+  const { messages } = body;
+  if (!Array.isArray(messages) || messages.length === 0)
+    throw new CallError(
+      "invalid_request",
+      "`messages` must be a list of at least one message.",
+      { param: "messages" },
+    );
+  messages.forEach((message: unknown, index) => {
+    if (isRecord(message) && typeof message["role"] === "string") return;
+    throw new CallError(
+      "invalid_request",
+      `\`messages[${index}]\` must be an object with a \`role\` and a \`content\`.`,
+      { param: `messages[${index}]` },
+    );
+  });
+  return messages as readonly JsonRecord[];
+}
+
+function systemMessages(system: unknown): readonly JsonRecord[] {
+  const content =
+    typeof system === "string"
+      ? system
+      : recordsOf(system)
+          .map((block) => textOf(block["text"]))
+          .join("\n");
+  return content === "" ? [] : [{ role: "system", content }];
+}
+
+function toolsOf(
+  body: CallBody,
+  lack: (path: string) => void,
+): { readonly tools: readonly JsonRecord[]; readonly toolChoice: JsonRecord } {
+  const tools = listOf(body["tools"]).flatMap((tool, index) => {
+    const { name, type, input_schema: schema, ...rest } = recordOf(tool);
+    // Tools of Anthropic's servers and toolsets have a type and no schema.
+    if (typeof name !== "string" || !isRecord(schema)) {
+      lack(`tools[${index}]${typeof type === "string" ? ` (${type})` : ""}`);
+      return [];
+    }
+    return [
+      {
+        type: "function",
+        function: present({
+          name,
+          description: rest["description"],
+          parameters: schema,
+          strict: rest["strict"] === true ? true : null,
+        }),
+      },
+    ];
+  });
+  const choice = recordOf(body["tool_choice"]);
+  return {
+    tools,
+    toolChoice: present({
+      tool_choice: choiceOf(choice),
+      parallel_tool_calls:
+        choice["disable_parallel_tool_use"] === true ? false : null,
+    }),
+  };
+}
+
+function choiceOf(choice: JsonRecord): unknown {
+  switch (choice["type"]) {
+    case "auto":
+    case "none":
+      return choice["type"];
+    case "any":
+      return "required";
+    case "tool":
+      return { type: "function", function: { name: choice["name"] } };
+    default:
+      return null;
+  }
+}
+
+function formatOf(body: CallBody): unknown {
+  const format = recordOf(
+    recordOf(body["output_config"])["format"] ?? body["output_format"],
+  );
+  return format["type"] === "json_schema"
+    ? {
+        type: "json_schema",
+        json_schema: { name: "answer", schema: format["schema"], strict: true },
+      }
+    : null;
+}
+
+/** OpenAI's efforts for Anthropic's budgets of thinking, in tokens. */
+function effortOf(body: CallBody): string | null {
+  const effort = recordOf(body["output_config"])["effort"];
+  if (typeof effort === "string") return effort === "max" ? "high" : effort;
+  const thinking = recordOf(body["thinking"]);
+  if (thinking["type"] !== "enabled") return null;
+  const budget = numberOf(thinking["budget_tokens"]) ?? 0;
+  return budget <= 2_048 ? "low" : budget <= 8_192 ? "medium" : "high";
+}
+
+function userOf(body: CallBody): string | null {
+  const userId = recordOf(body["metadata"])["user_id"];
+  return typeof userId === "string" && userId.length <= LONGEST_USER
+    ? userId
+    : null;
+}

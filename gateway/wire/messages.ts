@@ -1,0 +1,21 @@
+import type { ClientShape } from "./client-shape.ts";
+import { messageAnswer } from "./messages-answer.ts";
+import { messagesErrorOf } from "./messages-error.ts";
+import { chatBodyOf } from "./messages-request.ts";
+import { createMessagesStream } from "./messages-stream.ts";
+
+/** `/v1/messages`, Anthropic's Messages API. */
+export const messagesShape: ClientShape = {
+  endpoint: "messages",
+  chatBody: chatBodyOf,
+  answer: messageAnswer,
+  stream: (body) => createMessagesStream(body.model),
+  errorBody: messagesErrorOf,
+};
+
+/** The answer of `/v1/messages/count_tokens`. */
+export function countAnswer(inputTokens: number): {
+  readonly input_tokens: number;
+} {
+  return { input_tokens: inputTokens };
+}

@@ -1,0 +1,170 @@
+import type { CallBody } from "../calls/call.ts";
+import type { JsonRecord } from "../providers/json.ts";
+import {
+  idOf,
+  readChatAnswer,
+  type ChatAnswer,
+  type ChatUsage,
+} from "./chat-answer.ts";
+import { encryptedContent } from "./responses-input.ts";
+
+/** A chat answer as a Response; other bytes pass. */
+export function responseAnswer(bytes: Buffer, body: CallBody): Buffer {
+  const answer = readChatAnswer(bytes.toString("utf8"));
+  if (answer === null) return bytes;
+  const output = outputOf(answer);
+  return Buffer.from(
+    JSON.stringify(
+      endedResponse(body, answer, output, answer.finishReason, answer.usage),
+    ),
+  );
+}
+
+export interface ResponseHead {
+  readonly id: string;
+  readonly model: string;
+  /** Seconds. */
+  readonly created: number;
+}
+
+/** A Response with what the caller asked for told back to it. */
+export function emptyResponse(body: CallBody, head: ResponseHead): JsonRecord {
+  return {
+    id: idOf("resp", head.id),
+    object: "response",
+    created_at: head.created,
+    status: "in_progress",
+    background: false,
+    error: null,
+    incomplete_details: null,
+    instructions: body["instructions"] ?? null,
+    max_output_tokens: body["max_output_tokens"] ?? null,
+    metadata: body["metadata"] ?? {},
+    model: head.model === "" ? body.model : head.model,
+    output: [],
+    parallel_tool_calls: body["parallel_tool_calls"] ?? true,
+    previous_response_id: null,
+    reasoning: body["reasoning"] ?? { effort: null, summary: null },
+    store: false,
+    temperature: body["temperature"] ?? null,
+    text: body["text"] ?? { format: { type: "text" } },
+    tool_choice: body["tool_choice"] ?? "auto",
+    tools: body["tools"] ?? [],
+    top_p: body["top_p"] ?? null,
+    truncation: body["truncation"] ?? "disabled",
+    usage: null,
+    user: body["user"] ?? null,
+  };
+}
+
+export function endedResponse(
+  body: CallBody,
+  head: ResponseHead,
+  output: readonly JsonRecord[],
+  finishReason: string | null,
+  usage: ChatUsage | null,
+): JsonRecord {
+  const reason = incompleteReason(finishReason);
+  return {
+    ...emptyResponse(body, head),
+    status: reason === null ? "completed" : "incomplete",
+    incomplete_details: reason === null ? null : { reason },
+    output,
+    usage: usage === null ? null : responseUsage(usage),
+  };
+}
+
+function incompleteReason(finishReason: string | null): string | null {
+  switch (finishReason) {
+    case "length":
+      return "max_output_tokens";
+    case "content_filter":
+      return "content_filter";
+    default:
+      return null;
+  }
+}
+
+function outputOf(answer: ChatAnswer): readonly JsonRecord[] {
+  const { id, reasoning, thinkingBlocks, text, refusal } = answer;
+  return [
+    ...(reasoning === "" && thinkingBlocks.length === 0
+      ? []
+      : [reasoningItem(id, reasoning, thinkingBlocks)]),
+    ...(text === "" && refusal === ""
+      ? []
+      : [messageItem(id, text, refusal, "completed")]),
+    ...answer.toolCalls.map((call) =>
+      callItem(id, call.index, call, "completed"),
+    ),
+  ];
+}
+
+export function reasoningItem(
+  answerId: string,
+  text: string,
+  thinkingBlocks: readonly JsonRecord[],
+): JsonRecord {
+  return {
+    id: idOf("rs", answerId),
+    type: "reasoning",
+    summary: text === "" ? [] : [{ type: "summary_text", text }],
+    ...(thinkingBlocks.length === 0
+      ? {}
+      : { encrypted_content: encryptedContent(thinkingBlocks) }),
+  };
+}
+
+export function messageItem(
+  answerId: string,
+  text: string,
+  refusal: string,
+  status: "in_progress" | "completed",
+): JsonRecord {
+  return {
+    id: idOf("msg", answerId),
+    type: "message",
+    role: "assistant",
+    status,
+    content: [
+      ...(text === "" ? [] : [textPart(text)]),
+      ...(refusal === "" ? [] : [{ type: "refusal", refusal }]),
+    ],
+  };
+}
+
+export function textPart(text: string): JsonRecord {
+  return { type: "output_text", text, annotations: [], logprobs: [] };
+}
+
+export function callItem(
+  answerId: string,
+  index: number,
+  call: {
+    readonly id: string;
+    readonly name: string;
+    readonly arguments: string;
+  },
+  status: "in_progress" | "completed",
+): JsonRecord {
+  const own = `${idOf("fc", answerId)}_${index}`;
+  return {
+    id: own,
+    type: "function_call",
+    // A call needs an id to be answered; not every server gives one.
+    call_id: call.id === "" ? own : call.id,
+    name: call.name,
+    arguments: call.arguments,
+    status,
+  };
+}
+
+function responseUsage(usage: ChatUsage): JsonRecord {
+  return {
+    input_tokens: usage.input,
+    input_tokens_details: { cached_tokens: usage.cacheRead },
+    output_tokens: usage.output,
+    output_tokens_details: { reasoning_tokens: usage.reasoning },
+    total_tokens: usage.input + usage.output,
+  };
+}

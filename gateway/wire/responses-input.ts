@@ -1,0 +1,213 @@
+import {
+  isRecord,
+  listOf,
+  parseJson,
+  present,
+  recordsOf,
+  textOf,
+  type JsonRecord,
+} from "../providers/json.ts";
+import type { Dialect } from "./dialect.ts";
+
+type Lack = (path: string) => void;
+
+/** An assistant's turn while its items are gathered: thinking, words and calls are items of their own. */
+interface Turn {
+  content: string | null;
+  reasoning: string;
+  thinkingBlocks: JsonRecord[];
+  calls: JsonRecord[];
+}
+
+/** The items of a Responses input as chat messages. */
+export function inputMessages(
+  input: unknown,
+  dialect: Dialect,
+  lack: Lack,
+): readonly JsonRecord[] {
+  if (typeof input === "string") return [{ role: "user", content: input }];
+  const messages: JsonRecord[] = [];
+  let turn: Turn | null = null;
+
+  function assistant(): Turn {
+    turn ??= { content: null, reasoning: "", thinkingBlocks: [], calls: [] };
+    return turn;
+  }
+  function endTurn(): void {
+    if (turn !== null) messages.push(assistantMessage(turn));
+    turn = null;
+  }
+
+  listOf(input).forEach((item, index) => {
+    const path = `input[${index}]`;
+    if (!isRecord(item)) return lack(path);
+    switch (item["type"] ?? "message") {
+      case "message":
+        if (item["role"] === "assistant") {
+          // What follows the calls of a turn begins another.
+          if (turn !== null && turn.calls.length > 0) endTurn();
+          const before = assistant().content;
+          assistant().content = (before ?? "") + wordsOf(item["content"]);
+          return;
+        }
+        endTurn();
+        return void messages.push(messageOf(item, path, dialect, lack));
+      case "function_call":
+        return void assistant().calls.push(callOf(item));
+      case "function_call_output":
+        endTurn();
+        return void messages.push(...outputOf(item, path, lack));
+      case "reasoning":
+        if (turn !== null && (turn.calls.length > 0 || turn.content !== null))
+          endTurn();
+        return addReasoning(assistant(), item);
+      default:
+        return lack(
+          `${path}${typeof item["type"] === "string" ? ` (${item["type"]})` : ""}`,
+        );
+    }
+  });
+  endTurn();
+  return messages;
+}
+
+function assistantMessage(turn: Turn): JsonRecord {
+  const { content, reasoning, thinkingBlocks, calls } = turn;
+  return {
+    role: "assistant",
+    content: content ?? (calls.length > 0 ? null : ""),
+    ...present({
+      reasoning_content: reasoning === "" ? null : reasoning,
+      thinking_blocks: thinkingBlocks.length === 0 ? null : thinkingBlocks,
+      tool_calls: calls.length === 0 ? null : calls,
+    }),
+  };
+}
+
+function wordsOf(content: unknown): string {
+  return typeof content === "string"
+    ? content
+    : recordsOf(content)
+        .map((part) => textOf(part["text"] ?? part["refusal"]))
+        .join("");
+}
+
+function messageOf(
+  item: JsonRecord,
+  path: string,
+  dialect: Dialect,
+  lack: Lack,
+): JsonRecord {
+  const instructs = item["role"] === "developer" || item["role"] === "system";
+  return {
+    role: instructs ? dialect.instructionRole : "user",
+    content: instructs
+      ? wordsOf(item["content"])
+      : contentOf(item["content"], `${path}.content`, lack),
+  };
+}
+
+function contentOf(content: unknown, path: string, lack: Lack): unknown {
+  if (typeof content === "string") return content;
+  const parts = listOf(content).flatMap((part, index) =>
+    partOf(part, `${path}[${index}]`, lack),
+  );
+  const [only] = parts;
+  return parts.length === 1 && only?.["type"] === "text" ? only["text"] : parts;
+}
+
+function partOf(
+  part: unknown,
+  path: string,
+  lack: Lack,
+): readonly JsonRecord[] {
+  if (isRecord(part)) {
+    const found = knownPart(part);
+    if (found !== null) return [found];
+  }
+  lack(path);
+  return [];
+}
+
+function knownPart(part: JsonRecord): JsonRecord | null {
+  switch (part["type"]) {
+    case "input_text":
+    case "output_text":
+    case "text":
+      return { type: "text", text: textOf(part["text"]) };
+    case "refusal":
+      return { type: "text", text: textOf(part["refusal"]) };
+    case "input_image": {
+      const { image_url: url, detail } = part;
+      return typeof url === "string"
+        ? { type: "image_url", image_url: present({ url, detail }) }
+        : null;
+    }
+    case "input_file": {
+      const { file_data, file_id, filename } = part;
+      return typeof file_data === "string" || typeof file_id === "string"
+        ? { type: "file", file: present({ file_data, file_id, filename }) }
+        : null;
+    }
+    case "input_audio":
+      return part;
+    default:
+      return null;
+  }
+}
+
+function callOf(item: JsonRecord): JsonRecord {
+  return {
+    id: textOf(item["call_id"] ?? item["id"]),
+    type: "function",
+    function: {
+      name: textOf(item["name"]),
+      arguments: textOf(item["arguments"]),
+    },
+  };
+}
+
+/** A tool's message takes text alone: images that a tool gave follow as the user's. */
+function outputOf(
+  item: JsonRecord,
+  path: string,
+  lack: Lack,
+): readonly JsonRecord[] {
+  const { output } = item;
+  const parts =
+    typeof output === "string"
+      ? [{ type: "text", text: output }]
+      : listOf(output).flatMap((part, index) =>
+          partOf(part, `${path}.output[${index}]`, lack),
+        );
+  const others = parts.filter((part) => part["type"] !== "text");
+  return [
+    {
+      role: "tool",
+      tool_call_id: textOf(item["call_id"]),
+      content: wordsOf(parts),
+    },
+    ...(others.length === 0 ? [] : [{ role: "user", content: others }]),
+  ];
+}
+
+/** Marks encrypted content that is ours; that of others cannot be read. */
+const OURS = "hearth:";
+
+/** Signed thinking of a chat answer, to be kept by the client and given back in the next call. */
+export function encryptedContent(blocks: readonly JsonRecord[]): string {
+  return OURS + Buffer.from(JSON.stringify(blocks)).toString("base64");
+}
+
+function addReasoning(turn: Turn, item: JsonRecord): void {
+  turn.reasoning += [
+    ...recordsOf(item["content"]),
+    ...recordsOf(item["summary"]),
+  ]
+    .map((part) => textOf(part["text"]))
+    .join("");
+  const kept = textOf(item["encrypted_content"]);
+  if (!kept.startsWith(OURS)) return;
+  const text = Buffer.from(kept.slice(OURS.length), "base64").toString("utf8");
+  turn.thinkingBlocks.push(...recordsOf(parseJson(text)));
+}
