@@ -6,7 +6,7 @@ export interface RedisAddress {
   readonly password?: string;
 }
 
-const LONGEST_WAIT_MS = 1_000;
+const LONGEST_WAIT_MS = 250;
 
 /**
  * One connection for the cache and the limits. It tries for ever to come back, and while it is away every command fails

@@ -20,6 +20,7 @@ export interface WindowCounter {
   version: number;
   /** The total counts only in the era that it was assigned in. */
   era: number;
+  assignedAt: number;
   pending: Nanos;
   usedAt: number;
   /** While Redis is away: what this instance may commit of `budget`, and what it has settled of that. */
@@ -56,6 +57,7 @@ export function createAccounts(now: () => number): Accounts {
       total: 0,
       version: -1,
       era: -1,
+      assignedAt: -Infinity,
       pending: 0,
       usedAt: at,
       allowance: null,

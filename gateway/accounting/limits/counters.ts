@@ -46,12 +46,16 @@ export interface Counters {
 
 /** A drain moves at most 1,000 rows, each rounded to a nano, from pending into the total. */
 const ROUNDING: Nanos = 1_000;
+/** A share of a budget that is smaller is nearly used up. */
+const FEW_CALLS = 20;
 
 /** One entity of a call with its counters as they are before it. */
 interface Standing {
   readonly limits: LimitedEntity;
   readonly account: Account | undefined;
   readonly counter: WindowCounter | undefined;
+  /** Of the call. */
+  readonly estimate: Nanos;
   /** What the call itself holds already. */
   readonly own: Nanos;
 }
@@ -70,11 +74,11 @@ export function createCounters(now: () => number): Counters {
     const estimate = cached === null ? call.estimate : 0;
     const tokens = cached === null ? call.tokens : 0;
     const inFlight = calls.find(call.callId);
-    const entities = call.entities.map((limits) => standing(limits, inFlight));
-
-    const missing = entities.filter(
-      ({ limits, counter }) => limits.budget !== null && counter?.era !== era,
+    const entities = call.entities.map((limits) =>
+      standing(limits, estimate, inFlight),
     );
+
+    const missing = entities.filter(lacksTotal);
     if (missing.length > 0)
       return {
         kind: "totals_missing",
@@ -103,6 +107,7 @@ export function createCounters(now: () => number): Counters {
 
   function standing(
     limits: LimitedEntity,
+    estimate: Nanos,
     inFlight: HeldCall | undefined,
   ): Standing {
     const account = accounts.find(limits.entity);
@@ -112,7 +117,8 @@ export function createCounters(now: () => number): Counters {
       limits.budget !== null &&
       inFlight !== undefined &&
       calls.holdsBudget(inFlight, limits.entity);
-    return { limits, account, counter, own: holds ? inFlight.estimate : 0 };
+    const own = holds ? inFlight.estimate : 0;
+    return { limits, account, counter, estimate, own };
   }
 
   // Whole nanos are compared exactly: a tolerance in favour of the call would admit a call on a budget of 0, and none is
@@ -172,22 +178,14 @@ export function createCounters(now: () => number): Counters {
   }
 
   /** What neither spend nor a call in flight takes, within this instance's share. */
-  function roomOf(
-    { limits, account, counter, own }: Standing,
-    budget: Nanos,
-  ): Nanos {
+  function roomOf(entity: Standing, budget: Nanos): Nanos {
+    const { account, counter, own } = entity;
     const leased = (account?.leased ?? 0) - own;
     const room = budget - spendOf(counter) - leased;
     if (share === null || counter === undefined) return room;
-    const committed = spendOf(counter) + leased;
+    if (counter.allowance === null && isUnclear(entity, budget)) return 0;
     const allowance = (counter.allowance ??= {
-      granted: share.grant(
-        limits.entity,
-        limits.window,
-        budget,
-        committed,
-        leased,
-      ),
+      granted: leased + freeShare(entity, budget, share),
       settled: 0,
       budget,
     });
@@ -198,6 +196,32 @@ export function createCounters(now: () => number): Counters {
       allowance.budget = budget;
     }
     return Math.min(room, allowance.granted - allowance.settled - leased);
+  }
+
+  function freeShare(
+    { limits, account, counter, own }: Standing,
+    budget: Nanos,
+    of: Share,
+  ): Nanos {
+    const committed = spendOf(counter) + (account?.leased ?? 0) - own;
+    return of.free(limits.entity, limits.window, budget, committed);
+  }
+
+  /** A share of a few calls, worked out from a total that may lack what others had in flight when Redis went away. */
+  function isUnclear(entity: Standing, budget: Nanos): boolean {
+    if (share === null || share.instances === 1) return false;
+    if (entity.counter === undefined) return false;
+    if (entity.counter.assignedAt >= share.clearFrom) return false;
+    return freeShare(entity, budget, share) < FEW_CALLS * entity.estimate;
+  }
+
+  /** The total is not known, or it is time to read it again before the share of the budget is fixed. */
+  function lacksTotal(entity: Standing): boolean {
+    const { limits, counter } = entity;
+    if (limits.budget === null) return false;
+    if (counter?.era !== era) return true;
+    if (share === null || counter.allowance !== null) return false;
+    return now() >= share.clearFrom && isUnclear(entity, limits.budget);
   }
 
   function setPending(counter: WindowCounter, pending: Nanos): void {
@@ -221,6 +245,7 @@ export function createCounters(now: () => number): Counters {
     counter.total = total;
     counter.version = version;
     counter.era = era;
+    counter.assignedAt = now();
     // An admin has lowered the spend: there is more to share. (A drain's own rounding never comes to so much.)
     if (spendOf(counter) < before - ROUNDING) counter.allowance = null;
   }

@@ -369,7 +369,7 @@ describe("limits and their model", () => {
           }
         }),
         // A history costs real time: no search for a shorter one.
-        { numRuns: 100, endOnFailure: true },
+        { numRuns: 60, endOnFailure: true },
       );
     });
   });

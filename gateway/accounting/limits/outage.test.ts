@@ -18,6 +18,8 @@ import { admitKnowing, callOf, payer } from "./testing/bench.ts";
 const COST = 1_000;
 /** The call that crosses a budget does so with at least a nano left. */
 const ONE_CALL = COST - 1;
+/** Shares of small budgets are worked out a second after Redis went away. */
+const CLEAR_MS = 1_050;
 const ONE_CALL_EACH = 3 * COST;
 /** In calls; some are used up before an outage, some in it, some after. */
 const BUDGETS = {
@@ -179,9 +181,27 @@ describe.skipIf(!hasRedisServer)("with a redis-server", () => {
       await until(() => stores.every((store) => store.mode() === "redis_away"));
     }
 
+    it("budgets that are nearly used up wait until the ledger holds what others had in flight", async () => {
+      const store = await limits("a", { leastInstances: 3 });
+      await kill(store);
+      const few = callOf([payer("key:a", { budget: 90 })], { estimate: 20 });
+      const many = callOf([payer("key:b", { budget: 90 })], { estimate: 1 });
+      expect((await admitKnowing(store, many)).kind).toBe("admitted");
+      expect((await admitKnowing(store, few)).kind).toBe("budget_held");
+      let admission = await store.admit(few);
+      await until(async () => {
+        admission = await store.admit(few);
+        return admission.kind !== "budget_held";
+      });
+      expect(admission.kind).toBe("totals_missing");
+      const read = { "key:a": { total: 60, version: 1 } };
+      expect(await admitKnowing(store, few, read)).toMatchObject({ lease: 10 });
+    });
+
     it("an instance keeps to its share of budgets, rates and slots", async () => {
       const store = await limits("a", { leastInstances: 3 });
       await kill(store);
+      await sleep(CLEAR_MS);
       const calls = Array.from({ length: 2 }, () =>
         callOf([key], { estimate: 20 }),
       );
@@ -210,6 +230,7 @@ describe.skipIf(!hasRedisServer)("with a redis-server", () => {
     it("the share holds when spend moves on into the ledger, and grows with a raised budget", async () => {
       const store = await limits("a", { leastInstances: 3 });
       await kill(store);
+      await sleep(CLEAR_MS);
       const free = payer("key:a", { budget: 90 });
       const call = callOf([free], { estimate: 40 });
       expect(await admitKnowing(store, call)).toMatchObject({ lease: 30 });
@@ -245,6 +266,7 @@ describe.skipIf(!hasRedisServer)("with a redis-server", () => {
       await admitKnowing(a, mine);
       await sleep(50);
       await kill(a, b);
+      await sleep(CLEAR_MS);
       // 10 of 90 are free: 5 for each of the two.
       expect(
         await admitKnowing(a, callOf([free], { estimate: 70 })),

@@ -3,23 +3,22 @@ import { LEASE_MS } from "../limits.ts";
 
 /** What this instance may do alone while Redis is away: 1/instances of what is left. */
 export interface Share {
+  readonly instances: number;
   /** A share of requests, tokens or slots: at least 1, unless the limit itself is 0. */
   limit(whole: number): number;
   /**
-   * Fixed when a budget is first used in the outage: what this instance may commit, its own leases in flight included.
+   * What is left of a budget for one instance, beside its own leases in flight.
    *
    * `committed` is what this instance knows to be spent or held: the ledger's total, its own pending sum and its own
    * leases. What Redis last said of the counter is a second lower bound, which knows the other instances' leases; the
-   * greater of the two is divided. So shares add up to the budget as far as anyone can know.
+   * greater of the two is taken off. So shares add up to the budget as far as anyone can know.
    */
-  grant(
-    entity: string,
-    window: string,
-    budget: Nanos,
-    committed: Nanos,
-    ownLeases: Nanos,
-  ): Nanos;
-  readonly instances: number;
+  free(entity: string, window: string, budget: Nanos, committed: Nanos): Nanos;
+  /**
+   * Ms since the epoch: from then on the ledger's total holds most of what others had in flight, unseen from here, when
+   * Redis went away. Budgets that are nearly used up wait for it.
+   */
+  readonly clearFrom: number;
 }
 
 /** Spend and leases of all instances, as Redis last said them to this one. */
@@ -29,6 +28,8 @@ export interface Sighting {
   readonly leased: Nanos;
   readonly at: number;
 }
+
+const CLEAR_AFTER_MS = 1_000;
 
 /** `instances`: how many share the limits, as known now; a gateway that starts in the outage learns it late. */
 export function createShare(
@@ -47,14 +48,13 @@ export function createShare(
     get instances() {
       return instances();
     },
+    clearFrom: now() + CLEAR_AFTER_MS,
     limit: (whole) =>
       whole === 0 ? 0 : Math.max(1, Math.floor(whole / instances())),
-    grant(entity, window, budget, committed, ownLeases) {
-      const free = Math.max(
-        0,
-        budget - Math.max(committed, lastSaid(entity, window)),
-      );
-      return ownLeases + Math.floor(free / instances());
-    },
+    free: (entity, window, budget, committed) =>
+      Math.floor(
+        Math.max(0, budget - Math.max(committed, lastSaid(entity, window))) /
+          instances(),
+      ),
   };
 }
