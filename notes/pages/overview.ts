@@ -145,8 +145,9 @@ function tableRow(row: DatabaseRow): Html {
           : html`<form method="post" action="/_utils/compact">
               <input type="hidden" name="database" value="${row.name}" /><button
                 class="compact"
+                aria-label="Compact ${row.name}"
               >
-                Compact<span hidden> ${row.name}</span>
+                Compact
               </button>
             </form>`
       }

@@ -15,8 +15,10 @@ import { INCOMPLETE, scanValue, skipSpace } from "./scan-json.ts";
 
 /** Bytes of a spooled body held at a time, unless one document is longer. */
 const WINDOW_BYTES = 1_048_576;
+/** A longer document than this gets a buffer of its own. */
+const MAX_SCRATCH_BYTES = 16_777_216;
 
-/** A document found in a `_bulk_docs` body; `read` brings it again from where it lies, until the next one is read. */
+/** A document found in a `_bulk_docs` body; `read` brings it again from where it lies, once, until the next one is read. */
 export interface BulkEntry {
   readonly head: DocumentHead;
   readonly read: () => IncomingDocument;
@@ -232,8 +234,8 @@ function openWindow(source: Source, maxDocumentSize: number): Window {
           head: found.head,
           read: () => {
             const size = stop - start;
-            if (scratch.length < size && size <= WINDOW_BYTES) {
-              scratch = Buffer.allocUnsafeSlow(WINDOW_BYTES);
+            if (scratch.length < size && size <= MAX_SCRATCH_BYTES) {
+              scratch = Buffer.allocUnsafeSlow(Math.max(WINDOW_BYTES, size));
             }
             return readDocument(source.read(start, stop, scratch));
           },

@@ -23,6 +23,15 @@ export async function bulkDocs(
   store: Store,
   request: StoreRequest,
 ): Promise<Answer> {
+  // One body at a time is held, however many devices push.
+  const turn = lastTurn.then(async () => await takeTurn(store, request));
+  lastTurn = turn.catch(() => undefined);
+  return await turn;
+}
+
+let lastTurn: Promise<unknown> = Promise.resolve();
+
+async function takeTurn(store: Store, request: StoreRequest): Promise<Answer> {
   const breathe = breather();
   const body = await readBulkBody(
     request.body,

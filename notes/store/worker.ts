@@ -21,6 +21,8 @@ import {
 /** Bytes gathered before they are sent, and chunks that may be under way to a client at a time. */
 const CHUNK_BYTES = 65_536;
 const CHUNKS_UNDER_WAY = 4;
+/** A chunk of more than this goes alone. */
+const LARGE_BYTES = 262_144;
 
 interface Call {
   underWay: number;
@@ -126,7 +128,8 @@ async function sendPieces(
   let gathered: Uint8Array[] = [];
   let size = 0;
   const send = async (bytes: Uint8Array<ArrayBuffer>): Promise<void> => {
-    while (call.underWay >= CHUNKS_UNDER_WAY && !call.cancelled) {
+    const most = bytes.length > LARGE_BYTES ? 0 : CHUNKS_UNDER_WAY - 1;
+    while (call.underWay > most && !call.cancelled) {
       await new Promise<void>((resolve) => {
         call.wake = resolve;
       });
