@@ -1,0 +1,73 @@
+import type { HearthConfig } from "./config.ts";
+import { otherHost, ports, type Host, type Hosts } from "./hosts.ts";
+
+/**
+ * The edge's configuration. The local gateway comes first; both are probed every second, which is why a gateway that stops says
+ * so for longer than two probes before it closes. What cannot be connected is tried again elsewhere: nothing was sent yet.
+ * Answers of unknown length (streams, change feeds) are passed on as they come, and bodies of any size: no limit is set.
+ */
+export function buildCaddyfile(
+  config: HearthConfig,
+  hosts: Hosts,
+  host: Host,
+  healthPort: number,
+): string {
+  const other = hosts[otherHost(host.name)];
+  const gateways = `reverse_proxy gateway:${ports.gateway} ${bracketed(other.address)}:${ports.gateway} {
+		lb_policy first
+		lb_try_duration 15s
+		lb_try_interval 100ms
+		fail_duration 1s
+		health_uri /health/readiness
+		health_interval 1s
+		health_timeout 1s
+		transport http {
+			dial_timeout 2s
+			keepalive 30s
+		}
+	}`;
+  // X-Forwarded-For decides whom the notes server locks out. It is believed from the other host's edge alone.
+  const notes =
+    host.name === config.placement.notes
+      ? `reverse_proxy notes:${ports.notes} {
+		lb_try_duration 5s
+		trusted_proxies ${other.address}/${other.address.includes(":") ? 128 : 32}
+	}`
+      : `reverse_proxy ${bracketed(other.address)}:${ports.notes} {
+		lb_try_duration 5s
+	}`;
+  const { hostname, notesHostname, tls, email } = config.edge;
+  const certificate = {
+    none: "",
+    files: "\ttls /run/hearth/edge.crt /run/hearth/edge.key\n",
+    internal: "\ttls internal\n",
+    acme: `\ttls ${email ?? ""}\n`,
+  }[tls];
+  const site = (address: string, body: string, head = "") =>
+    `${address} {\n${head}\t${body}\n}\n`;
+  return `{
+	# Nobody reconfigures a running edge: a changed one is replaced.
+	admin off
+	# Port 80 is not ours.
+	auto_https disable_redirects
+	persist_config off
+}
+
+http://:${ports.edge} {
+	${gateways}
+}
+
+http://:${ports.notes} {
+	${notes}
+}
+
+http://:${healthPort} {
+	bind 127.0.0.1
+	respond "ok"
+}
+${hostname === undefined ? "" : `\n${site(`https://${hostname}`, gateways, certificate)}`}${notesHostname === undefined ? "" : `\n${site(`https://${notesHostname}`, notes, certificate)}`}`;
+}
+
+function bracketed(address: string): string {
+  return address.includes(":") ? `[${address}]` : address;
+}

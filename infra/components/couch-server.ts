@@ -1,0 +1,93 @@
+import type * as docker from "@pulumi/docker";
+import * as pulumi from "@pulumi/pulumi";
+import { imageReferenceOf, type HearthConfig } from "../config.ts";
+import type { ContainerSpec } from "../container.ts";
+import { buildCouchIni } from "../couchdb-ini.ts";
+import { networkName, ports, type Host } from "../hosts.ts";
+import { keepVolume, placeContainer, pullImage } from "./placed.ts";
+
+/** The notes store. The image of `notes/` can take CouchDB's place: it reads the same ini at the same path. */
+export class CouchServer extends pulumi.ComponentResource {
+  readonly container: docker.Container;
+
+  constructor(name: string, config: HearthConfig, host: Host) {
+    super("hearth:data:CouchServer", name);
+    const volume =
+      config.notesData === "volume"
+        ? [keepVolume(`${name}-data`, volumeName, host, this)]
+        : [];
+    const image = pullImage(
+      `${name}-image`,
+      imageReferenceOf(config, "couchdb"),
+      host,
+      this,
+    );
+    this.container = placeContainer(
+      name,
+      buildCouchArgs(config),
+      image.imageId,
+      host,
+      { parent: this, dependsOn: volume },
+    );
+    this.registerOutputs({});
+  }
+}
+
+const volumeName = "hearth-notes";
+
+export function buildCouchArgs(config: HearthConfig): ContainerSpec {
+  return {
+    name: "hearth-couchdb",
+    // CouchDB's own user with root's group, so that it can read the upload; as root its entrypoint would make 0600 files 0644.
+    user: "5984:0",
+    environment: {},
+    files: [
+      {
+        // Not the last of the chain: that one is written by the server.
+        path: "/opt/couchdb/etc/local.d/10-hearth.ini",
+        content: pulumi.secret(
+          buildCouchIni({
+            uuid: config.notesUuid,
+            cookieSecret: config.notesCookieSecret,
+            adminPassword: config.notesAdminPassword,
+          }),
+        ),
+        permissions: "0440",
+      },
+    ],
+    // Nobody comes to it but by the edge, which says who is asking.
+    ports: [],
+    volumes: [
+      {
+        source: config.notesData === "volume" ? volumeName : config.notesData,
+        path: "/opt/couchdb/data",
+      },
+    ],
+    networks: [{ name: networkName, aliases: ["notes"] }],
+    memoryMiB: 1024,
+    reservationMiB: 512,
+    // Erlang sizes its tables from it: unlimited, it takes 2.2 GB at boot and dies of its limit.
+    noFile: 65_536,
+    capabilities: [],
+    health: {
+      // There is no curl inside. Without credentials: a stale password would lock this address out.
+      test: bashHttpTest(ports.notes, "/_up"),
+      interval: "30s",
+      timeout: "10s",
+      startPeriod: "20s",
+      retries: 3,
+    },
+    graceSeconds: 30,
+    waitSeconds: 150,
+  };
+}
+
+/** A health check by HTTP for images that have bash and no HTTP client: healthy when the answer's first line says 200. */
+export function bashHttpTest(port: number, path: string): readonly string[] {
+  return [
+    "CMD",
+    "bash",
+    "-c",
+    `exec 3<>/dev/tcp/127.0.0.1/${port} && printf 'GET ${path} HTTP/1.0\\r\\nHost: localhost\\r\\n\\r\\n' >&3 && read -r line <&3 && [[ $line == *' 200 '* ]]`,
+  ];
+}

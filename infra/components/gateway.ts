@@ -1,0 +1,170 @@
+import { existsSync } from "node:fs";
+import type * as docker from "@pulumi/docker";
+import * as pulumi from "@pulumi/pulumi";
+import type { HearthConfig } from "../config.ts";
+import type { ContainerSpec, UploadedFile } from "../container.ts";
+import {
+  networkName,
+  otherHost,
+  ports,
+  reach,
+  type Host,
+  type Hosts,
+} from "../hosts.ts";
+import { inProject, readNamedFile } from "../project-files.ts";
+import { builtImage } from "./built-image.ts";
+import { keepVolume, placeContainer, secretFiles } from "./placed.ts";
+import { gatewayRoleName } from "./postgres-server.ts";
+
+/** The AI gateway of one host. */
+export class Gateway extends pulumi.ComponentResource {
+  readonly container: docker.Container;
+
+  constructor(
+    name: string,
+    config: HearthConfig,
+    hosts: Hosts,
+    host: Host,
+    /** Among them the other gateway, for the second of the two: never both are away. */
+    dependsOn: readonly pulumi.Resource[],
+  ) {
+    super("hearth:gateway:Gateway", name);
+    const journal = keepVolume(`${name}-journal`, volumeName, host, this);
+    const image = builtImage(`${name}-image`, "gateway", config, host, this);
+    this.container = placeContainer(
+      name,
+      buildGatewayArgs(config, hosts, host),
+      image.imageId,
+      host,
+      { parent: this, dependsOn: [journal, ...dependsOn] },
+    );
+    this.registerOutputs({});
+  }
+}
+
+const volumeName = "hearth-journal";
+const journalDirectory = "/var/lib/hearth/journal";
+
+export function buildGatewayArgs(
+  config: HearthConfig,
+  hosts: Hosts,
+  host: Host,
+): ContainerSpec {
+  const postgres = reach(
+    hosts,
+    host.name,
+    config.placement.postgres,
+    "postgres",
+  );
+  const redis = reach(hosts, host.name, config.placement.redis, "redis");
+  const secrets = secretFiles(
+    {
+      ...config.providerKeys,
+      DATABASE_URL: `postgresql://${gatewayRoleName(config)}:${config.gatewayPassword}@${postgres.host}:${postgres.port}/hearth`,
+      HEARTH_SALT_KEY: config.saltKey,
+      PROXY_MASTER_KEY: config.masterKey,
+      REDIS_PASSWORD: config.redisPassword,
+    },
+    "0440",
+  );
+  const settings = gatewaySettings(config);
+  return {
+    name: "hearth-gateway",
+    user: "1000:0",
+    environment: {
+      ...secrets.environment,
+      ...settings.environment,
+      HEARTH_DRAIN_NOTICE: `${config.drainNotice}s`,
+      HEARTH_EXTRA_CONFIG: "/app/hearth.yaml",
+      HEARTH_GATEWAY_HOST: "0.0.0.0",
+      HEARTH_GATEWAY_PORT: String(ports.gateway),
+      HEARTH_JOURNAL_DIR: journalDirectory,
+      REDIS_HOST: redis.host,
+      REDIS_PORT: String(redis.port),
+      ...(config.localRunnerA === undefined
+        ? {}
+        : { LOCAL_RUNNER_A_URL: config.localRunnerA }),
+      ...(config.localRunnerB === undefined
+        ? {}
+        : { LOCAL_RUNNER_B_URL: config.localRunnerB }),
+    },
+    files: [
+      ...secrets.files,
+      ...settings.files,
+      {
+        path: "/app/hearth.yaml",
+        content: buildStackSettings(config, hosts, host),
+        permissions: "0440",
+      },
+    ],
+    ports: [{ address: host.address, port: ports.gateway }],
+    volumes: [{ source: volumeName, path: journalDirectory }],
+    networks: [{ name: networkName, aliases: ["gateway"] }],
+    memoryMiB: config.memory.gateway,
+    capabilities: [],
+    health: {
+      // Not readiness: a gateway whose database is away lives, and restarting it would lose what it knows.
+      test: nodeHttpTest(ports.gateway, "/health/liveliness"),
+      interval: "10s",
+      timeout: "5s",
+      startPeriod: "10s",
+      retries: 3,
+    },
+    // Readiness says 503 for longer than two of the edge's probes before the listener closes; then calls finish.
+    graceSeconds: config.drainTimeout + config.drainNotice + 10,
+    waitSeconds: 60,
+  };
+}
+
+/** The shipped configuration with the operator's `config/gateway.local.yaml` over it, or the one file the operator names. */
+function gatewaySettings(config: HearthConfig): {
+  readonly environment: Readonly<Record<string, string>>;
+  readonly files: readonly UploadedFile[];
+} {
+  const upload = (path: string, source: string): UploadedFile => ({
+    path,
+    // It may hold keys.
+    content: pulumi.secret(readNamedFile("hearth:gatewayConfig", source)),
+    permissions: "0440",
+  });
+  const local = "config/gateway.local.yaml";
+  if (config.gatewayConfig === undefined && existsSync(inProject(local)))
+    return {
+      environment: {},
+      files: [
+        upload("/app/config/gateway.yaml", "config/gateway.yaml"),
+        upload("/app/config/gateway.local.yaml", local),
+      ],
+    };
+  return {
+    environment: { HEARTH_GATEWAY_CONFIG: "/app/config.yaml" },
+    files: [
+      upload("/app/config.yaml", config.gatewayConfig ?? "config/gateway.yaml"),
+    ],
+  };
+}
+
+/** What the stack decides and the gateway must know: JSON is YAML. */
+function buildStackSettings(
+  config: HearthConfig,
+  hosts: Hosts,
+  host: Host,
+): string {
+  return `${JSON.stringify({
+    general_settings: {
+      drain_timeout: config.drainTimeout,
+      // The two edges: the local one comes from Docker's own networks.
+      trusted_proxies: ["172.16.0.0/12", hosts[otherHost(host.name)].address],
+    },
+  })}\n`;
+}
+
+/** A health check by HTTP in an image that has Node. */
+export function nodeHttpTest(port: number, path: string): readonly string[] {
+  return [
+    "CMD",
+    "node",
+    "-e",
+    `fetch("http://127.0.0.1:${port}${path}").then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))`,
+  ];
+}

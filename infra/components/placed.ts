@@ -1,0 +1,86 @@
+import * as docker from "@pulumi/docker";
+import * as pulumi from "@pulumi/pulumi";
+import { containerArgs, type ContainerSpec } from "../container.ts";
+import type { Host } from "../hosts.ts";
+
+/** Puts a container on a host. `name` is the resource's; the container's own stands in the spec. */
+export function placeContainer(
+  name: string,
+  spec: ContainerSpec,
+  image: pulumi.Input<string>,
+  host: Host,
+  options: {
+    readonly parent: pulumi.Resource;
+    readonly dependsOn?: readonly pulumi.Resource[];
+    readonly ignoreChanges?: readonly string[];
+  },
+): docker.Container {
+  return new docker.Container(name, containerArgs(spec, image), {
+    parent: options.parent,
+    provider: host.provider,
+    // Order without values: an input made from another container's output would replace this one too.
+    dependsOn: [...host.networks, ...(options.dependsOn ?? [])],
+    hooks: { beforeCreate: [host.beforeCreate] },
+    // Envs hold no secret; marked all the same, so that one put there by mistake is not in the state in clear.
+    additionalSecretOutputs: ["envs", "uploads"],
+    ...(options.ignoreChanges === undefined
+      ? {}
+      : { ignoreChanges: [...options.ignoreChanges] }),
+  });
+}
+
+/** An image that the host pulls. `keepLocally`: an `up` never takes away what a roll back needs. */
+export function pullImage(
+  name: string,
+  reference: string,
+  host: Host,
+  parent: pulumi.Resource,
+): docker.RemoteImage {
+  return new docker.RemoteImage(
+    name,
+    { name: reference, keepLocally: true },
+    { parent, provider: host.provider },
+  );
+}
+
+/** A volume that outlives `destroy`. It never gets labels: a changed one would replace the volume, and its data with it. */
+export function keepVolume(
+  name: string,
+  volume: string,
+  host: Host,
+  parent: pulumi.Resource,
+): docker.Volume {
+  return new docker.Volume(
+    name,
+    { name: volume },
+    { parent, provider: host.provider, protect: true, retainOnDelete: true },
+  );
+}
+
+/** A secret as a file; the name is the variable's that points to it. */
+export const secretDirectory = "/run/hearth";
+
+/** Environment and files for secrets: NAME becomes the file and NAME_FILE the variable. */
+export function secretFiles(
+  secrets: Readonly<Record<string, string>>,
+  permissions: "0400" | "0440",
+): {
+  readonly environment: Readonly<Record<string, string>>;
+  readonly files: readonly {
+    readonly path: string;
+    readonly content: pulumi.Output<string>;
+    readonly permissions: "0400" | "0440";
+  }[];
+} {
+  const names = Object.keys(secrets).toSorted();
+  return {
+    environment: Object.fromEntries(
+      names.map((name) => [`${name}_FILE`, `${secretDirectory}/${name}`]),
+    ),
+    files: names.map((name) => ({
+      path: `${secretDirectory}/${name}`,
+      content: pulumi.secret(secrets[name] ?? ""),
+      permissions,
+    })),
+  };
+}

@@ -1,0 +1,188 @@
+import { readFileSync } from "node:fs";
+import type * as docker from "@pulumi/docker";
+import * as postgresql from "@pulumi/postgresql";
+import * as pulumi from "@pulumi/pulumi";
+import { imageReferenceOf, type HearthConfig } from "../config.ts";
+import type { ContainerSpec } from "../container.ts";
+import { networkName, ports, type Host } from "../hosts.ts";
+import { scramVerifier } from "../scram.ts";
+import {
+  keepVolume,
+  placeContainer,
+  pullImage,
+  secretFiles,
+} from "./placed.ts";
+
+/** The database with its owner roles and login roles. */
+export class PostgresServer extends pulumi.ComponentResource {
+  readonly container: docker.Container;
+  /** The gateways' login role: they depend on it. */
+  readonly gatewayRole: postgresql.Role;
+  readonly supervisorRole: postgresql.Role;
+  readonly backupRole: postgresql.Role;
+
+  constructor(name: string, config: HearthConfig, host: Host) {
+    super("hearth:data:PostgresServer", name);
+    const volume = keepVolume(`${name}-data`, volumeName, host, this);
+    const image = pullImage(
+      `${name}-image`,
+      imageReferenceOf(config, "postgres"),
+      host,
+      this,
+    );
+    const spec = buildPostgresArgs(config, host);
+    // The password acts at initdb only. Its rotation is an ALTER ROLE over the container's socket and must not replace the
+    // server; a container made for another reason carries the new one.
+    const passwordAt = spec.files.findIndex(({ path }) =>
+      path.endsWith("/POSTGRES_PASSWORD"),
+    );
+    this.container = placeContainer(name, spec, image.imageId, host, {
+      parent: this,
+      dependsOn: [volume],
+      ignoreChanges: [`uploads[${passwordAt}].content`],
+    });
+    const provider = new postgresql.Provider(
+      `${name}-login`,
+      {
+        // Plain strings: an output of the container would make the provider, and the roles with it, depend on its replacement.
+        host: config.postgresAt?.host ?? host.address,
+        port: config.postgresAt?.port ?? ports.postgres,
+        username: "postgres",
+        password: pulumi.secret(config.postgresPassword),
+        // Said aloud: the default tries TLS, which this server on a private network does not speak.
+        sslmode: "disable",
+        expectedVersion: config.postgresVersion,
+        // What a dropped role owned is reassigned in this database only.
+        database: "hearth",
+        superuser: true,
+      },
+      // It pings once and never again: the container's `wait` is what it waits for.
+      { parent: this, dependsOn: [this.container] },
+    );
+    const roles = Object.fromEntries(
+      buildRoles(config).map((role) => [
+        role.kind,
+        new postgresql.Role(`${name}-${role.kind}`, role.args, {
+          parent: this,
+          provider,
+          dependsOn: [this.container],
+          additionalSecretOutputs: ["password"],
+          // Adopts roles of a server whose state was lost; harmless for those in state, refused for those that are not there.
+          ...(config.importRoles === "yes"
+            ? { import: String(role.args.name) }
+            : {}),
+        }),
+      ]),
+    ) as Record<"gateway" | "supervisor" | "backup", postgresql.Role>;
+    this.gatewayRole = roles.gateway;
+    this.supervisorRole = roles.supervisor;
+    this.backupRole = roles.backup;
+    this.registerOutputs({});
+  }
+}
+
+const volumeName = "hearth-postgres";
+
+/** The role the gateways log in as. The letter is no host: the other one exists only while the password is rotated. */
+export function gatewayRoleName(config: HearthConfig): string {
+  return `gateway_${config.gatewayRole}`;
+}
+
+export function buildPostgresArgs(
+  config: HearthConfig,
+  host: Host,
+): ContainerSpec {
+  const secrets = secretFiles(
+    { POSTGRES_PASSWORD: config.postgresPassword },
+    // The official entrypoint reads it as root before it steps down.
+    "0400",
+  );
+  return {
+    name: "hearth-postgres",
+    command: [
+      "postgres",
+      "-c",
+      `shared_buffers=${Math.floor(config.memory.postgres / 4)}MB`,
+      "-c",
+      "max_connections=100",
+    ],
+    environment: { POSTGRES_DB: "hearth", ...secrets.environment },
+    files: [
+      ...secrets.files,
+      {
+        path: "/docker-entrypoint-initdb.d/10-hearth-roles.sql",
+        content: readFileSync(
+          new URL("../../config/postgres-roles.sql", import.meta.url),
+          "utf8",
+        ),
+        permissions: "0444",
+      },
+    ],
+    ports: [{ address: host.address, port: ports.postgres }],
+    // 18's layout: PGDATA is a directory of the version below it.
+    volumes: [{ source: volumeName, path: "/var/lib/postgresql" }],
+    networks: [{ name: networkName, aliases: ["postgres"] }],
+    memoryMiB: config.memory.postgres,
+    sharedMemoryMiB: 256,
+    // For the root entrypoint, which gives the volume to postgres and becomes it.
+    capabilities: [
+      "CAP_CHOWN",
+      "CAP_DAC_OVERRIDE",
+      "CAP_FOWNER",
+      "CAP_SETGID",
+      "CAP_SETUID",
+    ],
+    health: {
+      // By TCP: during initdb only the socket listens, and a server for the scripts alone answers there.
+      test: ["CMD", "pg_isready", "-q", "-h", "127.0.0.1", "-U", "postgres"],
+      interval: "10s",
+      timeout: "5s",
+      startPeriod: "30s",
+      retries: 5,
+    },
+    graceSeconds: 60,
+    waitSeconds: 120,
+  };
+}
+
+/**
+ * The login roles. They own nothing and are granted nothing of their own: what they may do comes from the groups that initdb
+ * made, so they can be dropped and made again. No Grant and no DefaultPrivileges resources: many at once fail with
+ * "tuple concurrently updated", and they keep `destroy` from dropping the role (2BP01).
+ */
+export function buildRoles(config: HearthConfig): readonly {
+  readonly kind: "gateway" | "supervisor" | "backup";
+  readonly args: postgresql.RoleArgs;
+}[] {
+  const login = (name: string, password: string) => ({
+    name,
+    login: true,
+    password: pulumi.secret(scramVerifier(name, password)),
+  });
+  return [
+    {
+      kind: "gateway",
+      args: {
+        ...login(gatewayRoleName(config), config.gatewayPassword),
+        roles: ["hearth_owner"],
+        assumeRole: "hearth_owner",
+      },
+    },
+    {
+      kind: "supervisor",
+      args: {
+        ...login("supervisor", config.supervisorPassword),
+        roles: ["hearth_reports"],
+      },
+    },
+    {
+      kind: "backup",
+      args: {
+        ...login("backup", config.backupPassword),
+        roles: ["hearth_reader"],
+        // Restore drills go into a database of their own.
+        createDatabase: true,
+      },
+    },
+  ];
+}

@@ -1,0 +1,99 @@
+import type * as docker from "@pulumi/docker";
+import * as pulumi from "@pulumi/pulumi";
+import { imageReferenceOf, type HearthConfig } from "../config.ts";
+import type { ContainerSpec } from "../container.ts";
+import { networkName, ports, type Host } from "../hosts.ts";
+import {
+  keepVolume,
+  placeContainer,
+  pullImage,
+  secretDirectory,
+} from "./placed.ts";
+
+/** Counters, limits and the response cache of both gateways. */
+export class RedisServer extends pulumi.ComponentResource {
+  readonly container: docker.Container;
+
+  constructor(name: string, config: HearthConfig, host: Host) {
+    super("hearth:data:RedisServer", name);
+    const volume = keepVolume(`${name}-data`, volumeName, host, this);
+    const image = pullImage(
+      `${name}-image`,
+      imageReferenceOf(config, "redis"),
+      host,
+      this,
+    );
+    this.container = placeContainer(
+      name,
+      buildRedisArgs(config, host),
+      image.imageId,
+      host,
+      { parent: this, dependsOn: [volume] },
+    );
+    this.registerOutputs({});
+  }
+}
+
+const volumeName = "hearth-redis";
+const configFile = "/run/hearth/redis.conf";
+const passwordFile = `${secretDirectory}/REDIS_PASSWORD`;
+
+export function buildRedisArgs(
+  config: HearthConfig,
+  host: Host,
+): ContainerSpec {
+  return {
+    name: "hearth-redis",
+    command: ["redis-server", configFile],
+    // The image's own redis user; group 0 reads the uploads.
+    user: "999:0",
+    environment: {},
+    files: [
+      {
+        path: passwordFile,
+        content: pulumi.secret(config.redisPassword),
+        permissions: "0440",
+      },
+      {
+        path: configFile,
+        content: pulumi.secret(buildRedisConf(config)),
+        permissions: "0440",
+      },
+    ],
+    ports: [{ address: host.address, port: ports.redis }],
+    volumes: [{ source: volumeName, path: "/data" }],
+    networks: [{ name: networkName, aliases: ["redis"] }],
+    memoryMiB: config.memory.redis,
+    capabilities: [],
+    health: {
+      // From a file and by the environment: an argument would be seen by everybody on the host.
+      test: [
+        "CMD-SHELL",
+        `REDISCLI_AUTH="$(cat ${passwordFile})" redis-cli ping | grep -q PONG`,
+      ],
+      interval: "10s",
+      timeout: "5s",
+      startPeriod: "10s",
+      retries: 5,
+    },
+    graceSeconds: 30,
+    waitSeconds: 60,
+  };
+}
+
+function buildRedisConf(config: HearthConfig): string {
+  return `bind * -::*
+port ${ports.redis}
+# The network and the password are the boundary.
+protected-mode no
+requirepass ${config.redisPassword}
+dir /data
+# Below the container's limit: copy-on-write while the AOF is rewritten needs the rest.
+maxmemory ${Math.floor(config.memory.redis * 0.7)}mb
+# Only what expires may go: cache entries do, counters of open windows do not.
+maxmemory-policy volatile-lru
+appendonly yes
+appendfsync everysec
+save ""
+`;
+}

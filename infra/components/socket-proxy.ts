@@ -1,0 +1,111 @@
+import type * as docker from "@pulumi/docker";
+import * as pulumi from "@pulumi/pulumi";
+import { imageReferenceOf, type HearthConfig } from "../config.ts";
+import type { ContainerSpec } from "../container.ts";
+import { ports, socketNetworkName, type Host } from "../hosts.ts";
+import { bashHttpTest } from "./couch-server.ts";
+import { placeContainer, pullImage } from "./placed.ts";
+
+/** Stands between the supervisor and the host's Docker socket: whoever holds that socket is root on the host. */
+export class SocketProxy extends pulumi.ComponentResource {
+  readonly container: docker.Container;
+
+  constructor(name: string, config: HearthConfig, host: Host) {
+    super("hearth:ops:SocketProxy", name);
+    const image = pullImage(
+      `${name}-image`,
+      imageReferenceOf(config, "haproxy"),
+      host,
+      this,
+    );
+    this.container = placeContainer(
+      name,
+      buildSocketProxyArgs(host),
+      image.imageId,
+      host,
+      { parent: this },
+    );
+    this.registerOutputs({});
+  }
+}
+
+const configFile = "/usr/local/etc/haproxy/haproxy.cfg";
+
+/** The containers that the supervisor may look into and restart; all of ours but the proxy itself. */
+const ours = [
+  "hearth-couchdb",
+  "hearth-edge",
+  "hearth-gateway",
+  "hearth-postgres",
+  "hearth-redis",
+  "hearth-supervisor",
+];
+
+export function buildSocketProxyArgs(host: Host): ContainerSpec {
+  return {
+    name: "hearth-socket-proxy",
+    command: ["haproxy", "-W", "-db", "-f", configFile],
+    // The socket is root's; without any capability, root is only that file's owner.
+    user: "0:0",
+    environment: {},
+    files: [
+      {
+        path: configFile,
+        content: buildSocketProxyConfig(),
+        permissions: "0444",
+      },
+    ],
+    ports: [],
+    volumes: [{ source: host.socket, path: "/var/run/docker.sock" }],
+    networks: [{ name: socketNetworkName, aliases: ["socket-proxy"] }],
+    memoryMiB: 64,
+    capabilities: [],
+    health: {
+      test: bashHttpTest(ports.socketProxy, "/healthz"),
+      interval: "10s",
+      timeout: "5s",
+      startPeriod: "5s",
+      retries: 3,
+    },
+    graceSeconds: 10,
+    waitSeconds: 60,
+  };
+}
+
+/** Exact paths, nothing else: archive and export read any file, exec and create run anything. */
+export function buildSocketProxyConfig(): string {
+  const names = ours.join("|");
+  return `global
+  maxconn 100
+  log stdout format raw local0 notice
+
+defaults
+  mode http
+  timeout connect 5s
+  timeout client 1m
+  timeout server 1m
+  # A restart waits for the container's drain.
+  timeout tunnel 5m
+
+frontend docker
+  bind :${ports.socketProxy}
+  monitor-uri /healthz
+  # A normalised path is matched, and what is encoded in a strange way is refused.
+  acl plain path -m reg ^[A-Za-z0-9._/-]*$
+  acl get method GET
+  acl post method POST
+  acl list path -m reg ^(/v1\\.[0-9]+)?/containers/json$
+  acl look path -m reg ^(/v1\\.[0-9]+)?/containers/(${names})/(json|logs|stats)$
+  acl again path -m reg ^(/v1\\.[0-9]+)?/containers/(${names})/restart$
+  http-request deny deny_status 403 unless plain
+  http-request allow if get list
+  http-request allow if get look
+  http-request allow if post again
+  http-request deny deny_status 403
+  default_backend engine
+
+backend engine
+  timeout server 5m
+  server engine unix@/var/run/docker.sock
+`;
+}

@@ -1,0 +1,143 @@
+import type * as docker from "@pulumi/docker";
+import * as pulumi from "@pulumi/pulumi";
+import type { HearthConfig } from "../config.ts";
+import type { ContainerSpec } from "../container.ts";
+import {
+  everyAddress,
+  networkName,
+  otherHost,
+  ports,
+  reach,
+  socketNetworkName,
+  type Host,
+  type Hosts,
+} from "../hosts.ts";
+import { readNamedFile } from "../project-files.ts";
+import { builtImage } from "./built-image.ts";
+import { nodeHttpTest } from "./gateway.ts";
+import { keepVolume, placeContainer, secretFiles } from "./placed.ts";
+
+/** Watches its own host's containers, probes the other host; the one on the data host runs the jobs. */
+export class Supervisor extends pulumi.ComponentResource {
+  readonly container: docker.Container;
+
+  constructor(
+    name: string,
+    config: HearthConfig,
+    hosts: Hosts,
+    host: Host,
+    dependsOn: readonly pulumi.Resource[],
+  ) {
+    super("hearth:ops:Supervisor", name);
+    const volumes = [keepVolume(`${name}-history`, historyVolume, host, this)];
+    if (config.backupDirectory === "volume")
+      volumes.push(keepVolume(`${name}-backups`, backupVolume, host, this));
+    const image = builtImage(`${name}-image`, "supervisor", config, host, this);
+    this.container = placeContainer(
+      name,
+      buildSupervisorArgs(config, hosts, host),
+      image.imageId,
+      host,
+      { parent: this, dependsOn: [...volumes, ...dependsOn] },
+    );
+    this.registerOutputs({});
+  }
+}
+
+const historyVolume = "hearth-supervisor";
+const backupVolume = "hearth-backups";
+const home = "/var/lib/hearth";
+
+export function buildSupervisorArgs(
+  config: HearthConfig,
+  hosts: Hosts,
+  host: Host,
+): ContainerSpec {
+  const data = config.placement.postgres;
+  const postgres = reach(hosts, host.name, data, "postgres");
+  const notes = reach(hosts, host.name, config.placement.notes, "notes");
+  const redis = reach(hosts, host.name, config.placement.redis, "redis");
+  const peer = hosts[otherHost(host.name)];
+  const databaseUrl = (role: string, password: string) =>
+    `postgresql://${role}:${password}@${postgres.host}:${postgres.port}/hearth`;
+  const secrets = secretFiles(
+    {
+      BACKUP_DATABASE_URL: databaseUrl("backup", config.backupPassword),
+      HEARTH_OPERATOR_PASSWORD: config.operatorPassword,
+      NOTES_ADMIN_PASSWORD: config.notesAdminPassword,
+      PROXY_MASTER_KEY: config.masterKey,
+      REDIS_PASSWORD: config.redisPassword,
+      SUPERVISOR_DATABASE_URL: databaseUrl(
+        "supervisor",
+        config.supervisorPassword,
+      ),
+    },
+    "0440",
+  );
+  const ownConfig =
+    config.supervisorConfig === undefined
+      ? []
+      : [
+          {
+            path: "/app/supervisor.yaml",
+            content: pulumi.secret(
+              readNamedFile("hearth:supervisorConfig", config.supervisorConfig),
+            ),
+            permissions: "0440" as const,
+          },
+        ];
+  return {
+    name: "hearth-supervisor",
+    user: "1000:0",
+    environment: {
+      ...secrets.environment,
+      DOCKER_HOST: `tcp://socket-proxy:${ports.socketProxy}`,
+      GATEWAY_URL: `http://gateway:${ports.gateway}`,
+      HEARTH_HOME: home,
+      HEARTH_JOBS: host.name === data ? "on" : "off",
+      HEARTH_PEER_URL: `http://${peer.address}:${ports.supervisor}`,
+      // The supervisor of today has no runtime for containers yet: it watches, heals nothing.
+      HEARTH_RUNTIME: "none",
+      HEARTH_SUPERVISOR_HOST: "0.0.0.0",
+      HEARTH_SUPERVISOR_PORT: String(ports.supervisor),
+      // For `docker exec hearth-supervisor hearth …`.
+      HEARTH_URL: `http://127.0.0.1:${ports.supervisor}`,
+      NOTES_URL: `http://${notes.host}:${notes.port}`,
+      REDIS_HOST: redis.host,
+      REDIS_PORT: String(redis.port),
+      ...(ownConfig.length === 0
+        ? {}
+        : { HEARTH_SUPERVISOR_CONFIG: "/app/supervisor.yaml" }),
+    },
+    files: [...secrets.files, ...ownConfig],
+    ports: everyAddress(host).map((address) => ({
+      address,
+      port: ports.supervisor,
+    })),
+    volumes: [
+      { source: historyVolume, path: home },
+      {
+        source:
+          config.backupDirectory === "volume"
+            ? backupVolume
+            : config.backupDirectory,
+        path: `${home}/backups`,
+      },
+    ],
+    networks: [
+      { name: networkName, aliases: ["supervisor"] },
+      { name: socketNetworkName, aliases: [] },
+    ],
+    memoryMiB: config.memory.supervisor,
+    capabilities: [],
+    health: {
+      test: nodeHttpTest(ports.supervisor, "/healthz"),
+      interval: "10s",
+      timeout: "5s",
+      startPeriod: "10s",
+      retries: 3,
+    },
+    graceSeconds: 20,
+    waitSeconds: 60,
+  };
+}

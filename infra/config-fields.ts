@@ -1,0 +1,73 @@
+import { isIP } from "node:net";
+import { z } from "zod";
+
+/** "30s", "2m": whole seconds once read. */
+export const seconds = z
+  .string()
+  .regex(/^\d+[smh]$/, "must be a time such as 120s, 2m or 1h")
+  .transform(
+    (text) =>
+      Number.parseInt(text, 10) *
+      (text.endsWith("h") ? 3600 : text.endsWith("m") ? 60 : 1),
+  );
+
+export const wholeNumber = (least: number, most: number) => {
+  const error = `must be a whole number from ${least} to ${most}`;
+  return z.coerce.number(error).int(error).min(least, error).max(most, error);
+};
+
+export const hostName = z.enum(["a", "b"], "must be a or b");
+
+export const address = z
+  .string("must be an IP address of that host")
+  .refine((text) => isIP(text) !== 0, "must be an IP address of that host")
+  .refine(
+    (text) => text !== "0.0.0.0" && text !== "::",
+    "must be one address of that host: everything would be open to every network",
+  );
+
+/** Goes into URLs and files as it is. */
+export const password = z
+  .string("must be a text")
+  .regex(
+    /^[A-Za-z0-9_-]{20,}$/,
+    "must be at least 20 letters, digits, - and _ (it goes into addresses as it is)",
+  );
+
+export const webAddress = z
+  .url({
+    protocol: /^https?$/,
+    error: "must be an address such as http://192.168.1.10:11434",
+  })
+  .refine(
+    (text) => !/^https?:\/\/(localhost|127\.|\[::1\])/i.test(text),
+    "must not be a loopback address: in a container that is the container itself",
+  );
+
+export const dockerEndpoint = z
+  .string("must be a Docker address")
+  .regex(
+    /^(ssh:\/\/[^/]+|unix:\/\/\/.+|tcp:\/\/[^/:]+:\d+)$/,
+    "must be ssh://USER@HOST, unix:///var/run/docker.sock or tcp://HOST:PORT",
+  );
+
+export const absolutePath = z
+  .string("must be an absolute path")
+  .regex(/^\/[\w./-]+$/, "must be an absolute path on that host");
+
+export const dnsName = z
+  .string("must be a host name")
+  .regex(
+    /^(?=.{1,253}$)([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9]$/,
+    "must be a host name such as hearth.example.org",
+  );
+
+/** `name:tag@sha256:…`; whether the digest may be missing is decided by `imagesWithoutDigest`. */
+export const imageReference = z
+  .string("must be an image")
+  .regex(
+    /^[a-z0-9][\w.:/-]*(@sha256:[0-9a-f]{64})?$/,
+    "must be an image such as docker.io/library/redis:8@sha256:<64 hex digits>",
+  );
+
+export const mebibytes = wholeNumber(64, 1_048_576);

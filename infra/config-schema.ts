@@ -1,0 +1,166 @@
+import { z } from "zod";
+import {
+  absolutePath,
+  address,
+  dnsName,
+  dockerEndpoint,
+  hostName,
+  imageReference,
+  mebibytes,
+  password,
+  seconds,
+  webAddress,
+  wholeNumber,
+} from "./config-fields.ts";
+
+const host = z.strictObject(
+  {
+    docker: dockerEndpoint,
+    /** Where the other host and the operator reach this one. */
+    address,
+    /** Where people and devices reach it: LAN, VPN, loopback. */
+    publish: z
+      .array(address, "must be a list of addresses")
+      .min(1, "must be a list of at least one address"),
+    socket: absolutePath.default("/var/run/docker.sock"),
+    sshOpts: z.array(z.string(), "must be a list of ssh options").default([
+      // The provider dials ssh once for every request: one connection serves them all.
+      "-o",
+      "ControlMaster=auto",
+      "-o",
+      "ControlPath=~/.ssh/hearth-%C",
+      "-o",
+      "ControlPersist=60s",
+    ]),
+  },
+  "must be an object",
+);
+
+const image = imageReference.optional();
+
+export const configSchema = z.strictObject({
+  hosts: z.strictObject({ a: host, b: host }, "must be an object"),
+  placement: z
+    .strictObject({
+      postgres: hostName.default("a"),
+      redis: hostName.default("a"),
+      notes: hostName.default("a"),
+    })
+    .prefault({}),
+  /** MiB. CouchDB's 1024 is fixed: see components/couch-server.ts. */
+  memory: z
+    .strictObject({
+      postgres: mebibytes.default(1024),
+      redis: mebibytes.default(512),
+      gateway: mebibytes.default(512),
+      supervisor: mebibytes.default(256),
+    })
+    .prefault({}),
+  images: z
+    .strictObject({
+      postgres: image,
+      redis: image,
+      couchdb: image,
+      caddy: image,
+      haproxy: image,
+      nodeBase: image,
+      gateway: image,
+      supervisor: image,
+    })
+    .prefault({}),
+  imagesWithoutDigest: z
+    .enum(["refuse", "allow"], "must be refuse or allow")
+    .default("refuse"),
+  edge: z
+    .strictObject({
+      tls: z
+        .enum(
+          ["none", "files", "internal", "acme"],
+          "must be none, files, internal or acme",
+        )
+        .default("none"),
+      hostname: dnsName.optional(),
+      notesHostname: dnsName.optional(),
+      email: z
+        .email("must be a mail address; the certificate authority asks for one")
+        .optional(),
+    })
+    .prefault({}),
+  edgeCertificate: z
+    .string()
+    .regex(/^-----BEGIN CERTIFICATE-----/, "must be a PEM certificate chain")
+    .optional(),
+  edgeKey: z
+    .string()
+    .regex(/^-----BEGIN [A-Z ]*PRIVATE KEY-----/, "must be a PEM private key")
+    .optional(),
+  drainTimeout: seconds.prefault("120s"),
+  drainNotice: seconds.prefault("5s"),
+  localRunnerA: webAddress.optional(),
+  localRunnerB: webAddress.optional(),
+  gatewayConfig: z.string().min(1, "must be the path of a file").optional(),
+  supervisorConfig: z.string().min(1, "must be the path of a file").optional(),
+  gatewayRole: hostName.default("a"),
+  importRoles: z.enum(["no", "yes"], "must be yes or no").default("no"),
+  postgresVersion: z
+    .union([z.string(), z.number()])
+    .transform(String)
+    .pipe(
+      z.string().regex(/^\d+(\.\d+)*$/, "must be a version such as 18 or 18.6"),
+    )
+    .default("18"),
+  /** How the operator's machine reaches Postgres, when not at the host's address. */
+  postgresAt: z
+    .strictObject({
+      host: z.string().min(1, "must be a host or address"),
+      port: wholeNumber(1, 65_535),
+    })
+    .optional(),
+  notesData: z
+    .union([z.literal("volume"), absolutePath], {
+      error: "must be volume, or an absolute path on the notes host",
+    })
+    .default("volume"),
+  backupDirectory: z
+    .union([z.literal("volume"), absolutePath], {
+      error: "must be volume, or an absolute path on both hosts",
+    })
+    .default("volume"),
+  notesUuid: z
+    .string("must be 32 hexadecimal digits")
+    .regex(/^[0-9a-f]{32}$/, "must be 32 hexadecimal digits"),
+  masterKey: password,
+  saltKey: password,
+  postgresPassword: password,
+  gatewayPassword: password,
+  supervisorPassword: password,
+  backupPassword: password,
+  redisPassword: password,
+  notesAdminPassword: password,
+  notesCookieSecret: password,
+  operatorPassword: password,
+  providerKeys: z
+    .record(
+      z
+        .string()
+        .regex(/^[A-Z][A-Z0-9_]*$/, "must be named like OPENAI_API_KEY"),
+      z.string().min(1, "must be the key itself"),
+    )
+    .default({}),
+});
+
+/** Fields that must be stored with --secret. */
+export const secretFields: readonly string[] = [
+  "masterKey",
+  "saltKey",
+  "postgresPassword",
+  "gatewayPassword",
+  "supervisorPassword",
+  "backupPassword",
+  "redisPassword",
+  "notesAdminPassword",
+  "notesCookieSecret",
+  "operatorPassword",
+  "providerKeys",
+  "edgeKey",
+];

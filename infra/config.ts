@@ -1,0 +1,200 @@
+import * as stackConfig from "@pulumi/pulumi/runtime/config.js";
+import type { z } from "zod";
+import { mendingCommand, nearestName } from "./config-mending.ts";
+import { configSchema, secretFields } from "./config-schema.ts";
+import { pinnedImages, type PulledImage } from "./images.ts";
+
+/** The stack's configuration, checked. Secrets are clear here and are wrapped where they become inputs. Times in seconds, memory in MiB. */
+export type HearthConfig = Readonly<z.output<typeof configSchema>>;
+export type HostName = "a" | "b";
+
+export interface RawConfig {
+  /** Keys without their namespace; objects and lists as JSON. */
+  readonly values: Readonly<Record<string, string>>;
+  readonly isSecret: (key: string) => boolean;
+}
+
+export type ConfigResult =
+  | { readonly ok: true; readonly config: HearthConfig }
+  | { readonly ok: false; readonly errors: readonly string[] };
+
+/** Thrown before anything is registered; the message is one sentence a line. */
+export class ConfigRefused extends Error {
+  constructor(errors: readonly string[]) {
+    super(
+      `the stack's configuration has ${errors.length === 1 ? "a mistake" : `${errors.length} mistakes`}, nothing was touched:\n${errors.map((each) => `  ${each}`).join("\n")}`,
+    );
+  }
+}
+
+const namespace = "hearth:";
+
+/** Exported, but left out of the package's types. */
+const { isConfigSecret } = stackConfig as unknown as {
+  readonly isConfigSecret: (key: string) => boolean;
+};
+
+/** The configuration of the running Pulumi program. Throws ConfigRefused with every mistake. */
+export function readStackConfig(): HearthConfig {
+  const own = Object.entries(stackConfig.allConfig()).filter(([key]) =>
+    key.startsWith(namespace),
+  );
+  const result = readConfig({
+    values: Object.fromEntries(
+      own.map(([key, value]) => [key.slice(namespace.length), value]),
+    ),
+    isSecret: (key) => isConfigSecret(`${namespace}${key}`),
+  });
+  if (!result.ok) throw new ConfigRefused(result.errors);
+  return result.config;
+}
+
+/** Checks everything at once; each mistake is a sentence that ends with the command that mends it. */
+export function readConfig(raw: RawConfig): ConfigResult {
+  const values = Object.fromEntries(
+    Object.entries(raw.values).map(([key, text]) => [key, fromText(key, text)]),
+  );
+  const parsed = configSchema.safeParse(values);
+  const errors = parsed.success
+    ? []
+    : parsed.error.issues.flatMap((issue) => describeIssue(issue, values));
+  for (const key of secretFields)
+    if (key in values && !raw.isSecret(key))
+      errors.push(
+        `hearth:${key} is stored in clear; change it, then encrypt it: ${mendingCommand([key])}`,
+      );
+  if (parsed.success) errors.push(...crossCheck(parsed.data));
+  return parsed.success && errors.length === 0
+    ? { ok: true, config: parsed.data }
+    : { ok: false, errors };
+}
+
+const structured = new Set([
+  "hosts",
+  "placement",
+  "memory",
+  "images",
+  "edge",
+  "postgresAt",
+  "providerKeys",
+]);
+
+/** What `pulumi config set --path` made is JSON; a plain value is the text itself. */
+function fromText(key: string, text: string): unknown {
+  if (!structured.has(key) || !/^\s*[[{]/.test(text)) return text;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+function describeIssue(
+  issue: z.core.$ZodIssue,
+  values: Readonly<Record<string, unknown>>,
+): string[] {
+  const path = issue.path.map(String);
+  if (issue.code === "unrecognized_keys")
+    return issue.keys.map((key) => {
+      const full = [...path, key];
+      const near = nearestName(key, knownKeys(path));
+      return `hearth:${full.join(".")} is no setting of Hearth${near === undefined ? "" : `, perhaps ${near} is meant`}: pulumi config rm ${full.length > 1 ? "--path " : ""}hearth:${full.join(".")}`;
+    });
+  const missing = valueAt(values, path) === undefined;
+  // A whole host that is missing: its fields are what people set.
+  if (missing && path[0] === "hosts" && path.length < 3) {
+    const hosts = path.length === 1 ? ["a", "b"] : [path[1] ?? "a"];
+    return hosts.flatMap((host) =>
+      ["docker", "address", "publish"].map((field) =>
+        sentence(["hosts", host, field], "is missing"),
+      ),
+    );
+  }
+  return [sentence(path, missing ? "is missing" : issue.message)];
+}
+
+function sentence(path: readonly string[], what: string): string {
+  return `hearth:${path.join(".")} ${what}: ${mendingCommand(path)}`;
+}
+
+function valueAt(value: unknown, path: readonly string[]): unknown {
+  return path.reduce<unknown>(
+    (at, step) =>
+      typeof at === "object" && at !== null
+        ? (at as Record<string, unknown>)[step]
+        : undefined,
+    value,
+  );
+}
+
+function knownKeys(path: readonly string[]): readonly string[] {
+  const shapes: Record<string, readonly string[]> = {
+    "": Object.keys(configSchema.shape),
+    "hosts.a": ["docker", "address", "publish", "socket", "sshOpts"],
+    "hosts.b": ["docker", "address", "publish", "socket", "sshOpts"],
+    memory: ["postgres", "redis", "gateway", "supervisor"],
+    placement: ["postgres", "redis", "notes"],
+    images: [...Object.keys(pinnedImages), "gateway", "supervisor"],
+    edge: ["tls", "hostname", "notesHostname", "email"],
+  };
+  return shapes[path.join(".")] ?? [];
+}
+
+/** What one field alone cannot know. */
+function crossCheck(config: HearthConfig): readonly string[] {
+  const errors: string[] = [];
+  const { hosts, edge, images } = config;
+  if (hosts.a.docker === hosts.b.docker)
+    errors.push(
+      sentence(["hosts", "b", "docker"], "is the same engine as host A's"),
+    );
+  if (hosts.a.address === hosts.b.address)
+    errors.push(
+      sentence(["hosts", "b", "address"], "is the same address as host A's"),
+    );
+  for (const [name, reference] of Object.entries(images))
+    if (
+      reference !== undefined &&
+      !reference.includes("@sha256:") &&
+      config.imagesWithoutDigest === "refuse"
+    )
+      errors.push(
+        sentence(
+          ["images", name],
+          `is ${reference}, which has no digest and may be another image tomorrow (images that exist only on the hosts: pulumi config set hearth:imagesWithoutDigest allow)`,
+        ),
+      );
+  if (edge.tls !== "none" && edge.hostname === undefined)
+    errors.push(
+      sentence(["edge", "hostname"], `is missing, edge.tls is ${edge.tls}`),
+    );
+  if (edge.tls === "none" && edge.hostname !== undefined)
+    errors.push(
+      sentence(
+        ["edge", "tls"],
+        "is none although a host name is given, which is served with a certificate",
+      ),
+    );
+  if (edge.hostname !== undefined && edge.hostname === edge.notesHostname)
+    errors.push(
+      sentence(
+        ["edge", "notesHostname"],
+        "is the gateway's host name; the notes need one of their own",
+      ),
+    );
+  if (edge.tls === "acme" && edge.email === undefined)
+    errors.push(sentence(["edge", "email"], "is missing, edge.tls is acme"));
+  if (edge.tls === "files")
+    for (const key of ["edgeCertificate", "edgeKey"] as const)
+      if (config[key] === undefined)
+        errors.push(sentence([key], "is missing, edge.tls is files"));
+  return errors;
+}
+
+/** The image to run: the operator's, else the pinned one. */
+export function imageReferenceOf(
+  config: HearthConfig,
+  name: PulledImage,
+): string {
+  return config.images[name] ?? pinnedImages[name];
+}

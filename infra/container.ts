@@ -1,0 +1,180 @@
+import { createHash } from "node:crypto";
+import type * as docker from "@pulumi/docker";
+import type { Input } from "@pulumi/pulumi";
+
+export interface UploadedFile {
+  readonly path: string;
+  readonly content: Input<string>;
+  /** "0440" with a group-0 user, or "0400" where the image's own root entrypoint reads it. */
+  readonly permissions: "0400" | "0440" | "0444";
+}
+
+export interface PublishedPort {
+  readonly address: string;
+  readonly port: number;
+}
+
+export interface VolumeMount {
+  /** A volume's name, or an absolute path on the host. */
+  readonly source: string;
+  readonly path: string;
+  readonly readOnly?: boolean;
+}
+
+export interface HealthCheck {
+  readonly test: readonly string[];
+  /** Go's canonical forms only: "10s", "1m0s". */
+  readonly interval: string;
+  readonly timeout: string;
+  readonly startPeriod: string;
+  readonly retries: number;
+}
+
+/** What is particular about one container; what holds for all of them is added by `containerArgs`. */
+export interface ContainerSpec {
+  readonly name: string;
+  readonly command?: readonly string[];
+  readonly user?: string;
+  /** Never a secret: `docker inspect` shows it. */
+  readonly environment: Readonly<Record<string, string>>;
+  readonly files: readonly UploadedFile[];
+  readonly ports: readonly PublishedPort[];
+  readonly volumes: readonly VolumeMount[];
+  readonly networks: readonly {
+    readonly name: string;
+    readonly aliases: readonly string[];
+  }[];
+  readonly memoryMiB: number;
+  readonly reservationMiB?: number;
+  readonly sharedMemoryMiB?: number;
+  /** File descriptors. */
+  readonly noFile?: number;
+  /** With CAP_ in front: without it, the container is replaced after every refresh. */
+  readonly capabilities: readonly `CAP_${string}`[];
+  readonly health: HealthCheck;
+  /** From stop signal to SIGKILL. */
+  readonly graceSeconds: number;
+  /** How long `up` waits for the container to become healthy. */
+  readonly waitSeconds: number;
+}
+
+/** Marks what this program made; the value is the container's configuration hash. */
+export const configLabel = "hearth.config";
+
+/** The inputs of one container: the rules that hold for every container are here and nowhere else. */
+export function containerArgs(
+  spec: ContainerSpec,
+  image: Input<string>,
+): docker.ContainerArgs {
+  return {
+    name: spec.name,
+    image,
+    ...(spec.command === undefined ? {} : { command: [...spec.command] }),
+    ...(spec.user === undefined ? {} : { user: spec.user }),
+    // Lists are sorted, so that no order of ours can become a difference.
+    envs: Object.entries(spec.environment)
+      .map(([name, value]) => `${name}=${value}`)
+      .toSorted(),
+    // Uploads are refused on a read-only root, and secrets come as uploads: hence no read-only roots.
+    uploads: spec.files.map(({ path, content, permissions }) => ({
+      file: path,
+      content,
+      permissions,
+    })),
+    ports: spec.ports
+      .map(({ address, port }) => ({
+        ip: address,
+        internal: port,
+        external: port,
+        protocol: "tcp",
+      }))
+      .toSorted((x, y) => x.internal - y.internal || compare(x.ip, y.ip)),
+    // `volumes` replaces the container when changed; `mounts` is reported as updated and ignored.
+    volumes: spec.volumes.map(({ source, path, readOnly }) => ({
+      ...(source.startsWith("/")
+        ? { hostPath: source }
+        : { volumeName: source }),
+      containerPath: path,
+      readOnly: readOnly ?? false,
+    })),
+    // `networksAdvanced`, not `networkMode`; the names are static: another resource's output would replace its dependents.
+    networksAdvanced: spec.networks.map(({ name, aliases }) => ({
+      name,
+      aliases: [...aliases],
+    })),
+    // `memory` without `memorySwap` is a difference after each refresh; equal values mean no swap.
+    memory: spec.memoryMiB,
+    memorySwap: spec.memoryMiB,
+    ...(spec.reservationMiB === undefined
+      ? {}
+      : { memoryReservation: spec.reservationMiB }),
+    ...(spec.sharedMemoryMiB === undefined
+      ? {}
+      : { shmSize: spec.sharedMemoryMiB }),
+    ...(spec.noFile === undefined
+      ? {}
+      : {
+          ulimits: [{ name: "nofile", soft: spec.noFile, hard: spec.noFile }],
+        }),
+    capabilities: {
+      drops: ["ALL"],
+      ...(spec.capabilities.length === 0
+        ? {}
+        : { adds: spec.capabilities.toSorted() }),
+    },
+    securityOpts: ["no-new-privileges:true"],
+    healthcheck: {
+      tests: [...spec.health.test],
+      interval: spec.health.interval,
+      timeout: spec.health.timeout,
+      startPeriod: spec.health.startPeriod,
+      retries: spec.health.retries,
+    },
+    restart: "unless-stopped",
+    logDriver: "json-file",
+    logOpts: { "max-size": "10m", "max-file": "3" },
+    // From the first deploy: the value in the *old* state counts, and without one a deletion is SIGKILL.
+    destroyGraceSeconds: spec.graceSeconds,
+    wait: true,
+    waitTimeout: spec.waitSeconds,
+    labels: [{ label: configLabel, value: configHash(spec) }],
+  };
+}
+
+/**
+ * A hash over what a container is. Edits of health check, mounts, tmpfs and init alone are reported as updated and ignored, and
+ * most properties that are taken out are not noticed: as a changed label the hash makes each of them replace the container.
+ * Left out: contents of files (they replace by themselves, and a label is no place for what could be guessed at), and what
+ * really is changed in place or counts only in the state.
+ */
+export function configHash(spec: ContainerSpec): string {
+  const {
+    memoryMiB: _memory,
+    reservationMiB: _reservation,
+    graceSeconds: _grace,
+    waitSeconds: _wait,
+    files,
+    ...shape
+  } = spec;
+  const text = JSON.stringify(
+    sorted({
+      ...shape,
+      files: files.map(({ path, permissions }) => ({ path, permissions })),
+    }),
+  );
+  return createHash("sha256").update(text).digest("hex").slice(0, 16);
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .toSorted(([x], [y]) => compare(x, y))
+      .map(([key, each]) => [key, sorted(each)]),
+  );
+}
+
+function compare(x: string, y: string): number {
+  return x < y ? -1 : x > y ? 1 : 0;
+}

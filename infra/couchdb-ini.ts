@@ -1,0 +1,69 @@
+import { createHash, pbkdf2Sync } from "node:crypto";
+
+export interface CouchSettings {
+  /** 32 hex digits that never change: clients' checkpoints are made from it. */
+  readonly uuid: string;
+  /** Signs session cookies. */
+  readonly cookieSecret: string;
+  readonly adminPassword: string;
+}
+
+const hashIterations = 50_000;
+
+/**
+ * The one static ini of the notes server, for CouchDB 3.5 and the embedded store alike; no setting is made over HTTP.
+ * Old section names stand beside the new ones: the plugin's checker falls back to them when a proxy hides the Server header.
+ */
+export function buildCouchIni(settings: CouchSettings): string {
+  return `; Written by Hearth.
+[couchdb]
+single_node = true
+max_document_size = 50000000
+uuid = ${settings.uuid}
+
+[cluster]
+n = 1
+q = 1
+
+[chttpd]
+bind_address = 0.0.0.0
+port = 5984
+require_valid_user = true
+require_valid_user_except_for_up = true
+enable_cors = true
+max_http_request_size = 4294967296
+
+[chttpd_auth]
+require_valid_user = true
+secret = ${settings.cookieSecret}
+
+[httpd]
+enable_cors = true
+WWW-Authenticate = Basic realm="couchdb"
+
+[cors]
+credentials = true
+; No spaces: the client splits without trimming.
+origins = app://obsidian.md,capacitor://localhost,http://localhost
+
+[log]
+level = warning
+
+[admins]
+admin = ${hashAdminPassword(settings.adminPassword, settings.uuid)}
+`;
+}
+
+/**
+ * CouchDB's own form, `-pbkdf2:sha256-<64 hex>,<salt>,<iterations>` with the salt as ASCII text. Hashed by us: a clear one
+ * would be hashed by the server into a file that the next container has not. The salt is derived, so that an unchanged
+ * password changes nothing.
+ */
+export function hashAdminPassword(password: string, uuid: string): string {
+  const salt = createHash("sha256")
+    .update(`hearth:couchdb:${uuid}:${password}`)
+    .digest("hex")
+    .slice(0, 32);
+  const key = pbkdf2Sync(password, salt, hashIterations, 32, "sha256");
+  return `-pbkdf2:sha256-${key.toString("hex")},${salt},${hashIterations}`;
+}

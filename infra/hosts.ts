@@ -1,0 +1,97 @@
+import * as docker from "@pulumi/docker";
+import { ResourceHook, type Resource } from "@pulumi/pulumi";
+import type { HearthConfig, HostName } from "./config.ts";
+import { removeLeftover } from "./leftover.ts";
+
+/** One host: its Docker provider and networks. Everything on it is made through `provider`. */
+export interface Host {
+  readonly name: HostName;
+  /** Where the other host and the operator reach it. */
+  readonly address: string;
+  /** Where people and devices reach it. */
+  readonly publish: readonly string[];
+  /** The engine's own socket on that host. */
+  readonly socket: string;
+  readonly provider: docker.Provider;
+  readonly networks: readonly Resource[];
+  /** On every container: an interrupted `up` leaves one behind, and "the name is already in use" would stop the next. */
+  readonly beforeCreate: ResourceHook;
+}
+
+export type Hosts = Readonly<Record<HostName, Host>>;
+
+/** Where containers of one host talk to each other by alias. */
+export const networkName = "hearth";
+/** Where the supervisor talks to the socket proxy: no way out of it. */
+export const socketNetworkName = "hearth-socket";
+
+/** Ports inside containers and, where published, on the hosts. */
+export const ports = {
+  edge: 4000,
+  edgeTls: 443,
+  gateway: 4001,
+  notes: 5984,
+  supervisor: 4080,
+  postgres: 5432,
+  redis: 6379,
+  socketProxy: 2375,
+} as const;
+
+export function createHosts(config: HearthConfig): Hosts {
+  return { a: createHost("a", config), b: createHost("b", config) };
+}
+
+function createHost(name: HostName, config: HearthConfig): Host {
+  const {
+    docker: endpoint,
+    address,
+    publish,
+    socket,
+    sshOpts,
+  } = config.hosts[name];
+  const ssh = endpoint.startsWith("ssh://");
+  const provider = new docker.Provider(`host-${name}`, {
+    host: endpoint,
+    ...(ssh ? { sshOpts: [...sshOpts] } : {}),
+  });
+  // Without labels: a changed label of a network in use can neither be updated nor, in 30 s, replaced.
+  const networks = [
+    new docker.Network(`network-${name}`, { name: networkName }, { provider }),
+    new docker.Network(
+      `socket-network-${name}`,
+      { name: socketNetworkName, internal: true },
+      { provider },
+    ),
+  ];
+  const beforeCreate = new ResourceHook(
+    `clear-way-${name}`,
+    async ({ newInputs }) =>
+      removeLeftover(
+        { endpoint, sshOpts },
+        String((newInputs as { readonly name?: unknown }).name),
+      ),
+  );
+  return { name, address, publish, socket, provider, networks, beforeCreate };
+}
+
+/** Host and port at which containers on `from` reach a service placed on `at`: by alias on the same host, else by address. */
+export function reach(
+  hosts: Hosts,
+  from: HostName,
+  at: HostName,
+  service: "postgres" | "redis" | "notes" | "gateway" | "supervisor",
+): { readonly host: string; readonly port: number } {
+  return {
+    host: from === at ? service : hosts[at].address,
+    port: ports[service],
+  };
+}
+
+/** All addresses of a host that anybody may come to, without repetition. */
+export function everyAddress(host: Host): readonly string[] {
+  return [...new Set([...host.publish, host.address])].toSorted();
+}
+
+export function otherHost(name: HostName): HostName {
+  return name === "a" ? "b" : "a";
+}

@@ -1,0 +1,188 @@
+import { createHash } from "node:crypto";
+import {
+  chmodSync,
+  cpSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join, relative } from "node:path";
+import type { BuiltImage } from "./images.ts";
+import { findProductionPackages } from "./production-packages.ts";
+import { inProject, projectRoot } from "./project-files.ts";
+
+export interface ImageContext {
+  /** Holds the Dockerfile and everything it copies. */
+  readonly directory: string;
+  /** Of the whole content: 16 hex digits. */
+  readonly hash: string;
+}
+
+interface Recipe {
+  /** Files and folders of this repository that go under /app. */
+  readonly sources: readonly string[];
+  /** Empty folders that volumes are put over: a new volume takes their owner. */
+  readonly folders: readonly string[];
+  readonly user: string;
+  readonly owner: string;
+  readonly command: readonly string[];
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+const recipes: Readonly<Record<BuiltImage, Recipe>> = {
+  gateway: {
+    sources: ["gateway", "config/gateway.yaml"],
+    folders: ["var/lib/hearth/journal"],
+    user: "1000:0",
+    owner: "1000:0",
+    command: ["node", "gateway/main.ts"],
+    environment: {},
+  },
+  supervisor: {
+    sources: [
+      "supervisor",
+      "look",
+      "config/supervisor.yaml",
+      // A restore migrates an empty database first.
+      "gateway/db/migrations",
+    ],
+    folders: ["var/lib/hearth", "var/lib/hearth/backups"],
+    user: "1000:0",
+    owner: "1000:0",
+    command: ["node", "supervisor/main.ts"],
+    environment: {},
+  },
+  notes: {
+    sources: ["notes"],
+    // CouchDB's places and user: the image stands in for CouchDB's unchanged.
+    folders: ["opt/couchdb/data", "opt/couchdb/etc/local.d"],
+    user: "5984:0",
+    owner: "5984:0",
+    command: [
+      "node",
+      "notes/main.ts",
+      "--ini",
+      "/opt/couchdb/etc/local.d/10-hearth.ini",
+    ],
+    environment: { NOTES_DIR: "/opt/couchdb/data" },
+  },
+};
+
+/**
+ * Assembles an image's build context under `.hearth/images/`: sources, the production packages they need, a Dockerfile that only
+ * copies. So a host needs no package registry and no BuildKit, and what runs is what is installed here. Done anew at each call;
+ * the hash tells whether anything changed.
+ */
+export function assembleImage(image: BuiltImage, base: string): ImageContext {
+  const recipe = recipes[image];
+  const directory = inProject(join(".hearth", "images", image));
+  const fresh = `${directory}.${process.pid}`;
+  rmSync(fresh, { recursive: true, force: true });
+  mkdirSync(join(fresh, "app"), { recursive: true });
+  for (const source of recipe.sources) copySource(source, join(fresh, "app"));
+  for (const folder of findProductionPackages(inProject(image)))
+    copyPackage(folder, join(fresh, "app"));
+  writeFileSync(
+    join(fresh, "app", "package.json"),
+    `${JSON.stringify({ private: true, type: "module" })}\n`,
+  );
+  for (const folder of recipe.folders)
+    mkdirSync(join(fresh, "root", folder), { recursive: true });
+  if (image === "supervisor") addCommand(join(fresh, "root"));
+  writeFileSync(join(fresh, "Dockerfile"), buildDockerfile(recipe, base));
+  evenOutModes(fresh);
+  const hash = hashDirectory(fresh);
+  rmSync(directory, { recursive: true, force: true });
+  renameSync(fresh, directory);
+  return { directory, hash };
+}
+
+/** COPY and nothing that runs: a host builds it without any network. */
+export function buildDockerfile(recipe: Recipe, base: string): string {
+  const variables = {
+    NODE_ENV: "production",
+    ...recipe.environment,
+  };
+  return [
+    `FROM ${base}`,
+    ...Object.entries(variables).map(([name, value]) => `ENV ${name}=${value}`),
+    `COPY --chown=${recipe.owner} root/ /`,
+    "COPY app/ /app/",
+    "WORKDIR /app",
+    `USER ${recipe.user}`,
+    // Node as process 1 gets no default signal handling: our programs handle SIGTERM themselves.
+    "STOPSIGNAL SIGTERM",
+    `CMD ${JSON.stringify(recipe.command)}`,
+    "",
+  ].join("\n");
+}
+
+function copySource(source: string, app: string): void {
+  const to = join(app, source);
+  mkdirSync(dirname(to), { recursive: true });
+  cpSync(inProject(source), to, {
+    recursive: true,
+    filter: (path) => !/(\.test\.ts|[/\\](node_modules|fixtures))$/.test(path),
+  });
+}
+
+/** What a package carries for people and compilers only. */
+const needless =
+  /(\.d\.[cm]?ts|\.map|\.md|\.markdown)$|[/\\](test|tests|docs|example|examples|\.github)$/i;
+
+function copyPackage(folder: string, app: string): void {
+  const to = join(app, relative(projectRoot, folder));
+  mkdirSync(dirname(to), { recursive: true });
+  cpSync(folder, to, {
+    recursive: true,
+    dereference: true,
+    filter: (path) =>
+      !needless.test(relative(folder, path)) &&
+      !/[/\\]node_modules$/.test(relative(folder, path)) &&
+      relative(folder, path) !== "node_modules",
+  });
+}
+
+/** `docker exec hearth-supervisor hearth …` */
+function addCommand(root: string): void {
+  const file = join(root, "usr", "local", "bin", "hearth");
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(
+    file,
+    '#!/bin/sh\nexec node /app/supervisor/cli/main.ts "$@"\n',
+    { mode: 0o755 },
+  );
+}
+
+/** The operator's umask must not be part of the image. */
+function evenOutModes(directory: string): void {
+  for (const path of walk(directory)) {
+    const isDirectory = statSync(path).isDirectory();
+    chmodSync(
+      path,
+      isDirectory || path.endsWith("/usr/local/bin/hearth") ? 0o755 : 0o644,
+    );
+  }
+}
+
+function hashDirectory(directory: string): string {
+  const hash = createHash("sha256");
+  for (const path of walk(directory)) {
+    hash.update(`${relative(directory, path)}\0`);
+    if (statSync(path).isFile()) hash.update(readFileSync(path));
+  }
+  return hash.digest("hex").slice(0, 16);
+}
+
+function walk(directory: string): readonly string[] {
+  return readdirSync(directory, { withFileTypes: true })
+    .toSorted((x, y) => (x.name < y.name ? -1 : 1))
+    .flatMap((entry) => {
+      const path = join(directory, entry.name);
+      return entry.isDirectory() ? [path, ...walk(path)] : [path];
+    });
+}

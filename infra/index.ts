@@ -1,0 +1,52 @@
+import { CouchServer } from "./components/couch-server.ts";
+import { Edge } from "./components/edge.ts";
+import { Gateway } from "./components/gateway.ts";
+import { PostgresServer } from "./components/postgres-server.ts";
+import { RedisServer } from "./components/redis-server.ts";
+import { SocketProxy } from "./components/socket-proxy.ts";
+import { Supervisor } from "./components/supervisor.ts";
+import { readStackConfig } from "./config.ts";
+import { createHosts } from "./hosts.ts";
+import { describeStack, type StackOutputs } from "./outputs.ts";
+
+/** The whole stack on hosts A and B. Throws ConfigRefused, with every mistake, before anything is registered. */
+export async function program(): Promise<StackOutputs> {
+  const config = readStackConfig();
+  const hosts = createHosts(config);
+  const { placement } = config;
+
+  const postgres = new PostgresServer(
+    "postgres",
+    config,
+    hosts[placement.postgres],
+  );
+  const redis = new RedisServer("redis", config, hosts[placement.redis]);
+  const notes = new CouchServer("notes", config, hosts[placement.notes]);
+
+  // One after the other: B is replaced and healthy before A is touched.
+  const stores = [postgres.gatewayRole, redis.container];
+  const gatewayB = new Gateway("gateway-b", config, hosts, hosts.b, stores);
+  const gatewayA = new Gateway("gateway-a", config, hosts, hosts.a, [
+    ...stores,
+    gatewayB.container,
+  ]);
+
+  const gateways = [gatewayA.container, gatewayB.container];
+  for (const host of [hosts.a, hosts.b]) {
+    const { container: socketProxy } = new SocketProxy(
+      `socket-proxy-${host.name}`,
+      config,
+      host,
+    );
+    new Supervisor(`supervisor-${host.name}`, config, hosts, host, [
+      socketProxy,
+      postgres.supervisorRole,
+      postgres.backupRole,
+    ]);
+    new Edge(`edge-${host.name}`, config, hosts, host, [
+      ...gateways,
+      notes.container,
+    ]);
+  }
+  return describeStack(config);
+}

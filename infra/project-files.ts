@@ -1,0 +1,23 @@
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+
+export const projectRoot: string = fileURLToPath(
+  new URL("..", import.meta.url),
+);
+
+/** A path as an operator writes it: absolute, or from the project's root. */
+export function inProject(path: string): string {
+  return resolve(projectRoot, path);
+}
+
+/** Reads a file that a setting names. Throws one sentence with the command that mends it. */
+export function readNamedFile(setting: string, path: string): string {
+  try {
+    return readFileSync(inProject(path), "utf8");
+  } catch (error) {
+    throw new Error(
+      `${setting} names ${path}, which cannot be read (${(error as NodeJS.ErrnoException).code}): pulumi config set ${setting} PATH`,
+    );
+  }
+}

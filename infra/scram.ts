@@ -1,0 +1,26 @@
+import { createHash, createHmac, pbkdf2Sync } from "node:crypto";
+
+const iterations = 4096;
+
+/**
+ * The SCRAM-SHA-256 verifier that Postgres keeps for a password (RFC 5803's form), given to the postgresql provider instead of
+ * the password: a role statement that fails is written into the server's log with what it carried, and only a changed verifier
+ * is seen as drift. The salt comes from role and password, so the same pair gives the same verifier at every run.
+ * Passwords are ASCII, for which SASLprep changes nothing.
+ */
+export function scramVerifier(role: string, password: string): string {
+  const salt = createHash("sha256")
+    .update(`hearth:${role}:${password}`)
+    .digest()
+    .subarray(0, 16);
+  const salted = pbkdf2Sync(password, salt, iterations, 32, "sha256");
+  const storedKey = createHash("sha256")
+    .update(hmac(salted, "Client Key"))
+    .digest("base64");
+  const serverKey = hmac(salted, "Server Key").toString("base64");
+  return `SCRAM-SHA-256$${iterations}:${salt.toString("base64")}$${storedKey}:${serverKey}`;
+}
+
+function hmac(key: Buffer, text: string): Buffer {
+  return createHmac("sha256", key).update(text).digest();
+}
