@@ -1,0 +1,55 @@
+#!/bin/bash
+# POSTGRES_USER, POSTGRES_PASSWORD, POSTGRES_DB (each also as *_FILE) and /docker-entrypoint-initdb.d/*.sql act on an empty
+# data directory only, as in the official image.
+set -euo pipefail
+
+from_file() { # the variable NAME, or the content of the file NAME_FILE names
+  local file=${1}_FILE
+  if [[ -n ${!file:-} ]]; then
+    export "$1=$(<"${!file}")"
+    unset "$file"
+  fi
+}
+
+as_postgres() { setpriv --reuid=postgres --regid=postgres --init-groups "$@"; }
+
+if [[ ${1:-} != postgres ]]; then
+  exec "$@"
+fi
+
+from_file POSTGRES_USER
+from_file POSTGRES_PASSWORD
+from_file POSTGRES_DB
+: "${POSTGRES_USER:=postgres}"
+: "${POSTGRES_DB:=$POSTGRES_USER}"
+
+mkdir -p "$PGDATA"
+chown -R postgres: /var/lib/postgresql
+chmod 700 "$PGDATA"
+
+if [[ ! -s $PGDATA/PG_VERSION ]]; then
+  : "${POSTGRES_PASSWORD:?set POSTGRES_PASSWORD or POSTGRES_PASSWORD_FILE}"
+  # A file and not a pipe of this shell's: initdb runs as another user.
+  pwfile=$(mktemp)
+  printf '%s\n' "$POSTGRES_PASSWORD" >"$pwfile"
+  chown postgres "$pwfile"
+  as_postgres initdb --username="$POSTGRES_USER" --encoding=UTF8 --locale=C.UTF-8 \
+    --auth-local=trust --auth-host=scram-sha-256 --pwfile="$pwfile"
+  rm "$pwfile"
+  echo 'host all all all scram-sha-256' >>"$PGDATA/pg_hba.conf"
+  # On its socket alone, so that a TCP health check stays red until the end.
+  as_postgres pg_ctl --wait start -o "-c listen_addresses=''"
+  if [[ $POSTGRES_DB != postgres ]]; then
+    as_postgres createdb --username="$POSTGRES_USER" --owner="$POSTGRES_USER" "$POSTGRES_DB"
+  fi
+  for script in /docker-entrypoint-initdb.d/*.sql; do
+    [[ -f $script ]] || continue
+    as_postgres psql -v ON_ERROR_STOP=1 --no-password --no-psqlrc --username="$POSTGRES_USER" \
+      --dbname="$POSTGRES_DB" --file="$script"
+  done
+  as_postgres pg_ctl --wait --mode=fast stop
+fi
+
+shift
+exec setpriv --reuid=postgres --regid=postgres --init-groups \
+  postgres -c listen_addresses='*' "$@"
