@@ -7,16 +7,12 @@ import type {
   ServiceView,
   StartableRuntime,
 } from "../runtime.ts";
+import { looksWell } from "./health.ts";
 import { isAlive, type ProcessIdentity } from "./identity.ts";
 import { lastLines, rotate } from "./log-files.ts";
 import type { RestartPolicy } from "./restart-budget.ts";
 import { readRunFile, writeRunFile, type RunFile } from "./run-file.ts";
-import {
-  createService,
-  looksWell,
-  type Service,
-  type ServiceSpec,
-} from "./service.ts";
+import { createService, type Service, type ServiceSpec } from "./service.ts";
 import { statsOf } from "./stats.ts";
 import { stopProcess } from "./stop.ts";
 

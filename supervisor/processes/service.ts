@@ -2,6 +2,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { inWords } from "../duration.ts";
 import { Failure, sentencesOf } from "../failure.ts";
 import type { ServiceState, ServiceView } from "../runtime.ts";
+import { describeCrash, untilAborted, untilWell } from "./health.ts";
 import type { ProcessIdentity } from "./identity.ts";
 import { launch, takeOver, type LaunchPlan, type Running } from "./launch.ts";
 import { lastLines, rotate, sizeOf } from "./log-files.ts";
@@ -62,9 +63,6 @@ export type Service = {
 type Attempt =
   | { readonly kind: "up"; readonly running: Running }
   | { readonly kind: "failed"; readonly sentences: readonly string[] };
-
-const probeEveryMs = 40;
-const probeDeadlineMs = 2000;
 
 /** The life of one service: start, watch its end, start again with back-off and budget, stop. */
 export function createService(
@@ -252,58 +250,4 @@ export function createService(
       else sendSignal(running, spec.haltSignal);
     },
   };
-}
-
-/** One sentence for a program that gave none itself: how it ended, and the most telling line that it wrote. */
-function describeCrash(
-  name: string,
-  failure: string,
-  log: readonly string[],
-): string {
-  const telling =
-    log.find((line) => /^\S*(Error|Exception)\b.*: /.test(line)) ??
-    log.findLast((line) => line.trim() !== "");
-  const words = telling === undefined ? "" : `, "${telling.trim()}"`;
-  return `${name} did not start (${failure}${words}): \`hearth logs ${name}\` shows more.`;
-}
-
-/** Resolves with nothing when the service is well, else with why it will not be. */
-async function untilWell(
-  spec: ServiceSpec,
-  running: Running,
-  signal: AbortSignal,
-): Promise<string | undefined> {
-  let ended: string | undefined;
-  void running.ended.then((how) => {
-    ended = how;
-  });
-  const deadline = Date.now() + spec.startWithinMs;
-  while (ended === undefined && !signal.aborted) {
-    if (Date.now() > deadline)
-      return `not healthy after ${inWords(spec.startWithinMs)}`;
-    if (await looksWell(spec, signal)) return undefined;
-    await Promise.race([running.ended, wait(probeEveryMs)]);
-  }
-  return ended ?? "told to stop";
-}
-
-/** One look with a deadline; what fails or hangs is not well. Throws what the probe calls hopeless. */
-export async function looksWell(
-  spec: Pick<ServiceSpec, "probe">,
-  signal: AbortSignal,
-): Promise<boolean> {
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(probeDeadlineMs)]);
-  const hung = untilAborted(limit).then(() => false);
-  const seen = spec.probe(limit).catch((error: unknown) => {
-    if (error instanceof Failure) throw error;
-    return false;
-  });
-  return Promise.race([seen, hung]);
-}
-
-function untilAborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener("abort", () => resolve(), { once: true });
-  });
 }
