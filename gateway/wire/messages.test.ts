@@ -1,0 +1,535 @@
+import Anthropic from "@anthropic-ai/sdk";
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { CallError } from "../http/errors.ts";
+import { anthropicWire } from "../providers/anthropic.ts";
+import { openaiRequest } from "../providers/openai.ts";
+import { cuts, testDeployment } from "../providers/stream-fixture.ts";
+import type { StreamPiece } from "../providers/wire.ts";
+import {
+  anyChatStream,
+  chatAnswerOf,
+  chatPieces,
+  fetchOf,
+  passed,
+  RECORDINGS,
+  sseText,
+} from "./chat-stream-fixture.ts";
+import { messagesShape } from "./messages.ts";
+
+const BODY = { model: "alias", max_tokens: 100, messages: [] };
+const OPENAI = testDeployment();
+const LOCAL = testDeployment({ providerName: "vllm", model: "qwen3:8b" });
+
+interface Block {
+  type: string;
+  text?: string;
+  thinking?: string;
+  signature?: string;
+  input?: unknown;
+}
+
+interface Message {
+  readonly id: string;
+  readonly model: string;
+  readonly content: readonly Block[];
+  readonly stop_reason: string;
+  readonly usage: unknown;
+}
+
+interface Event {
+  readonly type: string;
+  readonly index: number;
+  readonly message: Message;
+  readonly content_block: Block;
+  readonly delta: {
+    readonly type: string;
+    readonly text: string;
+    readonly thinking: string;
+    readonly signature: string;
+    readonly partial_json: string;
+    readonly stop_reason: string;
+  };
+  readonly usage: unknown;
+}
+
+/** Puts a message together, and holds that events come in the only order that is allowed. */
+function assemble(pieces: readonly StreamPiece[]): Message {
+  const events = pieces.map(({ event, data }) => {
+    const said = JSON.parse(data) as Event;
+    expect(event).toBe(said.type);
+    return said;
+  });
+  expect(events[0]?.type).toBe("message_start");
+  expect(events.at(-1)?.type).toBe("message_stop");
+  expect(pieces.at(-1)?.kind).toBe("done");
+  const blocks: Block[] = [];
+  let open = false;
+  let json = "";
+  let message = events[0]?.message as Message;
+  for (const event of events)
+    switch (event.type) {
+      case "content_block_start":
+        expect(open).toBe(false);
+        expect(event.index).toBe(blocks.length);
+        blocks.push({ ...event.content_block });
+        open = true;
+        json = "";
+        break;
+      case "content_block_delta": {
+        expect(open).toBe(true);
+        expect(event.index).toBe(blocks.length - 1);
+        const block = blocks.at(-1) as Block;
+        const { delta } = event;
+        if (delta.type === "text_delta") block.text += delta.text;
+        else if (delta.type === "thinking_delta")
+          block.thinking += delta.thinking;
+        else if (delta.type === "signature_delta")
+          block.signature = delta.signature;
+        else json += delta.partial_json;
+        break;
+      }
+      case "content_block_stop":
+        expect(open).toBe(true);
+        open = false;
+        if (json !== "") (blocks.at(-1) as Block).input = JSON.parse(json);
+        break;
+      case "message_delta":
+        expect(open).toBe(false);
+        message = {
+          ...message,
+          stop_reason: event.delta.stop_reason,
+          usage: event.usage,
+        };
+    }
+  return { ...message, content: blocks };
+}
+
+describe.each(RECORDINGS)("%s %s", (provider, name) => {
+  const whole = JSON.parse(
+    messagesShape.answer(chatAnswerOf(provider, name), BODY).toString(),
+  ) as Message;
+
+  test("a stream, cut anywhere, says what the whole answer says", () => {
+    fc.assert(
+      fc.property(cuts, (places) => {
+        const pieces = passed(
+          messagesShape.stream(BODY),
+          chatPieces(provider, name, places),
+        );
+        expect(assemble(pieces)).toEqual(whole);
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  test("Anthropic's own client reads the stream and the whole alike", async () => {
+    const pieces = passed(
+      messagesShape.stream(BODY),
+      chatPieces(provider, name),
+    );
+    const streaming = new Anthropic({
+      apiKey: "k",
+      fetch: fetchOf(sseText(pieces), "text/event-stream"),
+    });
+    const answering = new Anthropic({
+      apiKey: "k",
+      fetch: fetchOf(JSON.stringify(whole), "application/json"),
+    });
+    const request = {
+      model: "alias",
+      max_tokens: 100,
+      messages: [{ role: "user" as const, content: "Hello" }],
+    };
+    const streamed = await streaming.messages.stream(request).finalMessage();
+    const answered = await answering.messages.create(request);
+    expect(streamed.content).toEqual(answered.content);
+    expect(streamed.stop_reason).toBe(answered.stop_reason);
+    expect(streamed.usage).toMatchObject({ ...answered.usage });
+    expect(streamed.id).toBe(answered.id);
+  });
+});
+
+test("tools, mixed as they may come, are told one after the other and whole", () => {
+  fc.assert(
+    fc.property(anyChatStream, ({ pieces, answer }) => {
+      const streamed = assemble(passed(messagesShape.stream(BODY), pieces));
+      const whole = JSON.parse(
+        messagesShape.answer(answer, BODY).toString(),
+      ) as Message;
+      expect(streamed).toEqual(whole);
+    }),
+  );
+});
+
+test("what Anthropic said comes back to an Anthropic client as it was", () => {
+  const { content, stop_reason, usage } = JSON.parse(
+    messagesShape
+      .answer(chatAnswerOf("anthropic", "thinking"), BODY)
+      .toString(),
+  ) as Message;
+  expect(content.map(({ type }) => type)).toEqual([
+    "thinking",
+    "redacted_thinking",
+    "text",
+  ]);
+  expect(content[0]?.signature).toMatch(/^EqQB/);
+  expect(stop_reason).toBe("end_turn");
+  expect(usage).toEqual({
+    input_tokens: 30,
+    cache_creation_input_tokens: 240,
+    cache_read_input_tokens: 1_800,
+    output_tokens: 120,
+  });
+});
+
+describe("requests", () => {
+  const ask = (fields: object, to = OPENAI) =>
+    messagesShape.chatBody(
+      {
+        ...BODY,
+        messages: [{ role: "user", content: "Hello" }],
+        ...fields,
+      },
+      to,
+    );
+
+  test("the parameters, in each deployment's dialect", () => {
+    const fields = {
+      system: [
+        { type: "text", text: "One.", cache_control: { type: "ephemeral" } },
+        { type: "text", text: "Two." },
+      ],
+      stop_sequences: ["END"],
+      temperature: 0.5,
+      top_k: 4,
+      metadata: { user_id: "u1" },
+      stream: true,
+      thinking: { type: "enabled", budget_tokens: 4_000 },
+      output_config: { format: { type: "json_schema", schema: { a: 1 } } },
+      tags: ["t"],
+    };
+    const common = {
+      model: "alias",
+      messages: [
+        { role: "system", content: "One.\nTwo." },
+        { role: "user", content: "Hello" },
+      ],
+      stop: ["END"],
+      temperature: 0.5,
+      user: "u1",
+      stream: true,
+      tags: ["t"],
+      response_format: {
+        type: "json_schema",
+        json_schema: { name: "answer", schema: { a: 1 }, strict: true },
+      },
+    };
+    expect(ask(fields)).toEqual({
+      body: { ...common, max_completion_tokens: 100 },
+      lacks: ["top_k"],
+    });
+    expect(ask(fields, LOCAL)).toEqual({
+      body: { ...common, max_tokens: 100, top_k: 4 },
+      lacks: [],
+    });
+    const thinker = testDeployment({ model: "gpt-5-mini" });
+    expect(ask(fields, thinker).body["reasoning_effort"]).toBe("medium");
+  });
+
+  test("tools and their choice; those of Anthropic's servers are named", () => {
+    const { body, lacks } = ask({
+      tools: [
+        {
+          name: "a",
+          description: "d",
+          input_schema: { type: "object" },
+          cache_control: { type: "ephemeral" },
+        },
+        { type: "web_search_20250305", name: "web_search" },
+      ],
+      tool_choice: {
+        type: "tool",
+        name: "a",
+        disable_parallel_tool_use: true,
+      },
+    });
+    expect(body).toMatchObject({
+      tools: [
+        {
+          type: "function",
+          function: {
+            name: "a",
+            description: "d",
+            parameters: { type: "object" },
+          },
+        },
+      ],
+      tool_choice: { type: "function", function: { name: "a" } },
+      parallel_tool_calls: false,
+    });
+    expect(lacks).toEqual(["tools[1] (web_search_20250305)"]);
+  });
+
+  test("results of tools come first, their images after them with the user's words", () => {
+    const image = {
+      type: "image",
+      source: { type: "base64", media_type: "image/png", data: "aGk=" },
+    };
+    const { body, lacks } = ask({
+      messages: [
+        { role: "user", content: "Go" },
+        {
+          role: "assistant",
+          content: [
+            { type: "thinking", thinking: "hm", signature: "s" },
+            { type: "text", text: "I look." },
+            { type: "tool_use", id: "toolu_1", name: "a", input: { x: 1 } },
+            { type: "tool_use", id: "toolu_2", name: "a", input: {} },
+          ],
+        },
+        {
+          role: "user",
+          content: [
+            { type: "tool_result", tool_use_id: "toolu_1", content: "one" },
+            {
+              type: "tool_result",
+              tool_use_id: "toolu_2",
+              content: [{ type: "text", text: "two" }, image],
+              is_error: true,
+            },
+            { type: "text", text: "And?" },
+            { type: "document", source: { type: "url", url: "https://x" } },
+          ],
+        },
+      ],
+    });
+    const picture = {
+      type: "image_url",
+      image_url: { url: "data:image/png;base64,aGk=" },
+    };
+    expect(body["messages"]).toEqual([
+      { role: "user", content: "Go" },
+      {
+        role: "assistant",
+        content: "I look.",
+        reasoning_content: "hm",
+        thinking_blocks: [{ type: "thinking", thinking: "hm", signature: "s" }],
+        tool_calls: [
+          {
+            id: "toolu_1",
+            type: "function",
+            function: { name: "a", arguments: '{"x":1}' },
+          },
+          {
+            id: "toolu_2",
+            type: "function",
+            function: { name: "a", arguments: "{}" },
+          },
+        ],
+      },
+      { role: "tool", tool_call_id: "toolu_1", content: "one" },
+      { role: "tool", tool_call_id: "toolu_2", content: "two" },
+      { role: "user", content: [picture, { type: "text", text: "And?" }] },
+    ]);
+    expect(lacks).toEqual(["messages[2].content[3] (document)"]);
+    const sent = openaiRequest(body, OPENAI, false)["messages"] as object[];
+    expect(Object.keys(sent[1] as object)).toEqual([
+      "role",
+      "content",
+      "tool_calls",
+    ]);
+  });
+
+  test.each([
+    [{}, "messages"],
+    [{ messages: "x" }, "messages"],
+    [{ messages: [] }, "messages"],
+    [{ messages: [{ role: "user", content: "x" }, 3] }, "messages[1]"],
+    [{ messages: [{ content: "x" }] }, "messages[0]"],
+  ])("%j is refused by name", (fields, param) => {
+    const body = { model: "alias", ...fields };
+    expect(() => messagesShape.chatBody(body, OPENAI)).toThrow(CallError);
+    try {
+      messagesShape.chatBody(body, OPENAI);
+    } catch (error) {
+      expect((error as CallError).details.param).toBe(param);
+      expect((error as CallError).message).toContain(`\`${param}\``);
+    }
+  });
+
+  test("a conversation that goes through chat to Anthropic arrives as it was", () => {
+    const text = fc
+      .string({ unit: "grapheme", minLength: 1 })
+      .filter((words) => words.trim() === words && words !== "")
+      .map((words) => ({ type: "text", text: words }));
+    const image = fc.constantFrom(
+      { type: "image", source: { type: "url", url: "https://x/y.png" } },
+      {
+        type: "image",
+        source: { type: "base64", media_type: "image/png", data: "aGk=" },
+      },
+    );
+    const thinking = fc.record({
+      type: fc.constant("thinking"),
+      thinking: fc.string(),
+      signature: fc.string({ minLength: 1 }),
+    });
+    const rounds = fc.array(
+      fc.record({
+        words: fc.array(fc.oneof(text, image), { minLength: 1, maxLength: 3 }),
+        thoughts: fc.array(thinking, { maxLength: 2 }),
+        answer: text,
+        inputs: fc.array(
+          fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 1 }), {
+            noNullPrototype: true,
+          }),
+          { maxLength: 3 },
+        ),
+      }),
+      { minLength: 1, maxLength: 4 },
+    );
+    fc.assert(
+      fc.property(rounds, text, (all, last) => {
+        const messages: { role: string; content: object[] }[] = [];
+        let results: object[] = [];
+        all.forEach(({ words, thoughts, answer, inputs }, round) => {
+          messages.push({ role: "user", content: [...results, ...words] });
+          const id = (index: number) => `toolu_${round}_${index}`;
+          messages.push({
+            role: "assistant",
+            content: [
+              ...thoughts,
+              answer,
+              ...inputs.map((input, index) => ({
+                type: "tool_use",
+                id: id(index),
+                name: "t",
+                input: JSON.parse(JSON.stringify(input)) as object,
+              })),
+            ],
+          });
+          results = inputs.map((_, index) => ({
+            type: "tool_result",
+            tool_use_id: id(index),
+            content: "done",
+          }));
+        });
+        messages.push({ role: "user", content: [...results, last] });
+        const { body, lacks } = messagesShape.chatBody(
+          { ...BODY, messages },
+          LOCAL,
+        );
+        expect(lacks).toEqual([]);
+        const to = testDeployment({ model: "claude-sonnet-5-5" });
+        expect(
+          anthropicWire.request("chat", body, to, false)["messages"],
+        ).toEqual(messages);
+      }),
+    );
+  });
+
+  test("no body, however strange, is answered with anything but a named field", () => {
+    const message = fc.oneof(
+      fc.anything(),
+      fc.record(
+        {
+          role: fc.constantFrom("user", "assistant", "system", "new"),
+          content: fc.oneof(
+            fc.anything(),
+            fc.array(
+              fc.oneof(
+                fc.anything(),
+                fc.record(
+                  {
+                    type: fc.constantFrom(
+                      "text",
+                      "image",
+                      "document",
+                      "tool_use",
+                      "tool_result",
+                      "thinking",
+                      "search_result",
+                      "new",
+                    ),
+                    text: fc.anything(),
+                    source: fc.anything(),
+                    content: fc.anything(),
+                    input: fc.jsonValue(),
+                  },
+                  { requiredKeys: ["type"] },
+                ),
+              ),
+            ),
+          ),
+        },
+        { requiredKeys: ["role"] },
+      ),
+    );
+    const body = fc.record(
+      {
+        model: fc.constant("m"),
+        messages: fc.oneof(fc.array(message), fc.anything()),
+        system: fc.anything(),
+        tools: fc.anything(),
+        tool_choice: fc.anything(),
+        metadata: fc.anything(),
+        thinking: fc.anything(),
+        output_config: fc.anything(),
+      },
+      { requiredKeys: ["model"] },
+    );
+    fc.assert(
+      fc.property(body, (asked) => {
+        try {
+          messagesShape.chatBody(asked, LOCAL);
+        } catch (error) {
+          expect(error).toBeInstanceOf(CallError);
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
+test.each([
+  [400, "invalid_request_error"],
+  [401, "authentication_error"],
+  [403, "permission_error"],
+  [404, "not_found_error"],
+  [413, "request_too_large"],
+  [422, "invalid_request_error"],
+  [429, "rate_limit_error"],
+  [500, "api_error"],
+  [502, "api_error"],
+  [503, "overloaded_error"],
+  [408, "timeout_error"],
+])("status %i is a %s", (status, type) => {
+  const error = new CallError("upstream_error", "No.", { status });
+  expect(messagesShape.errorBody(error)).toEqual({
+    type: "error",
+    error: { type, message: "No." },
+  });
+});
+
+test("a stream that fails ends with one error event and nothing after it", () => {
+  const stream = messagesShape.stream(BODY);
+  const pieces = passed(stream, chatPieces("anthropic", "overloaded"));
+  expect(pieces.at(-1)).toEqual({
+    kind: "error",
+    event: "error",
+    data: '{"type":"error","error":{"type":"overloaded_error","message":"Overloaded (overloaded_error)"}}',
+  });
+  expect(stream.push({ kind: "done", event: null, data: "[DONE]" })).toEqual(
+    [],
+  );
+  const cut = messagesShape.stream(BODY);
+  const error = new CallError("upstream_error", "Gone.", { status: 502 });
+  expect(cut.fail(error)).toEqual([
+    {
+      kind: "error",
+      event: "error",
+      data: '{"type":"error","error":{"type":"api_error","message":"Gone."}}',
+    },
+  ]);
+});
