@@ -1,0 +1,40 @@
+import { once } from "node:events";
+import { connect, createServer, type AddressInfo, type Socket } from "node:net";
+
+export interface SlowLink {
+  readonly url: string;
+  readonly close: () => void;
+}
+
+/** A relay in front of `url` that holds every piece for `milliseconds` in each direction, as a VPN does. */
+export async function slowLink(
+  url: string,
+  milliseconds: number,
+): Promise<SlowLink> {
+  const { hostname, port } = new URL(url);
+  const sockets = new Set<Socket>();
+  const relay = createServer((near) => {
+    const far = connect(Number(port), hostname);
+    for (const [from, to] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      sockets.add(from);
+      from.on("data", (piece) => {
+        setTimeout(() => {
+          if (!to.destroyed) to.write(piece);
+        }, milliseconds);
+      });
+      from.on("end", () => setTimeout(() => to.end(), milliseconds));
+      from.on("error", () => to.destroy());
+    }
+  }).listen(0, "127.0.0.1");
+  await once(relay, "listening");
+  return {
+    url: `http://127.0.0.1:${(relay.address() as AddressInfo).port}`,
+    close: () => {
+      relay.close();
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}

@@ -1,0 +1,177 @@
+import { createHash } from "node:crypto";
+import { newDevice, type Device } from "./devices.ts";
+
+/** Characters of a chunk; LiveSync's are of this order. */
+const CHUNK_LENGTH = 100_000;
+
+/** A file's metadata as LiveSync stores it; with E2EE the server sees no more than the type and that it is deleted. */
+interface Metadata {
+  readonly _id: string;
+  readonly _rev?: string;
+  readonly _conflicts?: readonly string[];
+  readonly type: "plain";
+  readonly path: string;
+  readonly mtime: number;
+  readonly children: readonly string[];
+  readonly deleted?: boolean;
+}
+
+export type Vault = Readonly<Record<string, string>>;
+
+/**
+ * A device that keeps a vault as the LiveSync plugin does: metadata documents with lists of content-addressed chunks,
+ * pulled by `{type: {$ne: "leaf"}}` with the chunks fetched when they are needed; deleting and renaming are updates.
+ */
+export interface VaultDevice {
+  readonly write: (path: string, text: string) => Promise<void>;
+  readonly remove: (path: string) => Promise<void>;
+  readonly rename: (from: string, to: string) => Promise<void>;
+  /** Pushes and pulls once. */
+  readonly sync: (server: Device) => Promise<void>;
+  /** All files with their content. */
+  readonly files: (server: Device) => Promise<Vault>;
+  /** Ids of the notes that are conflicted here. */
+  readonly conflicted: () => Promise<string[]>;
+  /** Ends every conflict: `merge` gives the text both versions become, or `newer` keeps the later one. */
+  readonly resolve: (
+    server: Device,
+    how: "newer" | ((one: string, other: string) => string),
+  ) => Promise<void>;
+  readonly local: Device;
+}
+
+/** `clock` gives the times of edits, in milliseconds. */
+export function newVaultDevice(clock: () => number): VaultDevice {
+  const local = newDevice();
+
+  const metadata = async (path: string): Promise<Metadata | undefined> =>
+    (await local.get(idOf(path)).catch(() => undefined)) as unknown as
+      Metadata | undefined;
+
+  const store = async (
+    path: string,
+    text: string,
+    rev: string | undefined,
+  ): Promise<void> => {
+    const chunks = split(text);
+    const known = await local.allDocs({
+      keys: chunks.map((chunk) => chunk._id),
+    });
+    const missing = chunks.filter(
+      (_chunk, index) => known.rows[index]?.id === undefined,
+    );
+    await local.bulkDocs(missing);
+    await local.put({
+      _id: idOf(path),
+      ...(rev === undefined ? {} : { _rev: rev }),
+      type: "plain",
+      path,
+      mtime: clock(),
+      children: chunks.map((chunk) => chunk._id),
+    });
+  };
+
+  const remove = async (path: string): Promise<void> => {
+    const before = await metadata(path);
+    await local.put({ ...before!, deleted: true, mtime: clock() });
+  };
+
+  const textOf = async (
+    server: Device,
+    children: readonly string[],
+  ): Promise<string> => {
+    if (children.length === 0) return "";
+    const here = await local.allDocs({ keys: children, include_docs: true });
+    const data = new Map(
+      here.rows.map((row) => [row.id, row.doc?.data as string]),
+    );
+    const missing = children.filter((id) => data.get(id) === undefined);
+    if (missing.length > 0) {
+      const there = await server.allDocs({ keys: missing, include_docs: true });
+      for (const { id, doc } of there.rows) data.set(id, doc!.data as string);
+    }
+    return children.map((id) => data.get(id)!).join("");
+  };
+
+  const notes = async (): Promise<Metadata[]> => {
+    const all = await local.allDocs({ include_docs: true, conflicts: true });
+    return all.rows
+      .map((row) => row.doc as unknown as Metadata)
+      .filter((doc) => doc.type === "plain");
+  };
+
+  return {
+    local,
+    write: async (path, text) =>
+      await store(path, text, (await metadata(path))?._rev),
+    remove,
+    rename: async (from, to) => {
+      const before = await metadata(from);
+      await local.put({
+        _id: idOf(to),
+        type: "plain",
+        path: to,
+        mtime: clock(),
+        children: before!.children,
+      });
+      await remove(from);
+    },
+    sync: async (server) => {
+      await local.replicate.to(server, { batch_size: 100 });
+      await local.replicate.from(server, {
+        selector: { type: { $ne: "leaf" } },
+        batch_size: 25,
+      });
+    },
+    files: async (server) => {
+      const found: Record<string, string> = {};
+      for (const note of await notes()) {
+        if (note.deleted === true) continue;
+        found[note.path] = await textOf(server, note.children);
+      }
+      return found;
+    },
+    conflicted: async () =>
+      (await notes())
+        .filter((note) => note._conflicts !== undefined)
+        .map((note) => note._id),
+    resolve: async (server, how) => {
+      for (const note of await notes()) {
+        for (const rev of note._conflicts ?? []) {
+          const other = (await local.get(note._id, {
+            rev,
+          })) as unknown as Metadata;
+          const current = (await local.get(note._id)) as unknown as Metadata;
+          if (how !== "newer") {
+            const text = how(
+              await textOf(server, current.children),
+              await textOf(server, other.children),
+            );
+            await store(note.path, text, current._rev);
+            await local.remove(note._id, rev);
+          } else {
+            const older = other.mtime > current.mtime ? current : other;
+            await local.remove(note._id, older._rev!);
+          }
+        }
+      }
+    },
+  };
+}
+
+function idOf(path: string): string {
+  return `f:${createHash("sha256").update(path).digest("hex")}`;
+}
+
+function split(text: string): { _id: string; type: "leaf"; data: string }[] {
+  const chunks = new Map<string, { _id: string; type: "leaf"; data: string }>();
+  const pieces: { _id: string; type: "leaf"; data: string }[] = [];
+  for (let at = 0; at < text.length; at += CHUNK_LENGTH) {
+    const data = text.slice(at, at + CHUNK_LENGTH);
+    const _id = `h:+${createHash("sha256").update(data).digest("base64").slice(0, 14)}`;
+    const chunk = chunks.get(_id) ?? { _id, type: "leaf" as const, data };
+    chunks.set(_id, chunk);
+    pieces.push(chunk);
+  }
+  return pieces;
+}
