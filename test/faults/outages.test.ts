@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { MASTER_KEY } from "../servers/gateway.ts";
 import type { TestPostgres } from "../servers/postgres.ts";
 import { redisServerHere } from "../servers/redis.ts";
@@ -17,6 +17,8 @@ import {
 
 // The table of what happens while something is away, row by row, with the real servers stopped and started under load.
 let postgres: TestPostgres;
+// Gateways start several times in one test, slowly where the machine has other work.
+vi.setConfig({ testTimeout: 120_000 });
 beforeAll(async () => {
   postgres = await startStandPostgres();
 });
@@ -78,7 +80,7 @@ async function until(
   is: () => boolean | Promise<boolean>,
   what: string,
 ): Promise<void> {
-  for (let tries = 0; tries < 400; tries++) {
+  for (let tries = 0; tries < 1_200; tries++) {
     if (await is()) return;
     await sleep(25);
   }
