@@ -150,10 +150,12 @@ export function dearest(
   card: PriceCard,
   inputTokens: number,
   outputTokens: number,
+  images = 0,
 ): number {
   return Math.max(
-    ...ratesForEstimates(card, Date.now()).map((rates) =>
-      worstCase(rates, inputTokens, outputTokens),
+    ...ratesForEstimates(card, Date.now()).map(
+      (rates) =>
+        worstCase(rates, inputTokens, outputTokens) + rates.perImage * images,
     ),
   );
 }

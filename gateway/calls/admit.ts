@@ -103,6 +103,7 @@ function estimateOf(gateway: Gateway, call: Call, group: ModelGroup): Nanos {
       priceCard,
       Math.ceil(call.inputTokens * margin),
       call.outputTokens,
+      call.kind.countImages?.(call.body) ?? 0,
     );
   });
   return nanosFromCost(Math.max(0, ...costs));

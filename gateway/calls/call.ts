@@ -39,6 +39,8 @@ export interface CallKind {
   /** How it goes through chat where a provider lacks the endpoint; null: it does not. */
   readonly shape: ClientShape | null;
   readonly schema: z.ZodType<CallBody>;
+  /** Images that the call makes; none without it. */
+  countImages?(body: CallBody): number;
   countInput(gateway: Gateway, body: CallBody, model: string): number;
   /** The most output tokens the call is expected to make, over all its choices. */
   estimateOutput(gateway: Gateway, body: CallBody, group: ModelGroup): number;

@@ -7,9 +7,11 @@ import { chatCompletions } from "../routes/chat.ts";
 import { completions } from "../routes/completions.ts";
 import { embeddings } from "../routes/embeddings.ts";
 import { health, liveliness, readiness } from "../routes/health.ts";
+import { images } from "../routes/images.ts";
 import { countTokens, messages } from "../routes/messages.ts";
 import { listModels, showModel } from "../routes/models.ts";
 import { moderations } from "../routes/moderations.ts";
+import { responses } from "../routes/responses.ts";
 import { messagesShape } from "../wire/messages.ts";
 import { databaseUnavailable, type CallError } from "./errors.ts";
 
@@ -32,7 +34,9 @@ const CALLS: readonly Route[] = [
   { method: "POST", path: "/v1/chat/completions", handler: chatCompletions },
   { method: "POST", path: "/v1/completions", handler: completions },
   { method: "POST", path: "/v1/embeddings", handler: embeddings },
+  { method: "POST", path: "/v1/responses", handler: responses },
   { method: "POST", path: "/v1/moderations", handler: moderations },
+  { method: "POST", path: "/v1/images/generations", handler: images },
   {
     method: "POST",
     path: "/v1/messages",

@@ -1,4 +1,4 @@
-import { usageFromOpenAI } from "../accounting/prices.ts";
+import { inputOnly, usageFromOpenAI } from "../accounting/prices.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import { isRecord, parseRecord, recordOf, textOf } from "./json.ts";
 import { createStreamReader, openaiRequest, readAnswer } from "./openai.ts";
@@ -58,12 +58,31 @@ export const openaiWire: ProviderWire = {
       : openaiRequest(body, deployment, false),
   answer: (endpoint, bytes) => ({
     body: bytes,
-    facts: endpoint === "responses" ? responsesFacts(bytes) : readAnswer(bytes),
+    facts: factsOf(endpoint, bytes),
   }),
   stream: (endpoint) =>
     endpoint === "responses" ? createResponsesStream() : createChatStream(),
   error: sentenceOf,
 };
+
+function factsOf(endpoint: Endpoint, bytes: Buffer): AnswerFacts {
+  switch (endpoint) {
+    case "responses":
+      return responsesFacts(bytes);
+    case "images":
+      return imageFacts(bytes);
+    default:
+      return readAnswer(bytes);
+  }
+}
+
+/** Images are paid by the piece, by their tokens, or both, as the prices say. */
+function imageFacts(bytes: Buffer): AnswerFacts {
+  const answer = parseRecord(bytes.toString("utf8"));
+  const made = Array.isArray(answer?.["data"]) ? answer["data"].length : 0;
+  const usage = usageFromOpenAI(answer?.["usage"]) ?? inputOnly(0);
+  return { usage: { ...usage, images: made }, responseId: null, text: "" };
+}
 
 /** Passes each event on as it is. */
 function createChatStream(): StreamTranslator {
