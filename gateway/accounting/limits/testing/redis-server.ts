@@ -49,8 +49,14 @@ export async function startTestRedis(): Promise<TestRedis> {
 
   async function answering(): Promise<void> {
     const probe = connectRedis({ host: "127.0.0.1", port }, () => undefined);
-    await until(() => probe.status === "ready");
-    probe.disconnect();
+    try {
+      await until(() => probe.status === "ready");
+    } catch (error) {
+      server.kill("SIGKILL");
+      throw error;
+    } finally {
+      probe.disconnect();
+    }
   }
 
   async function kill(): Promise<void> {
