@@ -12,6 +12,7 @@ import {
   type PriceBook,
 } from "./accounting/prices.ts";
 import type { Intent, Outcome } from "./accounting/records.ts";
+import { createRetention } from "./accounting/retention.ts";
 import { createTokenCounter } from "./accounting/tokens.ts";
 import {
   createMemoryResponseCache,
@@ -27,9 +28,11 @@ import {
   type GatewayConfig,
   type LoadResult,
 } from "./config/load.ts";
+import { adjustedSince } from "./db/adjustments.ts";
 import { watchDatabase } from "./db/connection.ts";
 import { recordDeployments } from "./db/deployments.ts";
 import { createPool } from "./db/pool.ts";
+import { followSettings } from "./db/settings.ts";
 import type { Gateway } from "./gateway.ts";
 import { addRoutes } from "./http/routes.ts";
 import { createServer } from "./http/server.ts";
@@ -60,6 +63,8 @@ export interface StartOptions {
 
 /** Brings the ledger up to date at the end, but a database that is away must not hold up the stop: the journal keeps it. */
 const LAST_FLUSH_MS = 5_000;
+/** Spends set by an admin so long before the connection came back are read again: nobody told of them. */
+const MISSED_MS = 86_400_000;
 
 /** Starts all parts and listens. The database may be away: then liveliness answers and calls get 503 until it is there. */
 export async function startGateway({
@@ -118,6 +123,11 @@ export async function startGateway({
     databaseSeenAt: () => database.lastSeenAt(),
     log,
   });
+  const retention = createRetention({
+    pool,
+    config: config.general.retention,
+    log,
+  });
   const tokens = createTokenCounter();
   let stopping = false;
   const database = watchDatabase({
@@ -136,11 +146,27 @@ export async function startGateway({
           ),
         );
     },
-    onReconnect: callers.forgetAll,
+    onReconnect() {
+      callers.forgetAll();
+      adjustedSince(pool, Date.now() - MISSED_MS)
+        .then((entities) => ledger.reload(entities))
+        .catch((error: unknown) =>
+          log.warn({ error }, "totals that an admin changed could not be read"),
+        );
+    },
     async onReady() {
       await recordDeployments(pool, config.models);
+      await followSettings(
+        pool,
+        {
+          timeZone: config.general.timezone,
+          proxyDuration: config.general.budgetDuration,
+        },
+        Date.now(),
+      );
       await ledger.start();
       limits.formerLifeDrained();
+      retention.start();
       // Tokenizers are loaded behind the start: until then counts are bounds by size.
       tokens
         .warm(config.models.map(({ baseModel, model }) => baseModel ?? model))
@@ -232,6 +258,7 @@ export async function startGateway({
       sleep(LAST_FLUSH_MS, undefined, { ref: false }),
     ]);
     await ledger.stop();
+    retention.stop();
     gateway.underWay.stop();
     gateway.router.cooldowns.stop();
     await limits.close();

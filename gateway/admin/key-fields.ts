@@ -55,8 +55,7 @@ export const chosenKey = z
     "a key may only have characters of ASCII, no spaces",
   );
 
-const _everyField = z.object(keyFields);
-export type KeyFields = z.output<typeof _everyField>;
+export type KeyFields = z.output<z.ZodObject<typeof keyFields>>;
 
 /** The columns that fields of a request set. */
 export function keyColumns(

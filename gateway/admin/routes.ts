@@ -1,5 +1,8 @@
+import { ACTIVITY } from "../spend/activity.ts";
 import { CHECKS } from "../spend/check.ts";
+import { GLOBAL } from "../spend/global.ts";
 import { LOGS } from "../spend/logs.ts";
+import { TABLES } from "../spend/tables.ts";
 import { KEY_ROTATION } from "./key-rotation.ts";
 import { KEY_VIEWS } from "./key-views.ts";
 import { KEY_CHANGES } from "./keys.ts";
@@ -25,5 +28,8 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...ORGANIZATIONS,
   ...PLAIN,
   ...LOGS,
+  ...TABLES,
+  ...GLOBAL,
+  ...ACTIVITY,
   ...CHECKS,
 ];

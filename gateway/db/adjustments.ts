@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { SpendRow } from "../accounting/rows.ts";
 import { dayOf, windowAt } from "../accounting/windows.ts";
 import { insertRows } from "./ledger.ts";
-import { query, type Client } from "./pool.ts";
+import { query, type Client, type Pool } from "./pool.ts";
 import {
   announceTotals,
   durationsOf,
@@ -42,6 +42,19 @@ export async function adjustSpend(
   await insertRows(client, rows, windowing);
   await announceTotals(client, entities);
   return differences.map(({ before }) => before);
+}
+
+/** Payers whose spend was set since a moment, ms since the epoch. */
+export async function adjustedSince(
+  pool: Pool,
+  since: number,
+): Promise<readonly string[]> {
+  const rows = await query<{ payer: string }>(
+    pool,
+    "SELECT DISTINCT payer FROM spend_log WHERE payer IS NOT NULL AND started_at >= $1",
+    [new Date(since).toISOString()],
+  );
+  return rows.map((row) => row.payer);
 }
 
 /** What is missing to each target, and what is there; exact, so in SQL. */

@@ -1,0 +1,100 @@
+import { forgetPartitions, partitionOf } from "./partitions.ts";
+import {
+  longQuery,
+  query,
+  transaction,
+  type Client,
+  type Pool,
+} from "./pool.ts";
+import { lockLedger } from "./totals.ts";
+
+/** Archiving a month of ten million rows takes about a minute. */
+const ARCHIVE_TIMEOUT_MS = 900_000;
+/** Windows shorter than a day are closed and forgotten before their rows are. */
+const AT_LEAST_MS = 2 * 86_400_000;
+const DAY_MS = 86_400_000;
+const AUDIT_BATCH = 10_000;
+
+/**
+ * Drops the monthly partitions of `spend_log` whose last day is more than `days` ago, once their sums are in
+ * `spend_archive`: every total stays the sum of its rows. Answers the months dropped, `2026-01`.
+ */
+export async function dropOldSpend(
+  pool: Pool,
+  days: number,
+  now: number,
+): Promise<readonly string[]> {
+  const partitions = await query<{ name: string }>(
+    pool,
+    "SELECT inhrelid::regclass::text AS name FROM pg_inherits WHERE inhparent = 'spend_log'::regclass ORDER BY 1",
+  );
+  const dropped: string[] = [];
+  for (const { name } of partitions) {
+    const month = name.slice("spend_log_".length).replace("_", "-");
+    const [year = 0, number = 0] = month.split("-").map(Number);
+    if (Date.UTC(year, number, 1) + days * DAY_MS > now) continue;
+    const gone = await transaction(pool, (client) =>
+      archive(client, month, now),
+    );
+    if (gone) dropped.push(month);
+  }
+  if (dropped.length > 0) forgetPartitions(pool);
+  return dropped;
+}
+
+/** False where another instance was faster, or calls of the month ended too lately. */
+async function archive(
+  client: Client,
+  month: string,
+  now: number,
+): Promise<boolean> {
+  await lockLedger(client);
+  const partition = partitionOf(month);
+  const [found] = await query<{ there: boolean }>(
+    client,
+    "SELECT to_regclass($1) IS NOT NULL AS there",
+    [partition],
+  );
+  if (found?.there !== true) return false;
+  const [last] = await longQuery<{ at: Date | null }>(
+    client,
+    `SELECT max(ended_at) AS at FROM ${partition}`,
+    ARCHIVE_TIMEOUT_MS,
+  );
+  const lastEnd = last?.at?.getTime() ?? -Infinity;
+  if (lastEnd > now - AT_LEAST_MS) return false;
+  await longQuery(
+    client,
+    `INSERT INTO spend_archive (month, day, ended_at, payer, api_key, user_id, team_id, organization_id, end_user, tags, model_group, spend, calls)
+       SELECT '${month}-01', day, min(ended_at), payer, api_key, user_id, team_id, organization_id, end_user, tags, model_group, sum(spend), count(*)
+         FROM ${partition} GROUP BY day, payer, api_key, user_id, team_id, organization_id, end_user, tags, model_group`,
+    ARCHIVE_TIMEOUT_MS,
+  );
+  // Windows that are over and reach into the month cannot be summed by the hour any more, and nobody asks for them.
+  if (Number.isFinite(lastEnd))
+    await query(
+      client,
+      "DELETE FROM spend_totals WHERE window_name <> 'all' AND window_end <= $1 AND window_start <= $2",
+      [new Date(now).toISOString(), new Date(lastEnd).toISOString()],
+    );
+  await query(client, `DROP TABLE ${partition}`);
+  return true;
+}
+
+/** Deletes audit entries older than `days`, in small steps; answers how many. */
+export async function dropOldAudit(
+  pool: Pool,
+  days: number,
+  now: number,
+): Promise<number> {
+  const before = new Date(now - days * DAY_MS).toISOString();
+  for (let sum = 0; ;) {
+    const gone = await query(
+      pool,
+      `DELETE FROM audit_log WHERE id IN (SELECT id FROM audit_log WHERE at < $1 ORDER BY at LIMIT ${AUDIT_BATCH}) RETURNING id`,
+      [before],
+    );
+    sum += gone.length;
+    if (gone.length < AUDIT_BATCH) return sum;
+  }
+}

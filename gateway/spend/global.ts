@@ -1,0 +1,240 @@
+import { z } from "zod";
+import { name, queryNumber } from "../admin/fields.ts";
+import { tokenOf } from "../admin/key-fields.ts";
+import type { Conditions } from "../admin/paging.ts";
+import { adminRoute, type Admin, type AdminRoute } from "../admin/route.ts";
+import { LIFETIME, windowAt } from "../accounting/windows.ts";
+import { query } from "../db/pool.ts";
+import type { Row } from "../db/rows.ts";
+import { readTotals } from "../db/totals.ts";
+import { DAY, dayRange, onDays } from "./days.ts";
+
+/** GET /global/spend: of the whole proxy, in its budget's window. */
+const spend = adminRoute("GET /global/spend", z.object({}), async (admin) => {
+  const { maxBudget, budgetDuration } = admin.gateway.config.general;
+  const window = windowAt(budgetDuration, admin.now, admin.windowing.timeZone);
+  const [current, total] = await readTotals(admin.pool, [
+    { entity: "proxy:", window: window.name },
+    { entity: "proxy:", window: LIFETIME.name },
+  ]);
+  return {
+    spend: current?.spend ?? 0,
+    total_spend: total?.spend ?? 0,
+    max_budget: maxBudget,
+    budget_duration: budgetDuration,
+    budget_reset_at: Number.isFinite(window.end)
+      ? new Date(window.end).toISOString()
+      : null,
+  };
+});
+
+const ranged = z.object({
+  ...dayRange,
+  api_key: name.optional(),
+  limit: queryNumber(1, 1_000, 100),
+});
+
+type Ranged = z.output<typeof ranged>;
+
+function filterOf(admin: Admin, asked: Ranged): Conditions {
+  const filter = onDays(admin, asked);
+  if (asked.api_key !== undefined)
+    filter.and("api_key = ?", tokenOf(asked.api_key));
+  return filter;
+}
+
+/** A report that is one statement over the days asked for. */
+function report(
+  route: Parameters<typeof adminRoute>[0],
+  statement: (where: string, limit: number) => string,
+  answer: (rows: readonly Row[]) => unknown = (rows) => rows,
+): AdminRoute {
+  return adminRoute(route, ranged, async (admin, asked) => {
+    const filter = filterOf(admin, asked);
+    return answer(
+      await query<Row>(
+        admin.pool,
+        statement(filter.where(), asked.limit),
+        filter.values,
+      ),
+    );
+  });
+}
+
+/** What was spent by each value of a column of `daily_spend`, the dearest first. */
+function dearest(column: string, as: string, spend: string) {
+  return (where: string, limit: number) =>
+    `SELECT ${column} AS ${as}, sum(spend) AS ${spend}, sum(requests) AS api_requests,
+        sum(prompt_tokens + completion_tokens) AS total_tokens
+      FROM daily_spend ${where} AND ${column} <> '' GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ${limit}`;
+}
+
+const logs = report(
+  "GET /global/spend/logs",
+  (where) =>
+    `SELECT ${DAY} AS date, sum(spend) AS spend FROM daily_spend ${where} GROUP BY day ORDER BY day`,
+);
+
+const keys = report(
+  "GET /global/spend/keys",
+  (where, limit) =>
+    `SELECT d.*, k.key_alias, k.key_name FROM (${dearest("api_key", "api_key", "total_spend")(where, limit)}) d
+       LEFT JOIN keys k ON k.token = d.api_key ORDER BY total_spend DESC, api_key`,
+);
+
+const models = report(
+  "GET /global/spend/models",
+  dearest("model_group", "model", "total_spend"),
+);
+
+const providers = report(
+  "GET /global/spend/provider",
+  dearest("provider", "provider", "spend"),
+);
+
+const teams = report(
+  "GET /global/spend/teams",
+  (where) =>
+    `SELECT ${DAY} AS date, d.team_id, coalesce(t.team_alias, d.team_id) AS team, sum(d.spend) AS spend
+       FROM (SELECT day, team_id, sum(spend) AS spend FROM daily_spend ${where} AND team_id <> '' GROUP BY 1, 2) d
+       LEFT JOIN teams t ON t.team_id = d.team_id GROUP BY 1, 2, 3 ORDER BY 1, 2`,
+  (rows) => {
+    const days = Map.groupBy(rows, (row) => String(row["date"]));
+    const byTeam = Map.groupBy(rows, (row) => String(row["team_id"]));
+    return {
+      daily_spend: [...days].map(([date, ofDay]) => ({
+        date,
+        ...Object.fromEntries(
+          ofDay.map((row) => [String(row["team"]), row["spend"]]),
+        ),
+      })),
+      teams: [...new Set(rows.map((row) => row["team"]))],
+      total_spend_per_team: [...byTeam].map(([id, ofTeam]) => ({
+        team_id: id,
+        team: ofTeam[0]?.["team"],
+        total_spend: ofTeam.reduce((sum, row) => sum + Number(row["spend"]), 0),
+      })),
+    };
+  },
+);
+
+const tags = report(
+  "GET /global/spend/tags",
+  (where, limit) =>
+    `SELECT tag AS name, sum(spend) AS spend, sum(requests) AS log_count FROM daily_tag_spend ${where}
+       GROUP BY tag ORDER BY 2 DESC, 1 LIMIT ${limit}`,
+  (rows) => ({ spend_per_tag: rows }),
+);
+
+const daily = `${DAY} AS date, sum(requests) AS api_requests, sum(prompt_tokens + completion_tokens) AS total_tokens,
+  sum(spend) AS spend, sum(failed) AS failed_requests`;
+
+function sumOf(rows: readonly Row[], column: string): number {
+  return rows.reduce((sum, row) => sum + Number(row[column]), 0);
+}
+
+const activity = report(
+  "GET /global/activity",
+  (where) =>
+    `SELECT ${daily} FROM daily_spend ${where} GROUP BY day ORDER BY day`,
+  (rows) => ({
+    daily_data: rows,
+    sum_api_requests: sumOf(rows, "api_requests"),
+    sum_total_tokens: sumOf(rows, "total_tokens"),
+  }),
+);
+
+const modelActivity = report(
+  "GET /global/activity/model",
+  (where) =>
+    `SELECT model_group AS model, ${daily} FROM daily_spend ${where} AND model_group <> '' GROUP BY model_group, day ORDER BY day`,
+  (rows) =>
+    [...Map.groupBy(rows, (row) => row["model"])]
+      .map(([model, ofModel]) => ({
+        model,
+        daily_data: ofModel.map(({ model: _, ...day }) => day),
+        sum_api_requests: sumOf(ofModel, "api_requests"),
+        sum_total_tokens: sumOf(ofModel, "total_tokens"),
+      }))
+      .sort((one, other) => other.sum_api_requests - one.sum_api_requests),
+);
+
+const cacheHits = report(
+  "GET /global/activity/cache_hits",
+  (where) =>
+    `SELECT ${DAY} AS date, sum(cache_hits) AS cache_hits, sum(requests - cache_hits) AS cache_misses, sum(saved) AS saved
+       FROM daily_spend ${where} GROUP BY day ORDER BY day`,
+  (rows) => {
+    const hits = sumOf(rows, "cache_hits");
+    const misses = sumOf(rows, "cache_misses");
+    return {
+      daily_data: rows,
+      sum_cache_hits: hits,
+      sum_cache_misses: misses,
+      sum_saved: sumOf(rows, "saved"),
+      hit_rate: hits + misses === 0 ? 0 : hits / (hits + misses),
+    };
+  },
+);
+
+/** What GET /global/spend/report can group by: the column, and what its list and its names are called. */
+const GROUPS = {
+  team: { column: "team_id", list: "teams", name: "team_name" },
+  customer: { column: "end_user", list: "customers", name: "customer" },
+  user: { column: "user_id", list: "users", name: "user_id" },
+  api_key: { column: "api_key", list: "api_keys", name: "api_key" },
+  organization: {
+    column: "organization_id",
+    list: "organizations",
+    name: "organization_id",
+  },
+  model: { column: "model_group", list: "models", name: "model" },
+} as const;
+
+const grouped = adminRoute(
+  "GET /global/spend/report",
+  z.object({
+    ...dayRange,
+    group_by: z
+      .enum(
+        Object.keys(GROUPS) as [keyof typeof GROUPS],
+        `it may be ${Object.keys(GROUPS).join(", ")}`,
+      )
+      .default("team"),
+  }),
+  async (admin, asked) => {
+    const { column, list, name: named } = GROUPS[asked.group_by];
+    const filter = onDays(admin, asked);
+    const label =
+      asked.group_by === "team" ? "coalesce(t.team_alias, c.name)" : "c.name";
+    return query<Row>(
+      admin.pool,
+      `WITH cells AS (
+          SELECT day, ${column} AS name, model_group AS model, sum(spend) AS spend, sum(prompt_tokens + completion_tokens) AS total_tokens,
+              sum(requests) AS api_requests
+            FROM daily_spend ${filter.where()} AND ${column} <> '' GROUP BY 1, 2, 3),
+        named AS (
+          SELECT day, name, sum(spend) AS total_spend,
+              jsonb_agg(jsonb_build_object('model', model, 'spend', spend, 'total_tokens', total_tokens, 'api_requests', api_requests) ORDER BY spend DESC) AS metadata
+            FROM cells GROUP BY 1, 2)
+        SELECT ${DAY} AS group_by_day,
+            jsonb_agg(jsonb_build_object('${named}', ${label}, 'id', c.name, 'total_spend', c.total_spend, 'metadata', c.metadata) ORDER BY c.total_spend DESC) AS ${list}
+          FROM named c LEFT JOIN teams t ON t.team_id = c.name GROUP BY day ORDER BY day`,
+      filter.values,
+    );
+  },
+);
+
+export const GLOBAL: readonly AdminRoute[] = [
+  spend,
+  logs,
+  keys,
+  models,
+  providers,
+  teams,
+  tags,
+  activity,
+  modelActivity,
+  cacheHits,
+  grouped,
+];
