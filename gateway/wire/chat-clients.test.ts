@@ -1,0 +1,59 @@
+import OpenAI from "openai";
+import { expect, test } from "vitest";
+import {
+  chatAnswerOf,
+  chatPieces,
+  fetchOf,
+  RECORDINGS,
+  sseText,
+} from "./chat-stream-fixture.ts";
+
+test.each(RECORDINGS)(
+  "%s %s: OpenAI's own client reads the chat stream and the whole alike",
+  async (provider, name) => {
+    const streaming = new OpenAI({
+      apiKey: "k",
+      fetch: fetchOf(sseText(chatPieces(provider, name)), "text/event-stream"),
+    });
+    const answering = new OpenAI({
+      apiKey: "k",
+      fetch: fetchOf(
+        chatAnswerOf(provider, name).toString(),
+        "application/json",
+      ),
+    });
+    const request = {
+      model: "alias",
+      messages: [{ role: "user" as const, content: "Hello" }],
+    };
+    const streamed = await streaming.chat.completions
+      .stream({ ...request, stream_options: { include_usage: true } })
+      .finalChatCompletion()
+      // The client throws where an answer was cut by its length or by a filter.
+      .catch((error: unknown) => error);
+    const answered = await answering.chat.completions.create(request);
+    const [choice] = answered.choices;
+    if (choice?.finish_reason === "length") {
+      expect(streamed).toBeInstanceOf(OpenAI.LengthFinishReasonError);
+      return;
+    }
+    if (choice?.finish_reason === "content_filter") {
+      expect(streamed).toBeInstanceOf(OpenAI.ContentFilterFinishReasonError);
+      return;
+    }
+    const completion = streamed as OpenAI.Chat.ChatCompletion;
+    expect(completion.usage).toEqual(answered.usage);
+    expect(completion.choices[0]?.finish_reason).toBe(choice?.finish_reason);
+    const said = completion.choices[0]?.message;
+    expect(said?.content ?? "").toBe(choice?.message.content ?? "");
+    const calls = (message: typeof said) =>
+      (message?.tool_calls ?? []).map((call) => [
+        call.id,
+        call.type === "function" && [
+          call.function.name,
+          JSON.parse(call.function.arguments) as unknown,
+        ],
+      ]);
+    expect(calls(said)).toEqual(calls(choice?.message));
+  },
+);

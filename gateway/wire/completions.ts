@@ -1,0 +1,108 @@
+import type { CallBody } from "../calls/call.ts";
+import { CallError, errorBody } from "../http/errors.ts";
+import { listOf, parseRecord, present } from "../providers/json.ts";
+import type { StreamPiece } from "../providers/wire.ts";
+import { idOf, readChatAnswer, type ChatAnswer } from "./chat-answer.ts";
+import type { ChatBody, ClientShape, ClientStream } from "./client-shape.ts";
+
+/** `/v1/completions`, OpenAI's oldest shape, for providers that have only chat: the prompt is the user's one message. */
+export const completionsShape: ClientShape = {
+  endpoint: "completions",
+  chatBody: chatBodyOf,
+  answer: completionAnswer,
+  stream: createCompletionsStream,
+  errorBody,
+};
+
+/** Parameters that chat has not. */
+const COMPLETIONS_ONLY = new Set(["prompt", "suffix", "echo", "best_of"]);
+
+function chatBodyOf(body: CallBody): ChatBody {
+  const lacks: string[] = [];
+  for (const name of ["suffix", "echo"])
+    if (body[name] != null && body[name] !== "" && body[name] !== false)
+      lacks.push(name);
+  if (body["best_of"] != null && body["best_of"] !== 1) lacks.push("best_of");
+  const { logprobs } = body;
+  if (logprobs != null) lacks.push("logprobs");
+  const chat = Object.fromEntries(
+    Object.entries(body).filter(
+      ([name]) => !COMPLETIONS_ONLY.has(name) && name !== "logprobs",
+    ),
+  );
+  return {
+    body: {
+      ...present(chat),
+      model: body.model,
+      messages: [{ role: "user", content: promptOf(body["prompt"]) }],
+    },
+    lacks,
+  };
+}
+
+function promptOf(prompt: unknown): string {
+  if (typeof prompt === "string") return prompt;
+  const [only] = listOf(prompt);
+  if (listOf(prompt).length === 1 && typeof only === "string") return only;
+  throw new CallError(
+    "invalid_request",
+    "`prompt` must be one text: the provider of this model takes neither several prompts nor token numbers.",
+    { param: "prompt" },
+  );
+}
+
+function completionAnswer(bytes: Buffer): Buffer {
+  const text = bytes.toString("utf8");
+  const answer = readChatAnswer(text);
+  if (answer === null) return bytes;
+  return Buffer.from(
+    JSON.stringify({
+      ...headOf(answer),
+      choices: [choiceOf(answer)],
+      usage: parseRecord(text)?.["usage"] ?? null,
+    }),
+  );
+}
+
+function headOf(answer: ChatAnswer) {
+  return {
+    id: idOf("cmpl", answer.id),
+    object: "text_completion",
+    created: answer.created,
+    model: answer.model,
+  };
+}
+
+function choiceOf(answer: ChatAnswer) {
+  return {
+    index: 0,
+    text: answer.text + answer.refusal,
+    logprobs: null,
+    finish_reason: answer.finishReason,
+  };
+}
+
+function createCompletionsStream(): ClientStream {
+  return {
+    push(piece) {
+      const answer = readChatAnswer(piece.data);
+      if (answer === null || piece.kind === "error") return [piece];
+      const usage = parseRecord(piece.data)?.["usage"];
+      const data = JSON.stringify({
+        ...headOf(answer),
+        choices: piece.kind === "usage_only" ? [] : [choiceOf(answer)],
+        ...(usage == null ? {} : { usage }),
+      });
+      return [{ ...piece, data }];
+    },
+    fail: (error) => [errorPiece(error)],
+  };
+}
+
+function errorPiece(error: CallError): StreamPiece {
+  return {
+    kind: "error",
+    event: null,
+    data: JSON.stringify(errorBody(error)),
+  };
+}

@@ -1,0 +1,481 @@
+import fc from "fast-check";
+import OpenAI from "openai";
+import { describe, expect, test } from "vitest";
+import { CallError } from "../http/errors.ts";
+import { cuts, testDeployment } from "../providers/stream-fixture.ts";
+import type { StreamPiece } from "../providers/wire.ts";
+import {
+  anyChatStream,
+  chatAnswerOf,
+  chatPieces,
+  fetchOf,
+  passed,
+  RECORDINGS,
+  sseText,
+} from "./chat-stream-fixture.ts";
+import { responsesShape } from "./responses.ts";
+
+const BODY = { model: "alias", input: "Hello" };
+const OPENAI = testDeployment();
+const LOCAL = testDeployment({ providerName: "vllm", model: "qwen3:8b" });
+
+interface Item {
+  readonly id: string;
+  readonly type: string;
+}
+
+interface Answer {
+  readonly id: string;
+  readonly status: string;
+  readonly output: readonly Item[];
+  readonly usage: unknown;
+}
+
+interface Event {
+  readonly type: string;
+  readonly sequence_number: number;
+  readonly output_index: number;
+  readonly item_id: string;
+  readonly item: Item;
+  readonly delta: string;
+  readonly text: string;
+  readonly arguments: string;
+  readonly response: Answer;
+}
+
+/** The final Response, after holding that its events are numbered, in order and agree with it. */
+function finalResponse(pieces: readonly StreamPiece[]): Answer {
+  const deltas = new Map<string, string>();
+  const open = new Set<number>();
+  const done: Item[] = [];
+  pieces.forEach(({ event, data }, index) => {
+    const said = JSON.parse(data) as Event;
+    expect(event).toBe(said.type);
+    expect(said.sequence_number).toBe(index);
+    switch (said.type) {
+      case "response.output_item.added":
+        open.add(said.output_index);
+        break;
+      case "response.output_text.delta":
+      case "response.function_call_arguments.delta":
+      case "response.reasoning_summary_text.delta":
+      case "response.refusal.delta":
+        expect(open).toContain(said.output_index);
+        deltas.set(said.item_id, (deltas.get(said.item_id) ?? "") + said.delta);
+        break;
+      case "response.output_text.done":
+      case "response.reasoning_summary_text.done":
+        expect(deltas.get(said.item_id)).toBe(said.text);
+        break;
+      case "response.function_call_arguments.done":
+        expect(deltas.get(said.item_id) ?? "").toBe(said.arguments);
+        break;
+      case "response.output_item.done":
+        expect(open.delete(said.output_index)).toBe(true);
+        done[said.output_index] = said.item;
+    }
+  });
+  expect(open.size).toBe(0);
+  expect(pieces.at(-1)?.kind).toBe("done");
+  const last = JSON.parse(pieces.at(-1)?.data ?? "") as Event;
+  expect(last.type).toBe(`response.${last.response.status}`);
+  expect(last.response.output).toEqual(done);
+  return last.response;
+}
+
+/** Arguments differ in their white space between a stream and a whole answer. */
+function withParsedArguments(answer: Answer): unknown {
+  return JSON.parse(JSON.stringify(answer), (name, value: unknown) =>
+    name === "arguments" && typeof value === "string"
+      ? (JSON.parse(value) as unknown)
+      : value,
+  );
+}
+
+describe.each(RECORDINGS)("%s %s", (provider, name) => {
+  const whole = JSON.parse(
+    responsesShape.answer(chatAnswerOf(provider, name), BODY).toString(),
+  ) as Answer & { created_at: number };
+
+  test("a stream, cut anywhere, says what the whole answer says", () => {
+    fc.assert(
+      fc.property(cuts, (places) => {
+        const pieces = passed(
+          responsesShape.stream(BODY),
+          chatPieces(provider, name, places),
+        );
+        expect(withParsedArguments(finalResponse(pieces))).toEqual(
+          withParsedArguments(whole),
+        );
+      }),
+      { numRuns: 20 },
+    );
+  });
+
+  test("OpenAI's own client reads the stream and the whole alike", async () => {
+    const pieces = passed(
+      responsesShape.stream(BODY),
+      chatPieces(provider, name),
+    );
+    const streaming = new OpenAI({
+      apiKey: "k",
+      fetch: fetchOf(sseText(pieces), "text/event-stream"),
+    });
+    const answering = new OpenAI({
+      apiKey: "k",
+      fetch: fetchOf(JSON.stringify(whole), "application/json"),
+    });
+    const streamed = await streaming.responses.stream(BODY).finalResponse();
+    const answered = await answering.responses.create(BODY);
+    expect(streamed.output_text).toBe(answered.output_text);
+    expect(streamed.output.map(({ type }) => type)).toEqual(
+      answered.output.map(({ type }) => type),
+    );
+    expect(streamed.usage).toEqual(answered.usage);
+    expect(streamed.status).toBe(answered.status);
+  });
+});
+
+test("tool calls, mixed as they may come, keep their places", () => {
+  fc.assert(
+    fc.property(anyChatStream, ({ pieces, answer }) => {
+      const streamed = finalResponse(
+        passed(responsesShape.stream(BODY), pieces),
+      );
+      const whole = responsesShape.answer(answer, BODY).toString();
+      expect(streamed).toEqual(JSON.parse(whole));
+    }),
+  );
+});
+
+test("the caller's wishes are told back, and usage is counted", () => {
+  const body = {
+    ...BODY,
+    instructions: "Be kind.",
+    max_output_tokens: 9,
+    temperature: 0.5,
+    metadata: { a: "b" },
+  };
+  const response: unknown = JSON.parse(
+    responsesShape.answer(chatAnswerOf("openai", "length"), body).toString(),
+  );
+  expect(response).toMatchObject({
+    id: "resp_Ab1",
+    object: "response",
+    status: "incomplete",
+    incomplete_details: { reason: "max_output_tokens" },
+    instructions: "Be kind.",
+    max_output_tokens: 9,
+    temperature: 0.5,
+    metadata: { a: "b" },
+    model: "gpt-5-mini-2025-08-07",
+    usage: {
+      input_tokens: 1_200,
+      input_tokens_details: { cached_tokens: 1_024 },
+      output_tokens: 64,
+      output_tokens_details: { reasoning_tokens: 32 },
+      total_tokens: 1_264,
+    },
+  });
+});
+
+test("signed thinking is kept by the client and comes back in the next call", () => {
+  const { output } = JSON.parse(
+    responsesShape
+      .answer(chatAnswerOf("anthropic", "thinking"), BODY)
+      .toString(),
+  ) as Answer;
+  const { body } = responsesShape.chatBody(
+    { model: "alias", input: [...output, { role: "user", content: "On" }] },
+    LOCAL,
+  );
+  expect(body["messages"]).toMatchObject([
+    {
+      role: "assistant",
+      content: "27 × 453 = 12,231",
+      reasoning_content: "27 * 453 = 27 * 400 + 27 * 53",
+      thinking_blocks: [
+        {
+          type: "thinking",
+          signature: expect.stringMatching(/^EqQB/) as unknown,
+        },
+        { type: "redacted_thinking" },
+      ],
+    },
+    { role: "user", content: "On" },
+  ]);
+});
+
+describe("requests", () => {
+  const ask = (fields: object, to = LOCAL) =>
+    responsesShape.chatBody({ ...BODY, ...fields }, to);
+
+  test("the parameters, in each deployment's dialect", () => {
+    const fields = {
+      instructions: "Be kind.",
+      max_output_tokens: 50,
+      temperature: 0.5,
+      top_p: 0.9,
+      reasoning: { effort: "low", summary: "auto" },
+      text: {
+        format: {
+          type: "json_schema",
+          name: "n",
+          schema: { a: 1 },
+          strict: true,
+        },
+        verbosity: "low",
+      },
+      user: "u",
+      store: false,
+      include: ["reasoning.encrypted_content"],
+      truncation: "auto",
+      stream: true,
+      tags: ["t"],
+    };
+    const common = {
+      model: "alias",
+      temperature: 0.5,
+      top_p: 0.9,
+      reasoning_effort: "low",
+      response_format: {
+        type: "json_schema",
+        json_schema: { name: "n", schema: { a: 1 }, strict: true },
+      },
+      verbosity: "low",
+      user: "u",
+      stream: true,
+      tags: ["t"],
+    };
+    const hello = { role: "user", content: "Hello" };
+    expect(ask(fields)).toEqual({
+      body: {
+        ...common,
+        messages: [{ role: "system", content: "Be kind." }, hello],
+        max_tokens: 50,
+      },
+      lacks: [],
+    });
+    expect(ask(fields, OPENAI).body).toEqual({
+      ...common,
+      messages: [{ role: "developer", content: "Be kind." }, hello],
+      max_completion_tokens: 50,
+    });
+  });
+
+  test("items become messages: calls of a turn together, results each its own", () => {
+    const { body, lacks } = ask({
+      input: [
+        { role: "developer", content: "Short." },
+        {
+          type: "message",
+          role: "user",
+          content: [
+            { type: "input_text", text: "Look" },
+            {
+              type: "input_image",
+              image_url: "https://x/y.png",
+              detail: "low",
+            },
+            { type: "input_file", file_url: "https://x/y.pdf" },
+          ],
+        },
+        { type: "reasoning", summary: [{ type: "summary_text", text: "hm" }] },
+        {
+          type: "message",
+          role: "assistant",
+          content: [{ type: "output_text", text: "I look." }],
+        },
+        {
+          type: "function_call",
+          call_id: "call_1",
+          name: "a",
+          arguments: '{"x":1}',
+        },
+        {
+          type: "function_call",
+          call_id: "call_2",
+          name: "a",
+          arguments: "{}",
+        },
+        { type: "function_call_output", call_id: "call_1", output: "one" },
+        {
+          type: "function_call_output",
+          call_id: "call_2",
+          output: [
+            { type: "input_text", text: "two" },
+            { type: "input_image", image_url: "data:image/png;base64,aGk=" },
+          ],
+        },
+        { type: "web_search_call", id: "ws_1" },
+        {
+          type: "message",
+          role: "assistant",
+          content: [{ type: "output_text", text: "Done." }],
+        },
+        { role: "user", content: "Thanks" },
+      ],
+    });
+    const call = (id: string, written: string) => ({
+      id,
+      type: "function",
+      function: { name: "a", arguments: written },
+    });
+    expect(body["messages"]).toEqual([
+      { role: "system", content: "Short." },
+      {
+        role: "user",
+        content: [
+          { type: "text", text: "Look" },
+          {
+            type: "image_url",
+            image_url: { url: "https://x/y.png", detail: "low" },
+          },
+        ],
+      },
+      {
+        role: "assistant",
+        content: "I look.",
+        reasoning_content: "hm",
+        tool_calls: [call("call_1", '{"x":1}'), call("call_2", "{}")],
+      },
+      { role: "tool", tool_call_id: "call_1", content: "one" },
+      { role: "tool", tool_call_id: "call_2", content: "two" },
+      {
+        role: "user",
+        content: [
+          {
+            type: "image_url",
+            image_url: { url: "data:image/png;base64,aGk=" },
+          },
+        ],
+      },
+      { role: "assistant", content: "Done." },
+      { role: "user", content: "Thanks" },
+    ]);
+    expect(lacks).toEqual([
+      "input[1].content[2]",
+      "input[8] (web_search_call)",
+    ]);
+  });
+
+  test("functions and their choice; other tools are named", () => {
+    const tool = {
+      type: "function",
+      name: "a",
+      description: "d",
+      parameters: { type: "object" },
+      strict: true,
+    };
+    const { type: _type, ...inner } = tool;
+    const asked = ask({
+      tools: [tool, { type: "web_search" }],
+      tool_choice: { type: "function", name: "a" },
+      parallel_tool_calls: false,
+    });
+    expect(asked.body).toMatchObject({
+      tools: [{ type: "function", function: inner }],
+      tool_choice: { type: "function", function: { name: "a" } },
+      parallel_tool_calls: false,
+    });
+    expect(asked.lacks).toEqual(["tools[1] (web_search)"]);
+    const allowed = ask({
+      tools: [tool],
+      tool_choice: {
+        type: "allowed_tools",
+        mode: "required",
+        tools: [{ type: "function", name: "a" }],
+      },
+    });
+    expect(allowed.body["tool_choice"]).toEqual({
+      type: "allowed_tools",
+      allowed_tools: {
+        mode: "required",
+        tools: [{ type: "function", function: { name: "a" } }],
+      },
+    });
+  });
+
+  test.each([
+    [{ previous_response_id: "resp_1" }, "previous_response_id"],
+    [{ conversation: "conv_1" }, "conversation"],
+    [{ background: true }, "background"],
+    [{ prompt: { id: "pmpt_1" } }, "prompt"],
+    [{ input: 3 }, "input"],
+    [{ input: null }, "input"],
+  ])("%j is refused by name, with a way out", (fields, param) => {
+    try {
+      ask(fields);
+      expect.unreachable();
+    } catch (error) {
+      expect(error).toBeInstanceOf(CallError);
+      expect((error as CallError).details.param).toBe(param);
+      expect((error as CallError).message).toContain(`\`${param}\``);
+    }
+  });
+
+  test("no body, however strange, is answered with anything but a named field", () => {
+    const item = fc.oneof(
+      fc.anything(),
+      fc.record(
+        {
+          type: fc.constantFrom(
+            "message",
+            "function_call",
+            "function_call_output",
+            "reasoning",
+            "item_reference",
+          ),
+          role: fc.constantFrom("user", "assistant", "developer"),
+          content: fc.oneof(fc.anything(), fc.array(fc.anything())),
+          output: fc.anything(),
+          summary: fc.anything(),
+          arguments: fc.anything(),
+          encrypted_content: fc.oneof(
+            fc.anything(),
+            fc.string().map((text) => `hearth:${text}`),
+          ),
+        },
+        { requiredKeys: [] },
+      ),
+    );
+    const body = fc.record(
+      {
+        model: fc.constant("m"),
+        input: fc.oneof(fc.array(item), fc.anything()),
+        tools: fc.anything(),
+        tool_choice: fc.anything(),
+        text: fc.anything(),
+        reasoning: fc.anything(),
+        top_logprobs: fc.jsonValue(),
+      },
+      { requiredKeys: ["model"] },
+    );
+    fc.assert(
+      fc.property(body, (asked) => {
+        try {
+          responsesShape.chatBody(asked, LOCAL);
+        } catch (error) {
+          expect(error).toBeInstanceOf(CallError);
+        }
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
+test("a stream that fails says so in response.failed, once", () => {
+  const stream = responsesShape.stream(BODY);
+  const pieces = passed(stream, chatPieces("anthropic", "overloaded"));
+  expect(pieces.at(-1)?.kind).toBe("error");
+  expect(JSON.parse(pieces.at(-1)?.data ?? "")).toMatchObject({
+    type: "response.failed",
+    response: {
+      status: "failed",
+      error: { code: "server_error", message: "Overloaded (overloaded_error)" },
+    },
+  });
+  expect(stream.push({ kind: "done", event: null, data: "[DONE]" })).toEqual(
+    [],
+  );
+});
