@@ -303,9 +303,10 @@ describe.runIf(redisServerHere())("Redis away", () => {
         while ((await call(url, poor, QUICK)).end === "ok") ok++;
         served.push(ok);
       }
-      // 18 calls are left: about nine for each, and one more for the one that crosses the share.
+      // 18 calls are left. Half of what each knows to be left is its share: what the first has spent may be in the ledger
+      // when the second is asked. One call more crosses each share.
       for (const ok of served) {
-        expect(ok).toBeGreaterThanOrEqual(7);
+        expect(ok).toBeGreaterThanOrEqual(3);
         expect(ok).toBeLessThanOrEqual(10);
       }
       await until(() => told.length > from + 20, "others are served");
