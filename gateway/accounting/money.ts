@@ -8,9 +8,14 @@ export function nanosFromCost(dollars: number): Nanos {
   return Math.round(dollars * NANOS_PER_DOLLAR);
 }
 
+/** What a double is sure of: 0.000123 × 1e9 is 123000.00000000001, and must not round up to 123001. */
+const SURE_DIGITS = 15;
+
 /** A budget in dollars as nano-dollars; a positive one rounds up, so that 5e-10 still admits one call. */
 export function nanosFromBudget(dollars: number): Nanos {
-  return Math.ceil(dollars * NANOS_PER_DOLLAR);
+  return Math.ceil(
+    Number((dollars * NANOS_PER_DOLLAR).toPrecision(SURE_DIGITS)),
+  );
 }
 
 export function dollarsFromNanos(nanos: Nanos): number {
