@@ -1,4 +1,8 @@
 import OpenAI from "openai";
+import {
+  ContentFilterFinishReasonError,
+  LengthFinishReasonError,
+} from "openai/error";
 import { expect, test } from "vitest";
 import {
   chatAnswerOf,
@@ -34,11 +38,11 @@ test.each(RECORDINGS)(
     const answered = await answering.chat.completions.create(request);
     const [choice] = answered.choices;
     if (choice?.finish_reason === "length") {
-      expect(streamed).toBeInstanceOf(OpenAI.LengthFinishReasonError);
+      expect(streamed).toBeInstanceOf(LengthFinishReasonError);
       return;
     }
     if (choice?.finish_reason === "content_filter") {
-      expect(streamed).toBeInstanceOf(OpenAI.ContentFilterFinishReasonError);
+      expect(streamed).toBeInstanceOf(ContentFilterFinishReasonError);
       return;
     }
     const completion = streamed as OpenAI.Chat.ChatCompletion;
