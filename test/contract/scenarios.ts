@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readScenario } from "./recordings.ts";
 import { replay, type Vault } from "./replay.ts";
-import { serversUnderTest, type RunningServer } from "./server-under-test.ts";
+import type { RunningServer, ServerUnderTest } from "./server-under-test.ts";
 
 /** Scenarios that build on each other share a database; each list is one. */
 const stories: readonly (readonly string[])[] = [
@@ -32,9 +32,9 @@ const stories: readonly (readonly string[])[] = [
   ["k-many-notes"],
 ];
 
-describe.each(serversUnderTest())(
-  "the traffic of a real LiveSync client, answered by $name",
-  (server) => {
+/** The recorded traffic of a real LiveSync client, replayed and compared. */
+export function replayScenarios(server: ServerUnderTest): void {
+  describe("the traffic of a real LiveSync client", () => {
     let running: RunningServer;
 
     beforeAll(async () => {
@@ -57,5 +57,5 @@ describe.each(serversUnderTest())(
         60_000,
       );
     }
-  },
-);
+  });
+}

@@ -1,21 +1,18 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { remote, type Device } from "./devices.ts";
-import { serversUnderTest, type RunningServer } from "./server-under-test.ts";
+import type { RunningServer, ServerUnderTest } from "./server-under-test.ts";
 import { slowLink } from "./slow-link.ts";
-import { ask, startNotes } from "./start-notes.ts";
+import { ask } from "./start-notes.ts";
 import {
   newVaultDevice,
   type Vault,
   type VaultDevice,
 } from "./vault-device.ts";
 
-/** More rounds by NOTES_KILL_ROUNDS. */
-const killRounds = Number(process.env.NOTES_KILL_ROUNDS ?? 3);
-
 let time = 1_800_000_000_000;
-const clock = (): number => (time += 1000);
+export const clock = (): number => (time += 1000);
 
-async function makeVault(
+export async function makeVault(
   url: string,
   name: string,
   user: { readonly name: string; readonly password: string },
@@ -26,14 +23,14 @@ async function makeVault(
 }
 
 /** Syncs the devices in turn until nothing is left to tell: twice around. */
-async function syncAll(
+export async function syncAll(
   server: Device,
   ...devices: readonly VaultDevice[]
 ): Promise<void> {
   for (const device of [...devices, ...devices]) await device.sync(server);
 }
 
-async function expectSame(
+export async function expectSame(
   server: Device,
   devices: readonly VaultDevice[],
   expected: Vault,
@@ -44,9 +41,9 @@ async function expectSame(
   }
 }
 
-describe.each(serversUnderTest())(
-  "devices that speak as LiveSync does, with $name",
-  ({ start }) => {
+/** Devices that speak as the LiveSync plugin does, and must end with the same vault. */
+export function simulateDevices({ start }: ServerUnderTest): void {
+  describe("devices that speak as LiveSync does", () => {
     let running: RunningServer;
 
     beforeAll(async () => {
@@ -173,49 +170,5 @@ describe.each(serversUnderTest())(
         link.close();
       }
     });
-  },
-);
-
-test(
-  `devices that sync while the store is killed ${killRounds} times end with the same vault and no lost revision`,
-  async () => {
-    let notes = await startNotes();
-    try {
-      const user = { name: "admin", password: "not-a-secret-admin" };
-      const server = await makeVault(notes.url, "vault", user);
-      const [a, b] = [newVaultDevice(clock), newVaultDevice(clock)];
-      const expected: Record<string, string> = {};
-      for (let round = 0; round < killRounds; round += 1) {
-        for (let n = 0; n < 5; n += 1) {
-          const [device, path] =
-            n % 2 === 0 ? [a, `a${n}.md`] : [b, `b${n}.md`];
-          const text = `round ${round} of ${n} `.repeat(3000);
-          await device!.write(path!, text);
-          expected[path!] = text;
-        }
-        const syncing = Promise.allSettled([a.sync(server), b.sync(server)]);
-        await new Promise((resolve) =>
-          setTimeout(resolve, Math.random() * 150),
-        );
-        await notes.kill("SIGKILL");
-        await syncing;
-        notes = await notes.restart();
-      }
-      await syncAll(server, a, b);
-      await expectSame(server, [a, b], expected);
-      for (const { local } of [a, b]) {
-        const { rows } = await local.allDocs();
-        const wanted = Object.fromEntries(
-          rows.map((row) => [row.id, [row.value.rev]]),
-        );
-        const missing = await ask(`${notes.url}/vault/_revs_diff`, {
-          json: wanted,
-        });
-        expect(await missing.json()).toEqual({});
-      }
-    } finally {
-      await notes.stop();
-    }
-  },
-  killRounds * 10_000 + 60_000,
-);
+  });
+}

@@ -8,7 +8,7 @@ import {
   type Probe,
   type RecordedBody,
 } from "./recordings.ts";
-import { serversUnderTest, type RunningServer } from "./server-under-test.ts";
+import type { RunningServer, ServerUnderTest } from "./server-under-test.ts";
 import { ask } from "./start-notes.ts";
 import { newSubstitution, type Substitution } from "./substitution.ts";
 
@@ -54,9 +54,9 @@ const acts: Readonly<Record<string, Act>> = {
   },
 };
 
-describe.each(serversUnderTest())(
-  "the answers of a real CouchDB, from $name",
-  (server) => {
+/** The recorded answers of a real CouchDB, one test each, in their order. */
+export function holdToProbes(server: ServerUnderTest): void {
+  describe("the answers of a real CouchDB", () => {
     let running: RunningServer;
     let substitution: Substitution;
 
@@ -100,8 +100,8 @@ describe.each(serversUnderTest())(
         expect(made.status).toBeLessThan(300);
       }
     });
-  },
-);
+  });
+}
 
 async function askAs(
   probe: Probe,
@@ -150,7 +150,7 @@ function isEnough(probe: Probe): (text: string) => boolean {
 
 /**
  * Documents that were sent without an id get the one CouchDB made, or the lists after them would be in another order:
- * the beginning of such ids is chance. That ids are made is tested in documents.test.ts.
+ * the beginning of such ids is chance. That ids are made is tested in store.test.ts.
  */
 function named(probe: Probe): RecordedBody | undefined {
   const { body } = probe.request;
