@@ -35,7 +35,7 @@ test.each(RECORDINGS)(
     expect(completion.choices[0]?.finish_reason).toBe(choice?.finish_reason);
     const said = completion.choices[0]?.message;
     expect(said?.content ?? "").toBe(choice?.message.content ?? "");
-    const calls = (message: typeof said) =>
+    const calls = (message: OpenAI.Chat.ChatCompletionMessage | undefined) =>
       (message?.tool_calls ?? []).map((call) => [
         call.id,
         call.type === "function" && [
