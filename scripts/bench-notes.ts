@@ -1,6 +1,6 @@
 // Measures the embedded notes store on this machine: npm run bench:notes
 import { randomBytes } from "node:crypto";
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { newDevice, remote } from "../test/contract/devices.ts";
 import {
@@ -37,7 +37,7 @@ async function measure(store: NotesProcess): Promise<void> {
   const vault = makeVault("vault", VAULT_CHUNKS, NOTES_IN_VAULT);
   await ask(`${store.url}/vault`, { method: "PUT" });
 
-  const cpuBefore = cpuSeconds(store.pid);
+  const { cpu: cpuBefore } = await usage(store);
   const pushed = await timed(() => push(store, "vault", vault));
   report("first device pushes a vault of 100 MB", seconds(pushed));
   const pulled = await timed(() => fastFetch(store, vault.length));
@@ -57,10 +57,10 @@ async function measure(store: NotesProcess): Promise<void> {
   await Promise.all([device.destroy(), other.destroy()]);
   report(
     "CPU of the store for all of that",
-    `${(cpuSeconds(store.pid) - cpuBefore).toFixed(1)} s`,
+    `${((await usage(store)).cpu - cpuBefore).toFixed(1)} s`,
   );
   report("disk for 100 MB", `${Math.round(diskBytes(store) / MB)} MB`);
-  report("memory peak so far", `${peakMegabytes(store.pid)} MB`);
+  report("memory peak so far", (await usage(store)).peak);
 
   await measureLive(store);
 
@@ -73,12 +73,12 @@ async function measure(store: NotesProcess): Promise<void> {
     );
   });
   report(`four devices push ${DEVICE_MB} MB each at once`, seconds(four));
-  report("memory peak then", `${peakMegabytes(store.pid)} MB`);
+  report("memory peak then", (await usage(store)).peak);
 
   const IDLE_SECONDS = 5;
-  const idleFrom = cpuSeconds(store.pid);
+  const { cpu: idleFrom } = await usage(store);
   await new Promise((resolve) => setTimeout(resolve, IDLE_SECONDS * 1000));
-  const idle = (cpuSeconds(store.pid) - idleFrom) / IDLE_SECONDS;
+  const idle = ((await usage(store)).cpu - idleFrom) / IDLE_SECONDS;
   report("idle CPU", `${(idle * 100).toFixed(1)} %`);
 }
 
@@ -89,7 +89,7 @@ async function measureLive(store: NotesProcess): Promise<void> {
   const listening = listen(store, seen, stop.signal);
   await new Promise((resolve) => setTimeout(resolve, 200));
   const delays: number[] = [];
-  const cpuBefore = cpuSeconds(store.pid);
+  const { cpu: cpuBefore } = await usage(store);
   const started = performance.now();
   for (let n = 0; n < LIVE_CHANGES; n += 1) {
     const id = `live-${n}`;
@@ -100,7 +100,7 @@ async function measureLive(store: NotesProcess): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
   const share =
-    (cpuSeconds(store.pid) - cpuBefore) /
+    ((await usage(store)).cpu - cpuBefore) /
     ((performance.now() - started) / 1000);
   stop.abort();
   await listening;
@@ -217,17 +217,20 @@ function report(what: string, value: string): void {
   process.stdout.write(`${what.padEnd(52)} ${value}\n`);
 }
 
-function cpuSeconds(pid: number): number {
-  const TICKS_A_SECOND = 100;
-  const fields = readFileSync(`/proc/${pid}/stat`, "utf8")
-    .split(") ")[1]!
-    .split(" ");
-  return (Number(fields[11]) + Number(fields[12])) / TICKS_A_SECOND;
-}
-
-function peakMegabytes(pid: number): number {
-  const status = readFileSync(`/proc/${pid}/status`, "utf8");
-  return Math.round(Number(/VmHWM:\s+(\d+)/.exec(status)?.[1]) / 1024);
+/** CPU seconds and peak memory of the store's process since it started. */
+async function usage(
+  store: NotesProcess,
+): Promise<{ readonly cpu: number; readonly peak: string }> {
+  const system = (await (
+    await ask(`${store.url}/_node/_local/_system`)
+  ).json()) as {
+    resources: { userCPUTime: number; systemCPUTime: number; maxRSS: number };
+  };
+  const { userCPUTime, systemCPUTime, maxRSS } = system.resources;
+  return {
+    cpu: (userCPUTime + systemCPUTime) / 1_000_000,
+    peak: `${Math.round(maxRSS / 1024)} MB`,
+  };
 }
 
 function diskBytes(store: NotesProcess): number {

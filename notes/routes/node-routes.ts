@@ -28,6 +28,8 @@ export async function answerNode(
       sendJson(exchange.response, 200, {
         uptime: Math.floor(process.uptime()),
         memory: process.memoryUsage(),
+        // CPU times in microseconds, maxRSS in kilobytes.
+        resources: process.resourceUsage(),
       });
       return;
     default:

@@ -164,6 +164,7 @@ export const knownDifferences: Readonly<Record<string, Difference>> =
       ignore: [
         "uptime",
         "memory",
+        "resources",
         "run_queue",
         "run_queue_dirty_cpu",
         "ets_table_count",
