@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { CallKind } from "../calls/call.ts";
 import { expectedOutput } from "../calls/expected-output.ts";
+import { completionsShape } from "../wire/completions.ts";
 import { callRoute, numberOf } from "./chat.ts";
 
 const completionBody = z.looseObject({
@@ -19,7 +20,7 @@ const COMPLETION: CallKind = {
   callType: "atext_completion",
   endpoint: "completions",
   streams: true,
-  shape: null,
+  shape: completionsShape,
   schema: completionBody,
   countInput: (gateway, body, model) =>
     gateway.tokens.countEmbeddingInput(body["prompt"], model),
@@ -28,5 +29,5 @@ const COMPLETION: CallKind = {
     (numberOf(body, "n") ?? 1),
 };
 
-/** POST /v1/completions, the older form of chat; passed through. */
+/** POST /v1/completions, the older form of chat; natively where the provider has it, else through chat. */
 export const completions = callRoute(COMPLETION);
