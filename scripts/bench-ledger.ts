@@ -1,0 +1,192 @@
+import { parseArgs } from "node:util";
+import { pino } from "pino";
+import { createPool, type Pool } from "../gateway/db/pool.ts";
+import { gatewayUrl, prepareTemplate } from "../test/servers/database.ts";
+import {
+  startTestGateway,
+  modelYaml,
+  type TestGateway,
+} from "../test/servers/gateway.ts";
+import { startPostgres } from "../test/servers/postgres.ts";
+import { generateLedger, type LedgerSize } from "./bench-ledger-rows.ts";
+
+/** How long one list or report took, ms. */
+export interface Timing {
+  readonly path: string;
+  readonly p50: number;
+  readonly p99: number;
+  readonly bytes: number;
+}
+
+/** The lists and reports that are measured, with what one key, user and team of the ledger are called. */
+function paths(key: string, today: string): readonly string[] {
+  return [
+    "/spend/logs",
+    "/spend/logs?page=50",
+    `/spend/logs?api_key=${key}`,
+    "/spend/logs?user_id=user-1",
+    `/spend/logs?user_id=user-1&start_date=${today}`,
+    "/spend/logs?request_id=chatcmpl-1",
+    "/spend/keys",
+    "/spend/users",
+    "/spend/tags",
+    "/global/spend",
+    "/global/spend/logs",
+    "/global/spend/keys",
+    "/global/spend/models",
+    "/global/spend/teams",
+    "/global/spend/tags",
+    "/global/spend/provider",
+    `/global/spend/report?start_date=${today}`,
+    "/global/activity",
+    "/global/activity/model",
+    "/global/activity/cache_hits",
+    "/user/daily/activity?user_id=user-1",
+    "/team/daily/activity?team_ids=team-1",
+    "/tag/daily/activity?tags=tag-0",
+    "/organization/daily/activity?organization_ids=org-1",
+    "/key/list",
+    "/key/list?return_full_object=true&size=100",
+    `/key/info?key=${key}`,
+    "/user/list",
+    "/user/info?user_id=user-1",
+    "/team/info?team_id=team-1",
+    "/v2/team/list",
+    "/notices",
+  ];
+}
+
+/**
+ * Generates a ledger in an empty database, asks the gateway for each list and report `rounds` times, one after the
+ * other, and compares all sums at the end. Throws when a route fails or a sum is wrong.
+ */
+export async function benchLedger(options: {
+  /** As the gateway's role; migrated, empty. */
+  readonly databaseUrl: string;
+  readonly size: LedgerSize;
+  readonly rounds: number;
+  readonly onStep: (step: string) => void;
+}): Promise<{
+  readonly timings: readonly Timing[];
+  readonly checkMs: number;
+  readonly bytesPerRow: number;
+}> {
+  const { databaseUrl, size, rounds, onStep } = options;
+  const pool = createPool(databaseUrl, 2, pino({ level: "silent" }));
+  let gateway: TestGateway | null = null;
+  try {
+    await generateLedger(pool, size, onStep);
+    onStep("start of the gateway");
+    gateway = await startTestGateway({
+      databaseUrl,
+      providerUrl: "http://127.0.0.1:9/v1",
+      yaml: modelYaml("http://127.0.0.1:9/v1"),
+    });
+    const key = await oneKey(pool);
+    const today = new Date().toISOString().slice(0, "2026-11-21".length);
+    const timings: Timing[] = [];
+    for (const path of paths(key, today)) {
+      onStep(path);
+      timings.push(await measure(gateway, path, rounds));
+    }
+    onStep("/spend/check");
+    const before = performance.now();
+    const check = await gateway.request("GET", "/spend/check");
+    const checkMs = performance.now() - before;
+    if (String(check.json["status"]) !== "equal")
+      throw new Error(`the sums of the ledger do not agree: ${check.text}`);
+    return { timings, checkMs, bytesPerRow: await bytesOf(pool, size.rows) };
+  } finally {
+    await gateway?.stop();
+    await pool.end();
+  }
+}
+
+async function oneKey(pool: Pool): Promise<string> {
+  const { rows } = await pool.query<{ token: string }>(
+    "SELECT token FROM keys ORDER BY token LIMIT 1",
+  );
+  return rows[0]?.token ?? "";
+}
+
+async function measure(
+  gateway: TestGateway,
+  path: string,
+  rounds: number,
+): Promise<Timing> {
+  const times: number[] = [];
+  let bytes = 0;
+  // The first one warms what every later one finds warm.
+  for (let round = -1; round < rounds; round++) {
+    const before = performance.now();
+    const answer = await gateway.request("GET", path);
+    if (answer.status !== 200)
+      throw new Error(`${path} answered ${answer.status}: ${answer.text}`);
+    if (round >= 0) times.push(performance.now() - before);
+    bytes = answer.text.length;
+  }
+  times.sort((one, other) => one - other);
+  const at = (share: number) =>
+    times[Math.min(times.length - 1, Math.floor(times.length * share))] ?? 0;
+  return { path, p50: at(0.5), p99: at(0.99), bytes };
+}
+
+async function bytesOf(pool: Pool, rows: number): Promise<number> {
+  const { rows: sizes } = await pool.query<{ bytes: number }>(
+    "SELECT sum(pg_total_relation_size(inhrelid)) AS bytes FROM pg_inherits WHERE inhparent = 'spend_log'::regclass",
+  );
+  return (sizes[0]?.bytes ?? 0) / rows;
+}
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      rows: { type: "string", default: "1000000" },
+      keys: { type: "string", default: "1000" },
+      days: { type: "string", default: "60" },
+      rounds: { type: "string", default: "100" },
+    },
+  });
+  const size: LedgerSize = {
+    rows: Number(values.rows),
+    keys: Number(values.keys),
+    days: Number(values.days),
+  };
+  const started = Date.now();
+  const onStep = (step: string) =>
+    process.stderr.write(
+      `${((Date.now() - started) / 1_000).toFixed(1).padStart(7)} s  ${step}\n`,
+    );
+  onStep("an empty Postgres");
+  const postgres = await startPostgres([
+    "-c",
+    "shared_buffers=512MB",
+    "-c",
+    "max_wal_size=8GB",
+  ]);
+  try {
+    await prepareTemplate(postgres);
+    const { timings, checkMs, bytesPerRow } = await benchLedger({
+      databaseUrl: gatewayUrl(postgres.url("hearth")),
+      size,
+      rounds: Number(values.rounds),
+      onStep,
+    });
+    const { rows, keys, days } = size;
+    process.stdout.write(
+      `${rows.toLocaleString("en")} rows of ${keys.toLocaleString("en")} keys over ${days} days, ${Math.round(bytesPerRow)} bytes a row with its indexes\n\n` +
+        `     p50 ms      p99 ms     bytes  route\n`,
+    );
+    for (const { path, p50, p99, bytes } of timings)
+      process.stdout.write(
+        `${p50.toFixed(1).padStart(11)} ${p99.toFixed(1).padStart(11)} ${String(bytes).padStart(9)}  GET ${path}\n`,
+      );
+    process.stdout.write(
+      `\nall sums agree; comparing them took ${(checkMs / 1_000).toFixed(1)} s\n`,
+    );
+  } finally {
+    await postgres.remove();
+  }
+}
+
+if (import.meta.main) await main();
