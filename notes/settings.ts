@@ -32,7 +32,13 @@ const defaults = {
   passwordIterations: 600_000,
 };
 
-type Overrides = Record<string, Record<string, string | null>>;
+/** A value that was set by a request, and what the ini said then: an ini that says something new since then wins. */
+interface Override {
+  readonly value: string | null;
+  readonly insteadOf: string | null;
+}
+
+type Overrides = Record<string, Record<string, Override>>;
 
 /** Reads the ini and what was kept in the data directory. Throws one sentence about what is wrong with the ini. */
 export function readSettings(iniFile: string, dataDirectory: string): Settings {
@@ -56,7 +62,10 @@ export function readSettings(iniFile: string, dataDirectory: string): Settings {
               number("chttpd_auth", "iterations", defaults.passwordIterations),
             )
           : (value ?? null);
-      (kept[section] ??= {})[key] = stored;
+      (kept[section] ??= {})[key] = {
+        value: stored,
+        insteadOf: ini[section]?.[key] ?? null,
+      };
       writeFileDurably(keptFile, `${JSON.stringify(kept, null, 2)}\n`);
       merged = merge(ini, kept);
     },
@@ -120,7 +129,8 @@ function merge(ini: Ini, kept: Overrides): Ini {
   }
   for (const [section, keys] of Object.entries(kept)) {
     const target = (merged[section] ??= {});
-    for (const [key, value] of Object.entries(keys)) {
+    for (const [key, { value, insteadOf }] of Object.entries(keys)) {
+      if ((ini[section]?.[key] ?? null) !== insteadOf) continue;
       if (value === null) delete target[key];
       else target[key] = value;
     }

@@ -1,0 +1,50 @@
+import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { isPasswordHash } from "./auth/passwords.ts";
+import { readSettings, type Settings } from "./settings.ts";
+
+let directory: string;
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "hearth-settings-"));
+});
+
+afterEach(() => {
+  rmSync(directory, { recursive: true });
+});
+
+const hash = (digit: string): string =>
+  `-pbkdf2:sha256-${digit.repeat(64)},salt,10`;
+
+function read(lines: readonly string[]): Settings {
+  const file = join(directory, "hearth.ini");
+  writeFileSync(file, ["[admins]", ...lines].join("\n"));
+  return readSettings(file, directory);
+}
+
+test("a password that is set stays after a start, as a hash in a file of the owner's", async () => {
+  await read([`admin=${hash("a")}`]).set("admins", "admin", "not-a-secret");
+  const kept = read([`admin=${hash("a")}`]).admins().admin!;
+  expect(isPasswordHash(kept)).toBe(true);
+  expect(kept).not.toBe(hash("a"));
+  expect(statSync(join(directory, "config.json")).mode & 0o777).toBe(0o600);
+});
+
+test("an ini that was changed after that wins again", async () => {
+  await read([`admin=${hash("a")}`]).set("admins", "admin", "not-a-secret");
+  expect(read([`admin=${hash("b")}`]).admins().admin).toBe(hash("b"));
+});
+
+test("a setting that is removed stays removed", async () => {
+  const lines = [`admin=${hash("a")}`, `second=${hash("b")}`];
+  await read(lines).set("admins", "second", undefined);
+  expect(Object.keys(read(lines).admins())).toEqual(["admin"]);
+});
+
+test("without a uuid in the ini the server makes one and keeps it", () => {
+  const { uuid } = read([`admin=${hash("a")}`]);
+  expect(uuid).toMatch(/^[0-9a-f]{32}$/);
+  expect(read([`admin=${hash("a")}`]).uuid).toBe(uuid);
+});
