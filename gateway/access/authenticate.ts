@@ -77,12 +77,3 @@ function refuseUnusable(caller: KeyCaller): void {
       `Team=${caller.team.id} is blocked. Ask whoever runs this gateway to unblock it.`,
     );
 }
-
-/** Only the master key may do what changes the gateway. */
-export function requireMaster(caller: Caller, right: string): void {
-  if (caller.kind !== "master")
-    throw new CallError(
-      "permission_denied",
-      `This key may not ${right}: the master key is needed.`,
-    );
-}

@@ -216,6 +216,9 @@ const POLICY = {
 
   "GET /health": READ_ALL,
   "GET /cache/ping": READ_ALL,
+  "POST /cache/delete": ADMIN,
+  "POST /cache/flushall": ADMIN,
+  "POST /config/reload": ADMIN,
 } as const satisfies Readonly<Record<string, Rule>>;
 
 /** Method and pattern of a route that needs a key, such as `POST /key/generate`. */

@@ -6,6 +6,7 @@ import {
   type Caller,
   type OtherPayer,
 } from "../access/callers.ts";
+import type { RouteName } from "../access/policy.ts";
 import type { LimitSources, Payers } from "../accounting/payers.ts";
 import { cacheKeyOf, readCacheWishes, type CacheWishes } from "../cache/key.ts";
 import { DatabaseUnavailable } from "../db/pool.ts";
@@ -33,6 +34,8 @@ export interface CallBody extends Readonly<Record<string, unknown>> {
 
 /** What a route knows of its kind of call. */
 export interface CallKind {
+  /** Its name in the policy, whatever path it was called by. */
+  readonly route: RouteName;
   readonly callType: CallType;
   readonly endpoint: Endpoint;
   readonly streams: boolean;

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { authenticate, requireMaster } from "../access/authenticate.ts";
+import { authenticate } from "../access/authenticate.ts";
+import { authorizeRoute } from "../access/authorize.ts";
 import { z } from "zod";
 import { validateBody } from "../calls/validate.ts";
 import type { Gateway } from "../gateway.ts";
@@ -21,9 +22,9 @@ export async function pingCache(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<CachePing> {
-  requireMaster(
+  authorizeRoute(
     await authenticate(gateway, request.headers),
-    "read the cache's state",
+    "GET /cache/ping",
   );
   const { cache } = gateway;
   const works = await cache.ping().then(
@@ -50,9 +51,9 @@ export async function deleteFromCache(
   gateway: Gateway,
   request: FastifyRequest,
 ) {
-  requireMaster(
+  authorizeRoute(
     await authenticate(gateway, request.headers),
-    "change the cache",
+    "POST /cache/delete",
   );
   const { keys } = validateBody(deleteBody, request.body);
   const own = keys.filter((key) =>
@@ -63,9 +64,9 @@ export async function deleteFromCache(
 
 /** POST /cache/flushall (admin): everything under the cache's own prefix, nothing else. */
 export async function flushCache(gateway: Gateway, request: FastifyRequest) {
-  requireMaster(
+  authorizeRoute(
     await authenticate(gateway, request.headers),
-    "change the cache",
+    "POST /cache/flushall",
   );
   return { deleted: await gateway.cache.flush() };
 }

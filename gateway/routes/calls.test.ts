@@ -515,6 +515,72 @@ test("a virtual key may not make keys", async () => {
   expect(refused.json["error"]).toMatchObject({ type: "permission_denied" });
 });
 
+test("key type, allowed routes and role decide what a key may call", async () => {
+  const management = await gateway.makeKey({ key_type: "management" });
+  const refused = await gateway.chat(management, "x");
+  expect(refused.status).toBe(403);
+  expect(refused.json["error"]?.["message"]).toContain("key_type");
+  const embedder = await gateway.makeKey({ allowed_routes: ["/embeddings"] });
+  expect((await gateway.chat(embedder, "x")).status).toBe(403);
+  expect(
+    (
+      await gateway.request(
+        "POST",
+        "/v1/embeddings",
+        { model: "mock", input: "x" },
+        embedder,
+      )
+    ).status,
+  ).toBe(200);
+  await gateway.request("POST", "/user/new", {
+    user_id: "viewer",
+    user_role: "internal_user_viewer",
+    auto_create_key: false,
+  });
+  const viewer = await gateway.makeKey({ user_id: "viewer" });
+  expect((await gateway.chat(viewer, "x")).status).toBe(403);
+  expect(
+    (await gateway.request("GET", "/v1/models", undefined, viewer)).status,
+  ).toBe(200);
+});
+
+test("Azure-style paths name the alias, errors of Messages have Anthropic's shape", async () => {
+  const key = await gateway.makeKey({});
+  const azure = await gateway.request(
+    "POST",
+    "/openai/deployments/mock/chat/completions?api-version=2024-10-21",
+    { messages: [{ role: "user", content: "x" }] },
+    "",
+    { "api-key": key },
+  );
+  expect(azure.status).toBe(200);
+  const answer = await gateway.request(
+    "POST",
+    "/v1/messages",
+    {
+      model: "mock",
+      max_tokens: 9,
+      messages: [{ role: "user", content: "x" }],
+    },
+    "",
+    { "x-api-key": key },
+  );
+  expect(answer.json).toMatchObject({
+    type: "message",
+    content: [{ type: "text", text: "four words in here" }],
+  });
+  const wrong = await gateway.request(
+    "POST",
+    "/v1/messages",
+    { model: "mock" },
+    key,
+  );
+  expect(wrong.json).toMatchObject({
+    type: "error",
+    error: { type: "invalid_request_error" },
+  });
+});
+
 test("a duplicate alias is refused and nothing is made", async () => {
   await gateway.makeKey({ key_alias: "twice" });
   const again = await gateway.request("POST", "/key/generate", {

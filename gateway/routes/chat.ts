@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { authenticate } from "../access/authenticate.ts";
+import { authorizeRoute } from "../access/authorize.ts";
 import { authorizeModel } from "../access/models.ts";
 import { lookupAndAdmit } from "../calls/admit.ts";
 import { answerFromCache, sendAnswer } from "../calls/answer.ts";
@@ -32,6 +33,7 @@ export const chatBody = z.looseObject({
 });
 
 const CHAT: CallKind = {
+  route: "POST /v1/chat/completions",
   callType: "acompletion",
   endpoint: "chat",
   streams: true,
@@ -52,6 +54,7 @@ export async function carryOut(
   kind: CallKind,
 ): Promise<FastifyReply> {
   const caller = await authenticate(gateway, request.headers);
+  authorizeRoute(caller, kind.route);
   const group = authorizeModel(gateway, caller, modelOf(request));
   const body = validateBody(kind.schema, request.body);
   const call = await beginCall(gateway, request, caller, group, body, kind);

@@ -17,6 +17,7 @@ const completionBody = z.looseObject({
 });
 
 const COMPLETION: CallKind = {
+  route: "POST /v1/completions",
   callType: "atext_completion",
   endpoint: "completions",
   streams: true,

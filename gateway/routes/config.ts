@@ -1,14 +1,15 @@
 import type { FastifyRequest } from "fastify";
-import { authenticate, requireMaster } from "../access/authenticate.ts";
+import { authenticate } from "../access/authenticate.ts";
+import { authorizeRoute } from "../access/authorize.ts";
 import { formatProblem } from "../config/load.ts";
 import type { Gateway } from "../gateway.ts";
 import { CallError } from "../http/errors.ts";
 
 /** POST /config/reload (admin): reads the configuration again; with a mistake in it the old one stays. */
 export async function reloadConfig(gateway: Gateway, request: FastifyRequest) {
-  requireMaster(
+  authorizeRoute(
     await authenticate(gateway, request.headers),
-    "reload the configuration",
+    "POST /config/reload",
   );
   const reloaded = await gateway.reload();
   if (!reloaded.ok)

@@ -24,6 +24,7 @@ const embeddingBody = z.looseObject({
 });
 
 const EMBEDDING: CallKind = {
+  route: "POST /v1/embeddings",
   callType: "aembedding",
   endpoint: "embeddings",
   streams: false,

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { authenticate, requireMaster } from "../access/authenticate.ts";
+import { authenticate } from "../access/authenticate.ts";
+import { authorizeRoute } from "../access/authorize.ts";
 import type { Gateway } from "../gateway.ts";
 
 /** GET /health/liveliness: the process answers; nothing is asked of anyone else. */
@@ -39,9 +40,6 @@ export async function health(
   gateway: Gateway,
   request: FastifyRequest<{ Querystring: { model?: string } }>,
 ) {
-  requireMaster(
-    await authenticate(gateway, request.headers),
-    "read the health of models",
-  );
+  authorizeRoute(await authenticate(gateway, request.headers), "GET /health");
   return gateway.modelHealth.check(request.query.model ?? null);
 }

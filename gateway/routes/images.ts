@@ -3,6 +3,7 @@ import type { CallKind } from "../calls/call.ts";
 import { callRoute, numberOf } from "./chat.ts";
 
 const IMAGE: CallKind = {
+  route: "POST /v1/images/generations",
   callType: "aimage_generation",
   endpoint: "images",
   streams: false,

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import { authenticate } from "../access/authenticate.ts";
+import { authorizeRoute } from "../access/authorize.ts";
 import { authorizeModel } from "../access/models.ts";
 import type { CallKind } from "../calls/call.ts";
 import { modelOf, validateBody } from "../calls/validate.ts";
@@ -21,6 +22,7 @@ const messagesBody = z.looseObject({
 });
 
 const MESSAGES: CallKind = {
+  route: "POST /v1/messages",
   callType: "anthropic_messages",
   endpoint: "messages",
   streams: true,
@@ -41,6 +43,7 @@ const countBody = z.looseObject({
 /** POST /v1/messages/count_tokens: counted here, nothing is asked of a provider. */
 export async function countTokens(gateway: Gateway, request: FastifyRequest) {
   const caller = await authenticate(gateway, request.headers);
+  authorizeRoute(caller, "POST /v1/messages/count_tokens");
   const group = authorizeModel(gateway, caller, modelOf(request));
   const body = validateBody(countBody, request.body);
   const [deployment] = group.deployments;

@@ -3,6 +3,7 @@ import type { CallKind } from "../calls/call.ts";
 import { callRoute } from "./chat.ts";
 
 const MODERATION: CallKind = {
+  route: "POST /v1/moderations",
   callType: "amoderation",
   endpoint: "moderations",
   streams: false,

@@ -17,6 +17,7 @@ const responsesBody = z.looseObject({
 });
 
 const RESPONSES: CallKind = {
+  route: "POST /v1/responses",
   callType: "aresponses",
   endpoint: "responses",
   streams: true,
