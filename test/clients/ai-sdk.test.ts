@@ -1,0 +1,182 @@
+import { createOpenAI } from "@ai-sdk/openai";
+import {
+  APICallError,
+  embedMany,
+  generateText,
+  jsonSchema,
+  Output,
+  RetryError,
+  stepCountIs,
+  streamText,
+  tool,
+  type LanguageModel,
+} from "ai";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { PLAYED, wishing } from "./formats/played-model.ts";
+import { FORMATS } from "./provider-formats.ts";
+import {
+  caught,
+  collected,
+  countingFetch,
+  PIXEL,
+  startClientStand,
+  type ClientStand,
+} from "./stand.ts";
+
+let stand: ClientStand;
+let key: string;
+
+beforeAll(async () => {
+  stand = await startClientStand();
+  key = await stand.makeKey();
+});
+afterAll(() => stand.stop());
+
+function hearth(apiKey = key, options: { fetch?: typeof fetch } = {}) {
+  return createOpenAI({ baseURL: `${stand.url}/v1`, apiKey, ...options });
+}
+
+/** The SDK speaks Responses unless it is told to speak chat. */
+const SPOKEN = FORMATS.flatMap((format) => [
+  [format, "chat"] as const,
+  [format, "responses"] as const,
+]);
+
+describe.each(SPOKEN)("through the format of %s, by %s", (format, api) => {
+  const model = (provider = hearth()): LanguageModel =>
+    provider[api](`${format}-chat`);
+
+  test("a whole answer and a stream, with their usage", async () => {
+    const whole = await generateText({ model: model(), prompt: "Hello" });
+    expect(whole.text).toBe(PLAYED.text);
+    expect(whole.finishReason).toBe("stop");
+    expect(whole.usage).toMatchObject({
+      inputTokens: PLAYED.inputTokens,
+      outputTokens: PLAYED.outputTokens,
+    });
+    const streamed = streamText({ model: model(), prompt: "Hello" });
+    const pieces = await collected(streamed.textStream);
+    expect(pieces.length).toBeGreaterThan(1);
+    expect(pieces.join("")).toBe(PLAYED.text);
+    expect(await streamed.usage).toMatchObject({
+      inputTokens: PLAYED.inputTokens,
+      outputTokens: PLAYED.outputTokens,
+    });
+  });
+
+  test("parallel tools are run and their results sent back", async () => {
+    const asked: string[] = [];
+    const ask = () => ({
+      model: model(),
+      prompt: "Weather in both cities?",
+      tools: {
+        get_weather: tool({
+          description: "The weather in a city",
+          inputSchema: jsonSchema<{ city: string }>({
+            type: "object",
+            properties: { city: { type: "string" } },
+            required: ["city"],
+            additionalProperties: false,
+          }),
+          execute: ({ city }) => {
+            asked.push(city);
+            return `sunny in ${city}`;
+          },
+        }),
+      },
+      stopWhen: stepCountIs(3),
+    });
+    const said = "Weather: sunny in Zürich, sunny in Genève";
+    const whole = await generateText(ask());
+    expect(whole.text).toBe(said);
+    expect(await streamText(ask()).text).toBe(said);
+    expect(asked).toEqual([...PLAYED.cities, ...PLAYED.cities]);
+  });
+
+  test("JSON with a schema, and images", async () => {
+    const { output } = await generateText({
+      model: model(),
+      prompt: "A city, as JSON",
+      output: Output.object({
+        schema: jsonSchema<{ city: string; population: number }>({
+          type: "object",
+          properties: {
+            city: { type: "string" },
+            population: { type: "integer" },
+          },
+          required: ["city", "population"],
+          additionalProperties: false,
+        }),
+      }),
+    });
+    expect(output).toEqual(PLAYED.json);
+    const seen = await generateText({
+      model: model(),
+      messages: [
+        {
+          role: "user",
+          content: [
+            { type: "text", text: "What is this?" },
+            {
+              type: "file",
+              mediaType: "image/png",
+              data: Buffer.from(PIXEL, "base64"),
+            },
+          ],
+        },
+      ],
+    });
+    expect(seen.text).toBe("I see image/png");
+  });
+
+  test("errors say what the gateway said, and only what may pass is retried", async () => {
+    const refused = await caught(
+      generateText({ model: model(), prompt: wishing({ status: 400 }) }),
+    );
+    expect(APICallError.isInstance(refused)).toBe(true);
+    expect(refused).toMatchObject({ statusCode: 400, isRetryable: false });
+    expect((refused as Error).message).toContain("[secret]");
+    const { fetch, count } = countingFetch();
+    const failed = await caught(
+      generateText({
+        model: model(hearth(key, { fetch })),
+        prompt: wishing({ status: 429, retryAfter: 0 }),
+        maxRetries: 1,
+      }),
+    );
+    expect(RetryError.isInstance(failed)).toBe(true);
+    expect(count()).toBe(2);
+  });
+});
+
+test.each(["openai", "gemini", "azure"])(
+  "embeddings through the format of %s",
+  async (format) => {
+    const { embeddings } = await embedMany({
+      model: hearth().embedding(`${format}-embed`),
+      values: ["one", "two"],
+    });
+    expect(embeddings).toEqual([
+      [0, 0.25, 0.5],
+      [1, 0.25, 0.5],
+    ]);
+  },
+);
+
+test("our own errors: an unknown key, a spent budget", async () => {
+  const spent = await stand.makeKey({ max_budget: 0 });
+  for (const [apiKey, statusCode] of [
+    ["sk-nobody-made-this-key", 401],
+    [spent, 400],
+  ] as const) {
+    const { fetch, count } = countingFetch();
+    const error = await caught(
+      generateText({
+        model: hearth(apiKey, { fetch })("openai-chat"),
+        prompt: "Hello",
+      }),
+    );
+    expect(error).toMatchObject({ statusCode });
+    expect(count()).toBe(1);
+  }
+});

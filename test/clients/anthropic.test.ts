@@ -1,0 +1,321 @@
+import Anthropic from "@anthropic-ai/sdk";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { PLAYED, wishing } from "./formats/played-model.ts";
+import { FORMATS } from "./provider-formats.ts";
+import {
+  caught,
+  countingFetch,
+  PIXEL,
+  startClientStand,
+  type ClientStand,
+} from "./stand.ts";
+
+let stand: ClientStand;
+let key: string;
+
+beforeAll(async () => {
+  stand = await startClientStand();
+  key = await stand.makeKey();
+});
+afterAll(() => stand.stop());
+
+function clientOf(
+  options: ConstructorParameters<typeof Anthropic>[0] = {},
+): Anthropic {
+  return new Anthropic({
+    apiKey: key,
+    baseURL: stand.url,
+    maxRetries: 0,
+    ...options,
+  });
+}
+
+const WEATHER: Anthropic.Tool = {
+  name: "get_weather",
+  description: "The weather in a city",
+  input_schema: {
+    type: "object",
+    properties: { city: { type: "string" } },
+    required: ["city"],
+  },
+};
+
+function user(content: string) {
+  return { role: "user" as const, content };
+}
+
+function textIn({ content }: Anthropic.Message): string {
+  return content
+    .map((block) => (block.type === "text" ? block.text : ""))
+    .join("");
+}
+
+describe.each(FORMATS)("messages through the format of %s", (format) => {
+  const model = `${format}-chat`;
+  const ask = { model, max_tokens: 100, messages: [user("Hello")] };
+
+  test("a whole answer and a stream, with their usage", async () => {
+    const whole = await clientOf().messages.create({
+      ...ask,
+      system: [{ type: "text", text: "Be kind." }],
+      metadata: { user_id: "anna" },
+    });
+    const streamed = await clientOf().messages.stream(ask).finalMessage();
+    for (const message of [whole, streamed]) {
+      expect(message).toMatchObject({ type: "message", role: "assistant" });
+      expect(textIn(message)).toBe(PLAYED.text);
+      expect(message.stop_reason).toBe("end_turn");
+      const { usage } = message;
+      expect(usage.input_tokens + (usage.cache_read_input_tokens ?? 0)).toBe(
+        PLAYED.inputTokens,
+      );
+      expect(usage.output_tokens).toBe(PLAYED.outputTokens);
+      // Gemini's answers here report nothing of a cache.
+      if (format !== "gemini")
+        expect(usage.cache_read_input_tokens).toBe(PLAYED.cachedTokens);
+    }
+  });
+
+  test("parallel tools, whole and streamed, and back with their results", async () => {
+    const client = clientOf();
+    const asked = { ...ask, tools: [WEATHER] };
+    const whole = await client.messages.create(asked);
+    const streamed = await client.messages.stream(asked).finalMessage();
+    for (const { content, stop_reason } of [whole, streamed]) {
+      expect(stop_reason).toBe("tool_use");
+      const uses = content.filter((block) => block.type === "tool_use");
+      expect(uses.map(({ name, input }) => [name, input])).toEqual(
+        PLAYED.cities.map((city) => ["get_weather", { city }]),
+      );
+    }
+    const uses = streamed.content.filter((block) => block.type === "tool_use");
+    const answer = await client.messages.create({
+      ...asked,
+      messages: [
+        user("Weather in both cities?"),
+        { role: "assistant", content: streamed.content },
+        {
+          role: "user",
+          content: uses.map(({ id }, index) => ({
+            type: "tool_result" as const,
+            tool_use_id: id,
+            content: `${20 + index} °C`,
+          })),
+        },
+      ],
+    });
+    expect(textIn(answer)).toBe("Weather: 20 °C, 21 °C");
+  });
+
+  test("images, inline and by address", async () => {
+    const answer = await clientOf().messages.create({
+      ...ask,
+      messages: [
+        {
+          role: "user",
+          content: [
+            { type: "text", text: "What is this?" },
+            {
+              type: "image",
+              source: { type: "base64", media_type: "image/png", data: PIXEL },
+            },
+            {
+              type: "image",
+              source: { type: "url", url: "https://example.com/a.png" },
+            },
+          ],
+        },
+      ],
+    });
+    expect(textIn(answer)).toBe("I see image/png and url");
+  });
+
+  test("structured output", async () => {
+    const answer = await clientOf().messages.create({
+      ...ask,
+      output_config: {
+        format: {
+          type: "json_schema",
+          schema: {
+            type: "object",
+            properties: { city: { type: "string" } },
+            additionalProperties: false,
+          },
+        },
+      },
+    });
+    expect(JSON.parse(textIn(answer))).toEqual(PLAYED.json);
+  });
+
+  test("tokens are counted without asking anyone", async () => {
+    const before = stand.providers.requests.length;
+    const counted = await clientOf().messages.countTokens({
+      model,
+      messages: [user("Hello, how are you today?")],
+    });
+    expect(counted.input_tokens).toBeGreaterThan(5);
+    expect(counted.input_tokens).toBeLessThan(60);
+    expect(stand.providers.requests.length).toBe(before);
+  });
+
+  test.each([
+    [400, Anthropic.BadRequestError],
+    [401, Anthropic.AuthenticationError],
+    [403, Anthropic.PermissionDeniedError],
+    [404, Anthropic.NotFoundError],
+    [429, Anthropic.RateLimitError],
+    [529, Anthropic.InternalServerError],
+  ])(
+    "the provider's %i has its class and hides its secret",
+    async (status, kind) => {
+      for (const stream of [false, true]) {
+        const error = await caught(
+          clientOf().messages.create({
+            ...ask,
+            messages: [user(wishing({ status }))],
+            stream,
+          }),
+        );
+        expect(error).toBeInstanceOf(kind);
+        expect((error as Error).message).toContain("refused with key [secret]");
+        expect((error as Error).message).not.toContain("provider-secret");
+        expect(error).toMatchObject({ error: { type: "error" } });
+      }
+    },
+  );
+
+  test("a retry waits as long as the provider asks", async () => {
+    const { fetch, count } = countingFetch();
+    const prompt = wishing({ status: 429, failures: 1, retryAfter: 1 });
+    const answer = await clientOf({ fetch, maxRetries: 2 }).messages.create({
+      ...ask,
+      messages: [user(prompt)],
+    });
+    expect(textIn(answer)).toBe(PLAYED.text);
+    expect(count()).toBe(2);
+  });
+
+  test("a stream that breaks off ends as an error, not as an answer", async () => {
+    const stream = clientOf().messages.stream({
+      ...ask,
+      messages: [user(wishing({ cutAfter: 2 }))],
+    });
+    expect(await caught(stream.finalMessage())).toBeInstanceOf(
+      Anthropic.APIError,
+    );
+  });
+});
+
+test("thinking comes back as Anthropic said it, and may be sent again", async () => {
+  const asked = {
+    model: "anthropic-chat",
+    max_tokens: 4_000,
+    thinking: { type: "enabled" as const, budget_tokens: 2_000 },
+    messages: [user("Hello")],
+  };
+  const client = clientOf({
+    defaultHeaders: { "anthropic-beta": "interleaved-thinking-2025-05-14" },
+  });
+  const whole = await client.messages.create(asked);
+  const streamed = await client.messages.stream(asked).finalMessage();
+  for (const { content } of [whole, streamed])
+    expect(content[0]).toMatchObject({
+      type: "thinking",
+      thinking: PLAYED.thinking,
+      signature: expect.stringMatching(/^EqQB/) as string,
+    });
+  const again = await client.messages.create({
+    ...asked,
+    messages: [
+      ...asked.messages,
+      { role: "assistant", content: whole.content },
+      user("And now?"),
+    ],
+  });
+  expect(textIn(again)).toBe(PLAYED.text);
+  const { headers } = stand.providers.requests.at(-1) ?? {};
+  expect(headers?.["anthropic-beta"]).toBe("interleaved-thinking-2025-05-14");
+});
+
+test("both ways of sending the key", async () => {
+  const bearer = new Anthropic({
+    apiKey: null,
+    authToken: key,
+    baseURL: stand.url,
+  });
+  const answer = await bearer.messages.create({
+    model: "anthropic-chat",
+    max_tokens: 10,
+    messages: [user("Hello")],
+  });
+  expect(textIn(answer)).toBe(PLAYED.text);
+  const { headers } = stand.providers.requests.at(-1) ?? {};
+  expect(JSON.stringify(headers)).not.toContain(key);
+});
+
+describe("our own errors in Anthropic's shape", () => {
+  const ask = (client: Anthropic, fields: object = {}) =>
+    caught(
+      client.messages.create({
+        model: "openai-chat",
+        max_tokens: 10,
+        messages: [user("Hello")],
+        ...fields,
+      }),
+    );
+
+  test.each([
+    [
+      "an unknown key",
+      { apiKey: "sk-nobody-made-this-key" },
+      {},
+      401,
+      "authentication_error",
+    ],
+    [
+      "an unknown model",
+      {},
+      { model: "no-such-model" },
+      400,
+      "invalid_request_error",
+    ],
+    [
+      "no max_tokens",
+      {},
+      { max_tokens: undefined },
+      400,
+      "invalid_request_error",
+    ],
+    ["a pending alias", {}, { model: "pending" }, 503, "overloaded_error"],
+  ])("%s", async (_what, options, fields, status, type) => {
+    const error = await ask(clientOf(options), fields);
+    expect(error).toBeInstanceOf(Anthropic.APIError);
+    expect(error).toMatchObject({
+      status,
+      error: { type: "error", error: { type } },
+    });
+  });
+
+  test("a spent budget is not retried", async () => {
+    const apiKey = await stand.makeKey({ max_budget: 0 });
+    const { fetch, count } = countingFetch();
+    const error = await ask(clientOf({ apiKey, fetch, maxRetries: 3 }));
+    expect(error).toBeInstanceOf(Anthropic.BadRequestError);
+    expect((error as Error).message).toContain("Budget has been exceeded!");
+    expect(count()).toBe(1);
+  });
+
+  test("a rate limit says when to come back", async () => {
+    const apiKey = await stand.makeKey({ rpm_limit: 1 });
+    const client = clientOf({ apiKey });
+    await client.messages.create({
+      model: "openai-chat",
+      max_tokens: 10,
+      messages: [user("Hello")],
+    });
+    const error = await ask(client);
+    expect(error).toBeInstanceOf(Anthropic.RateLimitError);
+    const { headers } = error as InstanceType<typeof Anthropic.RateLimitError>;
+    expect(Number(headers.get("retry-after"))).toBeGreaterThan(0);
+  });
+});

@@ -1,0 +1,225 @@
+import {
+  listOf,
+  PROVIDER_SECRET,
+  recordOf,
+  type Json,
+  type ProviderFormat,
+} from "./format.ts";
+import { PLAYED, type Asked, type Said } from "./played-model.ts";
+
+const { inputTokens, cachedTokens, outputTokens } = PLAYED;
+const SIGNATURE = "EqQBCgIYAhIM1gbcDa9GJwZA2b3h";
+
+const INPUT_USAGE = {
+  input_tokens: inputTokens - cachedTokens,
+  cache_creation_input_tokens: 0,
+  cache_read_input_tokens: cachedTokens,
+  cache_creation: {
+    ephemeral_5m_input_tokens: 0,
+    ephemeral_1h_input_tokens: 0,
+  },
+  service_tier: "standard",
+};
+
+/** https://platform.claude.com/docs/en/api/messages */
+export const anthropicMessages: ProviderFormat = {
+  refuse: (headers) =>
+    headers["x-api-key"] !== PROVIDER_SECRET ||
+    headers.authorization !== undefined
+      ? { status: 401, message: "invalid x-api-key" }
+      : headers["anthropic-version"] === undefined
+        ? { status: 400, message: "anthropic-version: header is required" }
+        : null,
+  mistakeIn,
+  asked,
+  answer: (said, body) => ({
+    ...headOf(body),
+    content: blocksOf(said),
+    stop_reason: stopOf(said),
+    usage: { ...INPUT_USAGE, output_tokens: outputTokens },
+  }),
+  *stream(said, body) {
+    yield event({
+      type: "message_start",
+      message: {
+        ...headOf(body),
+        content: [],
+        stop_reason: null,
+        usage: { ...INPUT_USAGE, output_tokens: 1 },
+      },
+    });
+    yield event({ type: "ping" });
+    for (const [index, { empty, deltas }] of streamedBlocks(said).entries()) {
+      yield event({ type: "content_block_start", index, content_block: empty });
+      for (const delta of deltas)
+        yield event({ type: "content_block_delta", index, delta });
+      yield event({ type: "content_block_stop", index });
+    }
+    yield event({
+      type: "message_delta",
+      delta: { stop_reason: stopOf(said), stop_sequence: null },
+      usage: { output_tokens: outputTokens },
+    });
+    yield event({ type: "message_stop" });
+  },
+  error: ({ status, message }) => ({
+    type: "error",
+    error: { type: typeOf(status), message },
+    request_id: "req_played",
+  }),
+};
+
+function event(data: Json): string {
+  return `event: ${String(data["type"])}\ndata: ${JSON.stringify(data)}\n\n`;
+}
+
+function headOf(body: Json): Json {
+  return {
+    id: "msg_played",
+    type: "message",
+    role: "assistant",
+    model: body["model"],
+    stop_sequence: null,
+  };
+}
+
+function stopOf({ calls }: Said): string {
+  return calls.length === 0 ? "end_turn" : "tool_use";
+}
+
+function blocksOf(said: Said): readonly Json[] {
+  return [
+    ...(said.thinking === null
+      ? []
+      : [{ type: "thinking", thinking: said.thinking, signature: SIGNATURE }]),
+    ...(said.text.length === 0
+      ? []
+      : [{ type: "text", text: said.text.join("") }]),
+    ...said.calls.map(({ id, name, argumentPieces }) => ({
+      type: "tool_use",
+      id,
+      name,
+      input: JSON.parse(argumentPieces.join("")) as unknown,
+    })),
+  ];
+}
+
+function streamedBlocks(
+  said: Said,
+): readonly { readonly empty: Json; readonly deltas: readonly Json[] }[] {
+  return [
+    ...(said.thinking === null
+      ? []
+      : [
+          {
+            empty: { type: "thinking", thinking: "", signature: "" },
+            deltas: [
+              { type: "thinking_delta", thinking: said.thinking },
+              { type: "signature_delta", signature: SIGNATURE },
+            ],
+          },
+        ]),
+    ...(said.text.length === 0
+      ? []
+      : [
+          {
+            empty: { type: "text", text: "" },
+            deltas: said.text.map((text) => ({ type: "text_delta", text })),
+          },
+        ]),
+    ...said.calls.map(({ id, name, argumentPieces }) => ({
+      empty: { type: "tool_use", id, name, input: {} },
+      deltas: ["", ...argumentPieces].map((partial_json) => ({
+        type: "input_json_delta",
+        partial_json,
+      })),
+    })),
+  ];
+}
+
+const BLOCK_TYPES = new Set([
+  "text",
+  "image",
+  "document",
+  "tool_use",
+  "tool_result",
+  "thinking",
+  "redacted_thinking",
+]);
+const KNOWN = new Set(
+  "model messages max_tokens system stream temperature top_p top_k stop_sequences tools tool_choice thinking metadata service_tier output_config container mcp_servers context_management".split(
+    " ",
+  ),
+);
+
+function mistakeIn(body: Json): string | null {
+  const unknown = Object.keys(body).find((name) => !KNOWN.has(name));
+  if (unknown !== undefined)
+    return `${unknown}: Extra inputs are not permitted`;
+  if (!Number.isInteger(body["max_tokens"]))
+    return "max_tokens: Field required";
+  const messages = listOf(body["messages"]);
+  if (messages[0]?.["role"] !== "user")
+    return 'messages: first message must use the "user" role';
+  for (const [index, { role, content }] of messages.entries()) {
+    if (role !== "user" && role !== "assistant")
+      return `messages.${index}.role: unexpected role`;
+    const wrong = listOf(content).find(
+      (block) => !BLOCK_TYPES.has(String(block["type"])),
+    );
+    if (wrong !== undefined)
+      return `messages.${index}.content: unexpected block`;
+  }
+  for (const tool of listOf(body["tools"]))
+    if (recordOf(tool["input_schema"])["type"] !== "object")
+      return "tools.0.input_schema.type: Field required";
+  return null;
+}
+
+function asked(body: Json): Asked {
+  const last = listOf(body["messages"]).at(-1)?.["content"];
+  const blocks = typeof last === "string" ? [{ text: last }] : listOf(last);
+  const system = JSON.stringify(body["system"] ?? "");
+  return {
+    lastText: blocks.map((block: Json) => String(block["text"] ?? "")).join(""),
+    images: blocks.flatMap((block: Json) => {
+      const source = recordOf(block["source"]);
+      return block["type"] === "image"
+        ? [String(source["media_type"] ?? "url")]
+        : [];
+    }),
+    toolNames: listOf(body["tools"]).map(({ name }) => String(name)),
+    toolResults: blocks
+      .filter((block: Json) => block["type"] === "tool_result")
+      .map(({ content }: Json) =>
+        typeof content === "string"
+          ? content
+          : listOf(content)
+              .map((part) => String(part["text"]))
+              .join(""),
+      ),
+    wantsJson:
+      recordOf(body["output_config"])["format"] !== undefined ||
+      system.includes("JSON object"),
+    thinks: ["enabled", "adaptive"].includes(
+      String(recordOf(body["thinking"])["type"]),
+    ),
+  };
+}
+
+function typeOf(status: number): string {
+  switch (status) {
+    case 401:
+      return "authentication_error";
+    case 403:
+      return "permission_error";
+    case 404:
+      return "not_found_error";
+    case 429:
+      return "rate_limit_error";
+    case 529:
+      return "overloaded_error";
+    default:
+      return status >= 500 ? "api_error" : "invalid_request_error";
+  }
+}

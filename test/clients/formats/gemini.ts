@@ -1,0 +1,89 @@
+import { event, openaiChat } from "./openai-chat.ts";
+import { listOf, recordOf, type Json, type ProviderFormat } from "./format.ts";
+import { PLAYED, type Said } from "./played-model.ts";
+
+const { inputTokens, outputTokens } = PLAYED;
+/** Thinking is counted in the total alone. */
+const VISIBLE_TOKENS = 5;
+const USAGE = {
+  prompt_tokens: inputTokens,
+  completion_tokens: VISIBLE_TOKENS,
+  total_tokens: inputTokens + outputTokens,
+};
+const KNOWN = new Set(
+  "model messages stream stream_options max_tokens max_completion_tokens temperature top_p stop n tools tool_choice response_format reasoning_effort extra_body modalities presence_penalty frequency_penalty seed".split(
+    " ",
+  ),
+);
+const SIGNATURE = "CuwBAb4+9vsMc2ln";
+
+/** Gemini's OpenAI-compatible endpoint, with what sets it apart. https://ai.google.dev/gemini-api/docs/openai */
+export const geminiChat: ProviderFormat = {
+  ...openaiChat,
+  mistakeIn(body) {
+    const unknown = Object.keys(body).find((name) => !KNOWN.has(name));
+    if (unknown !== undefined)
+      return `Invalid JSON payload received. Unknown name "${unknown}": Cannot find field.`;
+    const unsigned = listOf(body["messages"]).some((message) => {
+      const [first] = listOf(message["tool_calls"]);
+      const google = recordOf(recordOf(first?.["extra_content"])["google"]);
+      return first !== undefined && google["thought_signature"] === undefined;
+    });
+    return unsigned ? "Function call is missing a thought_signature." : null;
+  },
+  answer: (said, body) => ({
+    choices: [
+      {
+        finish_reason: "stop",
+        index: 0,
+        message: {
+          role: "assistant",
+          ...(said.text.length === 0 ? {} : { content: said.text.join("") }),
+          ...(said.calls.length === 0 ? {} : { tool_calls: callsOf(said) }),
+        },
+      },
+    ],
+    created: 1_763_720_000,
+    id: "gmn-played",
+    model: body["model"],
+    object: "chat.completion",
+    usage: USAGE,
+  }),
+  *stream(said, body) {
+    const pieces: Json[] = [
+      ...said.text.map((content) => ({ role: "assistant", content })),
+      ...callsOf(said).map((call) => ({
+        role: "assistant",
+        tool_calls: [call],
+      })),
+    ];
+    for (const [index, delta] of pieces.entries()) {
+      const last = index === pieces.length - 1;
+      yield event({
+        choices: [
+          { delta, index: 0, ...(last ? { finish_reason: "stop" } : {}) },
+        ],
+        created: 1_763_720_000,
+        id: "gmn-played",
+        model: body["model"],
+        object: "chat.completion.chunk",
+        usage: last ? USAGE : { ...USAGE, completion_tokens: index + 1 },
+      });
+    }
+    yield "data: [DONE]\n\n";
+  },
+  error: ({ status, message }) => [
+    { error: { code: status, message, status: "FAILED_PRECONDITION" } },
+  ],
+};
+
+function callsOf(said: Said): readonly Json[] {
+  return said.calls.map((call, index) => ({
+    ...(index === 0
+      ? { extra_content: { google: { thought_signature: SIGNATURE } } }
+      : {}),
+    function: { arguments: call.argumentPieces.join(""), name: call.name },
+    id: call.id,
+    type: "function",
+  }));
+}

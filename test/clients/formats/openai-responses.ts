@@ -1,0 +1,167 @@
+import { listOf, recordOf, type Json, type ProviderFormat } from "./format.ts";
+import { openaiChat } from "./openai-chat.ts";
+import { PLAYED, type Asked, type Said } from "./played-model.ts";
+
+const { inputTokens, cachedTokens, outputTokens } = PLAYED;
+
+/** https://platform.openai.com/docs/api-reference/responses */
+export const openaiResponses: ProviderFormat = {
+  ...openaiChat,
+  mistakeIn: (body) =>
+    body["messages"] === undefined && body["input"] !== undefined
+      ? null
+      : "Missing required parameter: 'input'.",
+  asked,
+  answer: (said, body) => responseOf(body, "completed", itemsOf(said)),
+  *stream(said, body) {
+    let sequence = 0;
+    const event = (type: string, fields: Json) =>
+      `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: sequence++, ...fields })}\n\n`;
+    const begun = { response: responseOf(body, "in_progress", []) };
+    yield event("response.created", begun);
+    yield event("response.in_progress", begun);
+    for (const [output_index, item] of itemsOf(said).entries()) {
+      const place = { output_index, item_id: item["id"] };
+      if (item["type"] === "message") {
+        const part = { type: "output_text", annotations: [], logprobs: [] };
+        const whole = { ...part, text: said.text.join("") };
+        yield event("response.output_item.added", {
+          output_index,
+          item: { ...item, status: "in_progress", content: [] },
+        });
+        yield event("response.content_part.added", {
+          ...place,
+          content_index: 0,
+          part: { ...part, text: "" },
+        });
+        for (const delta of said.text)
+          yield event("response.output_text.delta", {
+            ...place,
+            content_index: 0,
+            delta,
+            logprobs: [],
+          });
+        yield event("response.output_text.done", {
+          ...place,
+          content_index: 0,
+          text: whole.text,
+          logprobs: [],
+        });
+        yield event("response.content_part.done", {
+          ...place,
+          content_index: 0,
+          part: whole,
+        });
+      } else {
+        const call = said.calls.find(({ id }) => id === item["call_id"]);
+        yield event("response.output_item.added", {
+          output_index,
+          item: { ...item, status: "in_progress", arguments: "" },
+        });
+        for (const delta of call?.argumentPieces ?? [])
+          yield event("response.function_call_arguments.delta", {
+            ...place,
+            delta,
+          });
+        yield event("response.function_call_arguments.done", {
+          ...place,
+          name: item["name"],
+          arguments: item["arguments"],
+        });
+      }
+      yield event("response.output_item.done", { output_index, item });
+    }
+    yield event("response.completed", {
+      response: responseOf(body, "completed", itemsOf(said)),
+    });
+  },
+};
+
+function itemsOf(said: Said): readonly Json[] {
+  return [
+    ...(said.text.length === 0
+      ? []
+      : [
+          {
+            id: "msg_played",
+            type: "message",
+            status: "completed",
+            role: "assistant",
+            content: [
+              {
+                type: "output_text",
+                text: said.text.join(""),
+                annotations: [],
+                logprobs: [],
+              },
+            ],
+          },
+        ]),
+    ...said.calls.map((call) => ({
+      id: `fc_${call.id}`,
+      type: "function_call",
+      status: "completed",
+      call_id: call.id,
+      name: call.name,
+      arguments: call.argumentPieces.join(""),
+    })),
+  ];
+}
+
+function responseOf(body: Json, status: string, output: readonly Json[]): Json {
+  return {
+    id: "resp_played",
+    object: "response",
+    created_at: 1_763_720_000,
+    status,
+    error: null,
+    incomplete_details: null,
+    instructions: body["instructions"] ?? null,
+    model: body["model"],
+    output,
+    parallel_tool_calls: true,
+    tool_choice: "auto",
+    tools: body["tools"] ?? [],
+    text: { format: { type: "text" } },
+    metadata: {},
+    usage:
+      status === "completed"
+        ? {
+            input_tokens: inputTokens,
+            input_tokens_details: { cached_tokens: cachedTokens },
+            output_tokens: outputTokens,
+            output_tokens_details: { reasoning_tokens: 0 },
+            total_tokens: inputTokens + outputTokens,
+          }
+        : null,
+  };
+}
+
+function asked(body: Json): Asked {
+  const { input } = body;
+  const items = typeof input === "string" ? [] : listOf(input);
+  const last = items.at(-1) ?? {};
+  const parts = listOf(last["content"]);
+  const format = recordOf(recordOf(body["text"])["format"])["type"];
+  const results = items.filter(({ type }) => type === "function_call_output");
+  return {
+    lastText:
+      typeof input === "string"
+        ? input
+        : typeof last["content"] === "string"
+          ? last["content"]
+          : parts.map((part) => String(part["text"] ?? "")).join(""),
+    images: parts.flatMap(({ image_url: url }) =>
+      typeof url === "string"
+        ? [/^data:([^;]+);base64,./.exec(url)?.[1] ?? "url"]
+        : [],
+    ),
+    toolNames: listOf(body["tools"]).map(({ name }) => String(name)),
+    toolResults:
+      last["type"] === "function_call_output"
+        ? results.map(({ output }) => String(output))
+        : [],
+    wantsJson: format === "json_object" || format === "json_schema",
+    thinks: false,
+  };
+}

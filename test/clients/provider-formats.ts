@@ -1,0 +1,253 @@
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type ServerResponse,
+} from "node:http";
+import type { AddressInfo } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { anthropicMessages } from "./formats/anthropic.ts";
+import { azureChat } from "./formats/azure.ts";
+import {
+  PROVIDER_SECRET,
+  sendJson,
+  sendRefusal,
+  type Json,
+  type ProviderFormat,
+} from "./formats/format.ts";
+import { geminiChat } from "./formats/gemini.ts";
+import { openaiChat, USAGE } from "./formats/openai-chat.ts";
+import { openaiResponses } from "./formats/openai-responses.ts";
+import { PLAYED, play, wishesIn } from "./formats/played-model.ts";
+
+export const FORMATS = ["openai", "anthropic", "gemini", "azure"] as const;
+export type FormatName = (typeof FORMATS)[number];
+
+export interface SeenRequest {
+  readonly at: number;
+  readonly format: FormatName;
+  readonly path: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Json;
+}
+
+export interface PlayedProviders {
+  readonly url: string;
+  readonly requests: readonly SeenRequest[];
+  /** A configuration with the aliases `<format>-chat`, `<format>-embed`, and further ones of one kind each. */
+  readonly yaml: string;
+  close(): Promise<void>;
+}
+
+/** One server that speaks each provider's own format under a path of its own, and checks what it is sent as they do. */
+export async function startPlayedProviders(): Promise<PlayedProviders> {
+  const requests: SeenRequest[] = [];
+  const failures = new Map<string, number>();
+
+  async function serve(
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
+    const url = new URL(request.url ?? "/", "http://provider");
+    const [, name, ...rest] = url.pathname.split("/");
+    const path = rest.join("/");
+    const body = JSON.parse(await readAll(request)) as Json;
+    const format = FORMATS.find((known) => known === name);
+    if (format === undefined) return sendJson(response, 404, {});
+    const { headers } = request;
+    requests.push({ at: performance.now(), format, path, headers, body });
+    const route = routeOf(format, path);
+    if (route === null)
+      return sendJson(response, 404, { error: { message: `no ${path}` } });
+    const { wire } = route;
+    const refusal = wire.refuse(headers, url);
+    if (refusal !== null) return sendRefusal(response, wire, refusal);
+    if (route.plain !== null) return sendJson(response, 200, route.plain(body));
+    const mistake = wire.mistakeIn(body);
+    if (mistake !== null)
+      return sendRefusal(response, wire, { status: 400, message: mistake });
+    const asked = wire.asked(body);
+    const wishes = wishesIn(asked.lastText);
+    if (wishes.delayMs !== undefined) await sleep(wishes.delayMs);
+    const prompt = `${format} ${asked.lastText}`;
+    const failed = failures.get(prompt) ?? 0;
+    failures.set(prompt, failed + 1);
+    if (wishes.status !== undefined && failed < (wishes.failures ?? Infinity)) {
+      const message = wishes.message ?? `refused with key ${PROVIDER_SECRET}`;
+      return sendRefusal(
+        response,
+        wire,
+        { status: wishes.status, message },
+        wishes,
+      );
+    }
+    const said = play(asked);
+    if (body["stream"] !== true)
+      return sendJson(response, 200, wire.answer(said, body));
+    response.writeHead(200, {
+      "content-type": "text/event-stream; charset=utf-8",
+    });
+    let sent = 0;
+    for (const piece of wire.stream(said, body)) {
+      if (sent++ === wishes.cutAfter) {
+        await sleep(20);
+        return void response.destroy();
+      }
+      response.write(piece);
+    }
+    response.end();
+  }
+
+  const server = createServer((request, response) => {
+    serve(request, response).catch((error: unknown) =>
+      sendJson(response, 500, { error: { message: String(error) } }),
+    );
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return {
+    url,
+    requests,
+    yaml: yamlFor(url),
+    async close() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+interface PlayedRoute {
+  readonly wire: ProviderFormat;
+  /** An answer that has neither streams nor wishes. */
+  readonly plain: ((body: Json) => Json) | null;
+}
+
+function routeOf(format: FormatName, path: string): PlayedRoute | null {
+  const talk = (wire: ProviderFormat) => ({ wire, plain: null });
+  const plain = (wire: ProviderFormat, of: (body: Json) => Json) => ({
+    wire,
+    plain: of,
+  });
+  switch (`${format} ${path}`) {
+    case "anthropic v1/messages":
+      return talk(anthropicMessages);
+    case "openai v1/chat/completions":
+      return talk(openaiChat);
+    case "openai v1/responses":
+      return talk(openaiResponses);
+    case "openai v1/embeddings":
+      return plain(openaiChat, embeddings);
+    case "openai v1/completions":
+      return plain(openaiChat, completion);
+    case "openai v1/moderations":
+      return plain(openaiChat, moderation);
+    case "openai v1/images/generations":
+      return plain(openaiChat, images);
+    case "gemini v1beta/openai/chat/completions":
+      return talk(geminiChat);
+    case "gemini v1beta/openai/embeddings":
+      return plain(geminiChat, embeddings);
+    case "azure openai/deployments/played-gpt/chat/completions":
+      return talk(azureChat);
+    case "azure openai/deployments/played-embedding/embeddings":
+      return plain(azureChat, embeddings);
+    default:
+      return null;
+  }
+}
+
+/** Vectors tell their place; in base64 where the client wants that, as OpenAI's own client does. */
+function embeddings({ model, input, encoding_format: encoding }: Json): Json {
+  const inputs = [input].flat();
+  return {
+    object: "list",
+    model,
+    data: inputs.map((_, index) => {
+      const vector = Float32Array.of(index, 0.25, 0.5);
+      return {
+        object: "embedding",
+        index,
+        embedding:
+          encoding === "base64"
+            ? Buffer.from(vector.buffer).toString("base64")
+            : [...vector],
+      };
+    }),
+    usage: { prompt_tokens: 5, total_tokens: 5 },
+  };
+}
+
+function completion({ model }: Json): Json {
+  return {
+    id: "cmpl-played",
+    object: "text_completion",
+    created: 1_763_720_000,
+    model,
+    choices: [
+      { index: 0, text: PLAYED.text, logprobs: null, finish_reason: "stop" },
+    ],
+    usage: USAGE,
+  };
+}
+
+function moderation({ model }: Json): Json {
+  return {
+    id: "modr-played",
+    model,
+    results: [{ flagged: false, categories: {}, category_scores: {} }],
+  };
+}
+
+function images(): Json {
+  return { created: 1_763_720_000, data: [{ b64_json: "aGk=" }] };
+}
+
+function yamlFor(url: string): string {
+  const bases = {
+    openai: `${url}/openai/v1`,
+    anthropic: `${url}/anthropic`,
+    gemini: `${url}/gemini/v1beta/openai`,
+    azure: `${url}/azure`,
+  };
+  const alias = (name: string, model: string, more = "") => `
+  - model_name: ${name}
+    provider_params:
+      model: ${model}
+      api_base: ${bases[model.split("/")[0] as FormatName]}
+      api_key: ${PROVIDER_SECRET}
+      input_cost_per_token: 0.000001
+      output_cost_per_token: 0.000002${more}`;
+  return `
+model_list:${[
+    alias("openai-chat", "openai/gpt-5-mini"),
+    alias("anthropic-chat", "anthropic/claude-sonnet-4-5"),
+    alias("gemini-chat", "gemini/gemini-3-flash"),
+    alias("azure-chat", "azure/played-gpt"),
+    alias("openai-embed", "openai/text-embedding-3-small"),
+    alias("gemini-embed", "gemini/gemini-embedding-001"),
+    alias("azure-embed", "azure/played-embedding"),
+    alias("openai-other", "openai/omni-moderation-latest"),
+    alias("wrong-secret", "openai/gpt-5-mini").replace(
+      PROVIDER_SECRET,
+      "some-other-secret",
+    ),
+    // The names of docs/clients.md.
+    alias("gpt-mini", "openai/gpt-5-mini"),
+    alias("claude", "anthropic/claude-sonnet-4-5"),
+    alias("embedding", "openai/text-embedding-3-small"),
+  ].join("")}
+  - model_name: pending
+    provider_params:
+      model: openai/gpt-5-mini
+      api_key: os.environ/NOBODY_SETS_THIS
+router_settings:
+  num_retries: 0
+  allowed_fails: 100000
+`;
+}
+
+async function readAll(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString("utf8");
+}
