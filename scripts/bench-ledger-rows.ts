@@ -1,5 +1,6 @@
 import type { Pool } from "../gateway/db/pool.ts";
 import { addToDailySpend, addToDailyTagSpend } from "../gateway/db/ledger.ts";
+import { followSettings } from "../gateway/db/settings.ts";
 import { ensurePartitions } from "../gateway/db/partitions.ts";
 
 const DAY_MS = 86_400_000;
@@ -53,11 +54,15 @@ export async function generateLedger(
     for (const { name } of indexes) await run(`DROP INDEX ${name}`);
     await run(ledgerRows(rows, keys, now - days * DAY_MS, now));
     onStep("indexes");
-    for (const { definition } of indexes) await run(definition);
+    // Of a partitioned table Postgres shows them for the parent alone.
+    for (const { definition } of indexes)
+      await run(definition.replace(" ON ONLY ", " ON "));
     onStep("sums");
     await run(addToDailySpend("spend_log"));
     await run(addToDailyTagSpend("spend_log"));
     await run(TOTALS);
+    onStep("windows");
+    await followSettings(pool, { timeZone: "UTC", proxyDuration: null }, now);
     onStep("statistics");
     await run("VACUUM ANALYZE");
   } finally {
@@ -94,13 +99,15 @@ function ledgerRows(
       SELECT 'call-' || lpad(to_hex(g), 12, '0'), at, at + interval '900 milliseconds',
           ((at + interval '900 milliseconds') AT TIME ZONE 'UTC')::date,
           'acompletion', CASE WHEN g % 100 = 0 THEN 'failure' ELSE 'success' END, k.token, k.user_id, k.team_id, t.organization_id,
-          CASE WHEN g % 5 = 0 THEN 'customer-' || g % 50 END, CASE WHEN g % 4 = 0 THEN ARRAY['tag-' || g % 20] END,
-          'model-' || g % 8, 'deployment-' || g % 8, 'provider-model-' || g % 8, 'provider-' || g % 3,
+          CASE WHEN number % 10 = 0 THEN 'customer-' || number % 50 || '-' || g % 2 END,
+          CASE WHEN number % 4 = 0 THEN ARRAY['tag-' || number % 20] END,
+          'model-' || model, 'deployment-' || model, 'provider-model-' || model, 'provider-' || model % 3,
           CASE WHEN g % 100 = 0 OR g % 7 = 0 THEN 0 ELSE round((random() * 0.01)::numeric, 8) END,
           100 + g % 900, 50 + g % 400, g % 7 = 0, 'chatcmpl-' || g
         FROM (
+          SELECT *, (number + g % 2) % 8 AS model FROM (
           SELECT g, to_timestamp(${from / 1_000} + g * ${step}) AS at, 1 + (random() * ${keys - 1})::integer AS number
-            FROM generate_series(1, ${rows}) g) calls
+            FROM generate_series(1, ${rows}) g) numbered) calls
         JOIN (SELECT *, row_number() OVER (ORDER BY token) AS number FROM keys) k USING (number)
         JOIN teams t ON t.team_id = k.team_id`;
 }

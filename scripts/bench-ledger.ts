@@ -70,6 +70,7 @@ export async function benchLedger(options: {
   readonly timings: readonly Timing[];
   readonly checkMs: number;
   readonly bytesPerRow: number;
+  readonly dailyRows: number;
 }> {
   const { databaseUrl, size, rounds, onStep } = options;
   const pool = createPool(databaseUrl, 2, pino({ level: "silent" }));
@@ -95,7 +96,8 @@ export async function benchLedger(options: {
     const checkMs = performance.now() - before;
     if (String(check.json["status"]) !== "equal")
       throw new Error(`the sums of the ledger do not agree: ${check.text}`);
-    return { timings, checkMs, bytesPerRow: await bytesOf(pool, size.rows) };
+    const { bytes, daily_rows: dailyRows } = await sizesOf(pool);
+    return { timings, checkMs, bytesPerRow: bytes / size.rows, dailyRows };
   } finally {
     await gateway?.stop();
     await pool.end();
@@ -131,11 +133,17 @@ async function measure(
   return { path, p50: at(0.5), p99: at(0.99), bytes };
 }
 
-async function bytesOf(pool: Pool, rows: number): Promise<number> {
-  const { rows: sizes } = await pool.query<{ bytes: number }>(
-    "SELECT sum(pg_total_relation_size(inhrelid)) AS bytes FROM pg_inherits WHERE inhparent = 'spend_log'::regclass",
+interface Sizes {
+  readonly bytes: number;
+  readonly daily_rows: number;
+}
+
+async function sizesOf(pool: Pool): Promise<Sizes> {
+  const { rows } = await pool.query<Sizes>(
+    `SELECT sum(pg_total_relation_size(inhrelid)) AS bytes, (SELECT count(*) FROM daily_spend) AS daily_rows
+       FROM pg_inherits WHERE inhparent = 'spend_log'::regclass`,
   );
-  return (sizes[0]?.bytes ?? 0) / rows;
+  return rows[0] ?? { bytes: 0, daily_rows: 0 };
 }
 
 async function main(): Promise<void> {
@@ -166,7 +174,7 @@ async function main(): Promise<void> {
   ]);
   try {
     await prepareTemplate(postgres);
-    const { timings, checkMs, bytesPerRow } = await benchLedger({
+    const { timings, checkMs, bytesPerRow, dailyRows } = await benchLedger({
       databaseUrl: gatewayUrl(postgres.url("hearth")),
       size,
       rounds: Number(values.rounds),
@@ -174,7 +182,7 @@ async function main(): Promise<void> {
     });
     const { rows, keys, days } = size;
     process.stdout.write(
-      `${rows.toLocaleString("en")} rows of ${keys.toLocaleString("en")} keys over ${days} days, ${Math.round(bytesPerRow)} bytes a row with its indexes\n\n` +
+      `${rows.toLocaleString("en")} rows of ${keys.toLocaleString("en")} keys over ${days} days, ${Math.round(bytesPerRow)} bytes a row with its indexes; ${dailyRows.toLocaleString("en")} daily rows\n\n` +
         `     p50 ms      p99 ms     bytes  route\n`,
     );
     for (const { path, p50, p99, bytes } of timings)

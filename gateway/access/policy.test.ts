@@ -320,6 +320,14 @@ describe("over HTTP", () => {
     ).toBe(403);
   });
 
+  test("nobody lets a strange organization pay, or enters a strange team through its own", async () => {
+    for (const [who, body] of [
+      ["internal_user", { organization_id: "org" }],
+      ["org_admin", { organization_id: "org", team_id: "strange" }],
+    ] as const)
+      expect(await status(who, "POST", "/key/generate", body)).toBe(403);
+  });
+
   test("lists show each its own", async () => {
     const aliases = async (who: string) =>
       (

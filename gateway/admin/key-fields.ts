@@ -108,7 +108,7 @@ async function findKey(from: Pool | Client, keyOrHash: string): Promise<Row> {
   }
 }
 
-/** What decides whose a key is: it belongs to its own organization, else to its team's. */
+/** What decides whose a key is: its team's and that team's organization's, else its own organization's. */
 export async function keyFacts(
   from: Pool | Client,
   row: Row,
@@ -120,22 +120,21 @@ export async function keyFacts(
   readonly organizationId: string | null;
 }> {
   const teamId = (row["team_id"] as string | null | undefined) ?? null;
-  let organizationId =
-    (row["organization_id"] as string | null | undefined) ?? null;
-  if (organizationId === null && teamId !== null) {
+  let organizationId = row["organization_id"] as string | null | undefined;
+  if (teamId !== null) {
     const [team] = await query<{ organization_id: string | null }>(
       from,
       "SELECT organization_id FROM teams WHERE team_id = $1",
       [teamId],
     );
-    organizationId = team?.organization_id ?? null;
+    organizationId = team?.organization_id;
   }
   return {
     what: `key ${String(row["key_name"])}`,
     token: String(row["token"]),
     userId: (row["user_id"] as string | null | undefined) ?? null,
     teamId,
-    organizationId,
+    organizationId: organizationId ?? null,
   };
 }
 
@@ -146,6 +145,13 @@ export function refuseSpecialRights(admin: Admin, fields: Row): void {
     throw new CallError(
       "permission_denied",
       "This key has limits of its own, so it may not make or change keys: use one without, or ask an admin.",
+    );
+  const organization = fields["organization_id"] as string | null | undefined;
+  if (organization != null && !admin.actor.memberOf.has(organization))
+    throw new CallError(
+      "permission_denied",
+      `This key may not let organization ${organization} pay: only its members may.`,
+      { param: "organization_id" },
     );
   const metadata = fields["metadata"] as Row | null | undefined;
   if (metadata?.["allow_client_mock_response"] !== undefined)

@@ -18,10 +18,9 @@ import {
 } from "./days.ts";
 
 /** Names shown in one day's breakdown: the dearest. */
-const MOST_NAMES = 100;
+const MOST_NAMES = 50;
 const BREAKDOWN = {
   models: "model",
-  model_groups: "model_group",
   providers: "provider",
   api_keys: "api_key",
 } as const;
