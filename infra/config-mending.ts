@@ -33,6 +33,7 @@ const examples: Readonly<Record<string, string>> = {
   "postgresAt.port": "5432",
   notesData: "volume",
   backupDirectory: "volume",
+  notesOpenFiles: "65536",
   notesUuid: "$(openssl rand -hex 16)",
 };
 

@@ -126,6 +126,8 @@ export const configSchema = z.strictObject({
       error: "must be volume, or an absolute path on both hosts",
     })
     .default("volume"),
+  /** CouchDB's limit of file descriptors, from which Erlang sizes its tables. */
+  notesOpenFiles: wholeNumber(1024, 1_048_576).default(65_536),
   notesUuid: z
     .string("must be 32 hexadecimal digits")
     .regex(/^[0-9a-f]{32}$/, "must be 32 hexadecimal digits"),

@@ -100,6 +100,8 @@ function describeIssue(
       const near = nearestName(key, knownKeys(path));
       return `hearth:${full.join(".")} is no setting of Hearth${near === undefined ? "" : `, perhaps ${near} is meant`}: pulumi config rm ${full.length > 1 ? "--path " : ""}hearth:${full.join(".")}`;
     });
+  if (issue.code === "invalid_key")
+    return [sentence(path, issue.issues[0]?.message ?? issue.message)];
   const missing = valueAt(values, path) === undefined;
   // A whole host that is missing: its fields are what people set.
   if (missing && path[0] === "hosts" && path.length < 3) {

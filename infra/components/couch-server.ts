@@ -66,8 +66,8 @@ export function buildCouchArgs(config: HearthConfig): ContainerSpec {
     networks: [{ name: networkName, aliases: ["notes"] }],
     memoryMiB: 1024,
     reservationMiB: 512,
-    // Erlang sizes its tables from it: unlimited, it takes 2.2 GB at boot and dies of its limit.
-    noFile: 65_536,
+    // Erlang sizes its tables from it: unlimited, it takes 2.2 GB at boot and dies of its limit. A host may allow less.
+    noFile: config.notesOpenFiles,
     capabilities: [],
     health: {
       // There is no curl inside. Without credentials: a stale password would lock this address out.

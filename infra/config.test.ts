@@ -1,0 +1,176 @@
+import { expect, test } from "vitest";
+import { rightConfig } from "../test/infra/stack-config.ts";
+import { secretFields } from "./config-schema.ts";
+import { readConfig } from "./config.ts";
+
+const read = (
+  changes: Readonly<Record<string, string | undefined>>,
+  isSecret: (key: string) => boolean = (key) => secretFields.includes(key),
+) =>
+  readConfig({
+    values: Object.fromEntries(
+      Object.entries({ ...rightConfig, ...changes }).filter(
+        (entry): entry is [string, string] => entry[1] !== undefined,
+      ),
+    ),
+    isSecret,
+  });
+
+const errorsOf = (...args: Parameters<typeof read>): readonly string[] => {
+  const result = read(...args);
+  return result.ok ? [] : result.errors;
+};
+
+const host = (changes: Readonly<Record<string, unknown>>): string =>
+  JSON.stringify({
+    ...(JSON.parse(rightConfig["hosts"] ?? "") as Record<string, unknown>),
+    ...changes,
+  });
+const a = {
+  docker: "ssh://root@192.168.1.10",
+  address: "10.8.0.1",
+  publish: ["192.168.1.10"],
+};
+const edge = (value: unknown) => ({ edge: JSON.stringify(value) });
+const set = (key: string, value: string) => `pulumi config set ${key} ${value}`;
+const random = "$(openssl rand -hex 24)";
+
+test("a right configuration is read, with its defaults", () => {
+  const result = read({});
+  expect(result).toMatchObject({
+    ok: true,
+    config: {
+      placement: { postgres: "a", redis: "a", notes: "a" },
+      memory: { postgres: 1024, redis: 512, gateway: 512, supervisor: 256 },
+      drainTimeout: 120,
+      gatewayRole: "a",
+      notesOpenFiles: 65_536,
+      providerKeys: { OPENAI_API_KEY: "sk-openai-0123456789" },
+    },
+  });
+});
+
+test("ten mistakes at once: ten sentences, each with the command that mends it", () => {
+  expect(
+    errorsOf({
+      hosts: host({
+        a: { ...a, docker: "192.168.1.10", publish: ["0.0.0.0"] },
+      }),
+      placement: JSON.stringify({ postgres: "c" }),
+      memory: JSON.stringify({ redis: 1 }),
+      edge: JSON.stringify({ tls: "yes" }),
+      drainTimeout: "soon",
+      localRunnerA: "http://localhost:11434",
+      masterKey: "short",
+      saltKey: undefined,
+      colour: "blue",
+    }),
+  ).toEqual([
+    `hearth:hosts.a.docker must be ssh://USER@HOST, unix:///var/run/docker.sock or tcp://HOST:PORT: ${set("--path hearth:hosts.a.docker", "ssh://root@192.168.1.10")}`,
+    `hearth:hosts.a.publish.0 must be one address of that host: everything would be open to every network: pulumi config set --path 'hearth:hosts.a.publish[0]' 192.168.1.10`,
+    `hearth:placement.postgres must be a or b: ${set("--path hearth:placement.postgres", "a")}`,
+    `hearth:memory.redis must be a whole number from 64 to 1048576: ${set("--path hearth:memory.redis", "512")}`,
+    `hearth:edge.tls must be none, files, internal or acme: ${set("--path hearth:edge.tls", "internal")}`,
+    `hearth:drainTimeout must be a time such as 120s, 2m or 1h: ${set("hearth:drainTimeout", "120s")}`,
+    `hearth:localRunnerA must not be a loopback address: in a container that is the container itself: ${set("hearth:localRunnerA", "http://192.168.1.10:11434")}`,
+    `hearth:masterKey must be at least 20 letters, digits, - and _ (it goes into addresses as it is): ${set("--secret hearth:masterKey", random)}`,
+    `hearth:saltKey is missing: ${set("--secret hearth:saltKey", random)}`,
+    "hearth:colour is no setting of Hearth: pulumi config rm hearth:colour",
+  ]);
+});
+
+test("no sentence tells a secret", () => {
+  expect(errorsOf({ masterKey: "too short a secret" }).join()).not.toContain(
+    "too short a secret",
+  );
+});
+
+test.each([
+  [
+    "a host that is missing",
+    { hosts: JSON.stringify({ a }) },
+    [
+      `hearth:hosts.b.docker is missing: ${set("--path hearth:hosts.b.docker", "ssh://root@192.168.1.11")}`,
+      `hearth:hosts.b.address is missing: ${set("--path hearth:hosts.b.address", "192.168.1.11")}`,
+      `hearth:hosts.b.publish is missing: ${set("--path 'hearth:hosts.b.publish[0]'", "192.168.1.11")}`,
+    ],
+  ],
+  [
+    "a mistyped setting",
+    { drainTimout: "5s" },
+    [
+      "hearth:drainTimout is no setting of Hearth, perhaps drainTimeout is meant: pulumi config rm hearth:drainTimout",
+    ],
+  ],
+  [
+    "a mistyped setting within another",
+    { memory: JSON.stringify({ postgress: 512 }) },
+    [
+      "hearth:memory.postgress is no setting of Hearth, perhaps postgres is meant: pulumi config rm --path hearth:memory.postgress",
+    ],
+  ],
+  [
+    "one engine for both hosts",
+    { hosts: host({ b: { ...a, address: "10.8.0.2" } }) },
+    [
+      `hearth:hosts.b.docker is the same engine as host A's: ${set("--path hearth:hosts.b.docker", "ssh://root@192.168.1.11")}`,
+    ],
+  ],
+  [
+    "an image without a digest",
+    { images: JSON.stringify({ redis: "redis:8" }) },
+    [
+      "hearth:images.redis is redis:8, which has no digest and may be another image tomorrow (images that exist only on the hosts: pulumi config set hearth:imagesWithoutDigest allow): pulumi config set --path hearth:images.redis NAME:TAG@sha256:DIGEST",
+    ],
+  ],
+  [
+    "a certificate without a host name",
+    edge({ tls: "acme", email: "you@example.org" }),
+    [
+      `hearth:edge.hostname is missing, edge.tls is acme: ${set("--path hearth:edge.hostname", "hearth.example.org")}`,
+    ],
+  ],
+  [
+    "certificate files that are missing",
+    edge({ tls: "files", hostname: "hearth.example.org" }),
+    [
+      'hearth:edgeCertificate is missing, edge.tls is files: pulumi config set hearth:edgeCertificate "$(cat fullchain.pem)"',
+      'hearth:edgeKey is missing, edge.tls is files: pulumi config set --secret hearth:edgeKey "$(cat privkey.pem)"',
+    ],
+  ],
+  [
+    "a host name without a certificate",
+    edge({ hostname: "hearth.example.org" }),
+    [
+      `hearth:edge.tls is none although a host name is given, which is served with a certificate: ${set("--path hearth:edge.tls", "internal")}`,
+    ],
+  ],
+  [
+    "one host name for two",
+    edge({
+      tls: "internal",
+      hostname: "hearth.example.org",
+      notesHostname: "hearth.example.org",
+    }),
+    [
+      `hearth:edge.notesHostname is the gateway's host name; the notes need one of their own: ${set("--path hearth:edge.notesHostname", "notes.example.org")}`,
+    ],
+  ],
+  [
+    "a provider key under a strange name",
+    { providerKeys: JSON.stringify({ openai: "sk-1" }) },
+    [
+      "hearth:providerKeys.openai must be named like OPENAI_API_KEY: pulumi config set --secret --path hearth:providerKeys.openai KEY",
+    ],
+  ],
+])("%s", (_what, changes, sentences) => {
+  expect(errorsOf(changes)).toEqual(sentences);
+});
+
+test("a secret that is stored in clear is refused", () => {
+  expect(
+    errorsOf({}, (key) => key !== "masterKey" && secretFields.includes(key)),
+  ).toEqual([
+    `hearth:masterKey is stored in clear; change it, then encrypt it: ${set("--secret hearth:masterKey", random)}`,
+  ]);
+});

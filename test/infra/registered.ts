@@ -1,0 +1,84 @@
+import * as pulumi from "@pulumi/pulumi";
+import * as stackConfig from "@pulumi/pulumi/runtime/config.js";
+import * as settings from "@pulumi/pulumi/runtime/settings.js";
+import { secretFields } from "../../infra/config-schema.ts";
+import { program } from "../../infra/index.ts";
+import type { StackOutputs } from "../../infra/outputs.ts";
+
+/** A resource as the program registered it; secrets as `{secret: value}`, ids of providers as they were given. */
+export interface Registered {
+  readonly type: string;
+  readonly name: string;
+  readonly inputs: Readonly<Record<string, unknown>>;
+  readonly provider: string;
+}
+
+const secretSignature = "4dabf18193072939515e22adb298388d";
+
+/** Runs the whole program with Pulumi's mocks and gives what it registered. */
+export async function registerProgram(
+  config: Readonly<Record<string, string>>,
+): Promise<{
+  readonly resources: readonly Registered[];
+  readonly outputs: StackOutputs;
+}> {
+  const resources: Registered[] = [];
+  await pulumi.runtime.setMocks(
+    {
+      newResource(args) {
+        resources.push({
+          type: args.type,
+          name: args.name,
+          inputs: showSecrets(args.inputs) as Record<string, unknown>,
+          provider: args.provider ?? "",
+        });
+        return {
+          id: `${args.name}-id`,
+          state: { ...args.inputs, imageId: `sha256:of-${args.name}` },
+        };
+      },
+      call: ({ inputs }) => inputs as Record<string, unknown>,
+    },
+    "hearth",
+    "home",
+    false,
+  );
+  // Pulumi's mock monitor does not know resource hooks, and without an answer nothing that has one is registered.
+  Object.assign(settings.getMonitor() as object, {
+    registerResourceHook: (
+      _request: unknown,
+      done: (error: null, answer: object) => void,
+    ) => done(null, {}),
+  });
+  stackConfig.setAllConfig(
+    Object.fromEntries(
+      Object.entries(config).map(([key, value]) => [`hearth:${key}`, value]),
+    ),
+    secretFields.map((key) => `hearth:${key}`),
+  );
+  let outputs: StackOutputs | undefined;
+  let refusal: unknown;
+  await pulumi.runtime.runInPulumiStack(async () => {
+    // A rejection within the stack would be unhandled elsewhere, too.
+    await program().then(
+      (made) => (outputs = made),
+      (error: unknown) => (refusal = error),
+    );
+    return {};
+  });
+  // Registrations go on in the background; this waits for all of them.
+  await pulumi.runtime.disconnect();
+  if (refusal !== undefined) throw refusal;
+  if (outputs === undefined) throw new Error("the program gave no outputs");
+  return { resources, outputs };
+}
+
+function showSecrets(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(showSecrets);
+  if (typeof value !== "object" || value === null) return value;
+  if (secretSignature in value)
+    return { secret: (value as { readonly value?: unknown }).value };
+  return Object.fromEntries(
+    Object.entries(value).map(([key, each]) => [key, showSecrets(each)]),
+  );
+}

@@ -1,0 +1,39 @@
+/** A right configuration of the stack, as Pulumi hands it over: plain values as text, objects as JSON. */
+export const rightConfig: Readonly<Record<string, string>> = {
+  hosts: JSON.stringify({
+    a: {
+      docker: "ssh://root@192.168.1.10",
+      address: "10.8.0.1",
+      publish: ["192.168.1.10", "10.8.0.1"],
+    },
+    b: {
+      docker: "ssh://root@192.168.1.11",
+      address: "10.8.0.2",
+      publish: ["192.168.1.11"],
+    },
+  }),
+  localRunnerA: "http://192.168.1.10:11434",
+  localRunnerB: "http://192.168.1.11:1234/v1",
+  notesUuid: "00112233445566778899aabbccddeeff",
+  masterKey: "sk-master-0123456789abcdef",
+  saltKey: "salt-0123456789abcdef0123",
+  postgresPassword: "postgres-0123456789abcdef",
+  gatewayPassword: "gateway-0123456789abcdef",
+  supervisorPassword: "supervisor-0123456789abcdef",
+  backupPassword: "backup-0123456789abcdef",
+  redisPassword: "redis-0123456789abcdef",
+  notesAdminPassword: "notes-0123456789abcdef",
+  notesCookieSecret: "cookie-0123456789abcdef",
+  operatorPassword: "operator-0123456789abcdef",
+  providerKeys: JSON.stringify({ OPENAI_API_KEY: "sk-openai-0123456789" }),
+};
+
+/** Every secret in it, as clear text. */
+export const secretsOf = (config: Readonly<Record<string, string>>) =>
+  Object.entries(config).flatMap(([key, value]) =>
+    key === "providerKeys"
+      ? Object.values(JSON.parse(value) as Record<string, string>)
+      : /Key$|Password$|Secret$/.test(key)
+        ? [value]
+        : [],
+  );
