@@ -21,6 +21,7 @@ import {
 import { createFlights } from "./cache/flights.ts";
 import { createMemoryCache } from "./cache/memory.ts";
 import { connectRedis } from "./cache/redis.ts";
+import { tryDeployment } from "./calls/health-check.ts";
 import { createCallsUnderWay } from "./calls/underway.ts";
 import { diffConfig } from "./config/diff.ts";
 import {
@@ -219,7 +220,10 @@ export async function startGateway({
       usage: redis === null ? createMemoryUsage() : createRedisUsage(redis),
       observations: createObservations(),
     },
-    modelHealth: createModelHealth(() => live.config.models),
+    modelHealth: createModelHealth(
+      () => live.catalog.deployments,
+      (deployment) => tryDeployment(gateway, deployment),
+    ),
     version,
     startedAtSeconds: Math.floor(Date.now() / 1_000),
     async reload() {

@@ -25,7 +25,8 @@ export type CallType =
   | "anthropic_messages"
   | "aresponses"
   | "amoderation"
-  | "aimage_generation";
+  | "aimage_generation"
+  | "health_check";
 
 /** A body that was validated; the provider gets it without the fields that are ours. */
 export interface CallBody extends Readonly<Record<string, unknown>> {

@@ -49,9 +49,14 @@ export interface Attempt {
 export interface ChosenRoute {
   readonly route: Route;
   readonly first: Target;
+  /** For the first deployment. */
+  readonly translation: Translation;
 }
 
-/** Chooses where the call goes first; throws 429 when every deployment that it may use rests. */
+/**
+ * Chooses where the call goes first. Throws 429 when every deployment that it may use rests, and 400 naming what the
+ * chosen one's provider lacks: before the call is journaled, for nobody was asked.
+ */
 export async function chooseDeployment(
   gateway: Gateway,
   call: Call,
@@ -65,8 +70,24 @@ export async function chooseDeployment(
       mayUse(call.caller, group.alias) && raiseLease(gateway, call, group),
   });
   const first = await route.first();
-  if ("deployment" in first) return { route, first };
-  throw noDeployments(call.group.alias, first);
+  if (!("deployment" in first)) throw noDeployments(call.group.alias, first);
+  try {
+    const translation = translate(gateway, call, first.deployment);
+    return { route, first, translation };
+  } catch (error) {
+    if (first.taken !== null) gateway.router.usage.correct(first.taken, 0);
+    throw error;
+  }
+}
+
+function translate(
+  gateway: Gateway,
+  call: Call,
+  deployment: PricedDeployment,
+): Translation {
+  return call.wishes.mock.response === null
+    ? translationFor(gateway.config, call, deployment)
+    : mockTranslation(gateway.config, call, deployment);
 }
 
 /**
@@ -76,10 +97,12 @@ export async function chooseDeployment(
 export async function callProvider(
   gateway: Gateway,
   call: Call,
-  { route, first }: ChosenRoute,
+  chosen: ChosenRoute,
 ): Promise<Upstream> {
+  const { route } = chosen;
   const attempts: Attempt[] = [];
-  let target = first;
+  let target = chosen.first;
+  let { translation } = chosen;
   for (;;) {
     const aborter = new AbortController();
     try {
@@ -87,6 +110,7 @@ export async function callProvider(
         gateway,
         call,
         target,
+        translation,
         attempts.length,
         aborter,
       );
@@ -110,6 +134,8 @@ export async function callProvider(
       const next = isLate(call) ? null : await route.after(error);
       if (next === null)
         throw await giveUp(gateway, call, deployment, error, attempts, route);
+      if (next.deployment !== deployment)
+        translation = translate(gateway, call, next.deployment);
       target = next;
       if (target.pauseMs > 0) await sleep(target.pauseMs);
     }
@@ -136,6 +162,7 @@ async function attempt(
   gateway: Gateway,
   call: Call,
   { deployment }: Target,
+  translation: Translation,
   attemptsBefore: number,
   aborter: AbortController,
 ): Promise<Answered> {
@@ -143,12 +170,7 @@ async function attempt(
   const failure = mockFailure(call, attemptsBefore);
   if (failure !== null) throw failure;
   const mocked = mockAnswer(call, deployment);
-  if (mocked !== null)
-    return {
-      ...mocked,
-      translation: mockTranslation(gateway.config, call, deployment),
-    };
-  const translation = translationFor(gateway.config, call, deployment);
+  if (mocked !== null) return { ...mocked, translation };
   const begunAt = performance.now();
   let latencyMs: number | null = null;
   observations.began(deployment.id);
@@ -214,7 +236,8 @@ function requireStream(
   deployment: PricedDeployment,
 ): ProviderAnswer["body"] {
   if (answer.contentType.includes("text/event-stream")) return answer.body;
-  answer.body.destroy();
+  // Without a listener the error of a body that nobody reads would end the process.
+  answer.body.on("error", () => undefined).destroy();
   throw new UpstreamFailure(
     502,
     `${deployment.apiBase} did not answer with a stream`,

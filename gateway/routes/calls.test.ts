@@ -362,6 +362,17 @@ test("health names what answers, what does not and what waits, without secrets",
     unhealthy_count: 1,
   });
   expect(health.text).not.toContain("provider-secret-key");
+  const asked = provider.requests.length;
+  const deep = await gateway.request("GET", "/health?model=mock&deep=true");
+  expect(deep.json["healthy_count"]).toBe(1);
+  expect(provider.requests.length).toBe(asked + 1);
+  await gateway.running.gateway.ledger.flush();
+  expect(
+    await query(
+      gateway.running.gateway.pool,
+      "SELECT user_id, status FROM spend_log WHERE call_type = 'health_check'",
+    ),
+  ).toEqual([{ user_id: "default_user_id", status: "success" }]);
 });
 
 test("liveliness and readiness answer anybody", async () => {

@@ -38,8 +38,11 @@ export function readiness(gateway: Gateway, reply: FastifyReply): Readiness {
 /** GET /health (admin): every deployment, asked for what it has. */
 export async function health(
   gateway: Gateway,
-  request: FastifyRequest<{ Querystring: { model?: string } }>,
+  request: FastifyRequest<{ Querystring: { model?: string; deep?: string } }>,
 ) {
   authorizeRoute(await authenticate(gateway, request.headers), "GET /health");
-  return gateway.modelHealth.check(request.query.model ?? null);
+  return gateway.modelHealth.check(
+    request.query.model ?? null,
+    request.query.deep === "true",
+  );
 }

@@ -19,6 +19,8 @@ export interface Catalog {
   find(name: string): ModelGroup | null;
   /** As written in the configuration, wildcards too, sorted. */
   readonly groups: readonly ModelGroup[];
+  /** Every deployment, pending ones too. */
+  readonly deployments: readonly PricedDeployment[];
 }
 
 /** Aliases and their deployments; `hidden` further names are found but not listed. */
@@ -79,7 +81,11 @@ export function createCatalog(
     };
   }
 
-  return { find, groups: listed.sort((a, b) => (a.alias < b.alias ? -1 : 1)) };
+  return {
+    find,
+    groups: listed.sort((a, b) => (a.alias < b.alias ? -1 : 1)),
+    deployments: deployments.map((deployment) => priced(deployment)),
+  };
 }
 
 function groupOf(

@@ -1,6 +1,8 @@
 import { request } from "undici";
-import type { Deployment } from "../config/types.ts";
+import { isLocalRunner } from "../accounting/local-runner.ts";
 import { unreachable } from "../providers/failure.ts";
+import { wireOf } from "../providers/families.ts";
+import type { PricedDeployment } from "./catalog.ts";
 
 /** What `/health` tells of one deployment; never a secret. */
 export interface EndpointHealth {
@@ -9,6 +11,8 @@ export interface EndpointHealth {
   readonly model_id: string;
   readonly api_base: string;
   readonly error?: string;
+  /** Nobody knows what its calls cost: they are billed 0. */
+  readonly unpriced?: true;
   /** The variable that a pending one waits for. */
   readonly waits_for?: string;
 }
@@ -22,19 +26,20 @@ export interface HealthReport {
 }
 
 export interface ModelHealth {
-  /** All deployments, or those of one alias. */
-  check(alias: string | null): Promise<HealthReport>;
+  /** All deployments, or those of one alias; `deep` calls local runners too, which may have to load a model for it. */
+  check(alias: string | null, deep: boolean): Promise<HealthReport>;
 }
 
 const KEEP_MS = 30_000;
 const LIMIT_MS = 10_000;
 
 /**
- * Asks deployments whether they answer: their model list, which no runner has to load a model for and no provider
- * charges for. All at once, one question to each address, kept for 30 s.
+ * Asks deployments whether they answer, all at once: local runners for their model list, which makes none of them load
+ * a model, everyone else (or, `deep`, everyone) by a call of one token. Kept for 30 s.
  */
 export function createModelHealth(
-  deployments: () => readonly Deployment[],
+  deployments: () => readonly PricedDeployment[],
+  tryDeployment: (deployment: PricedDeployment) => Promise<string | null>,
   now: () => number = Date.now,
 ): ModelHealth {
   const answers = new Map<
@@ -42,17 +47,24 @@ export function createModelHealth(
     { readonly at: number; readonly error: Promise<string | null> }
   >();
 
-  function errorOf(deployment: Deployment): Promise<string | null> {
-    const name = `${deployment.apiBase}|${deployment.provider}|${deployment.apiKey?.reveal() ?? ""}`;
+  /** One question to each address for its list; one call to each deployment. */
+  function errorOf(
+    deployment: PricedDeployment,
+    deep: boolean,
+  ): Promise<string | null> {
+    // A wildcard has no model of its own that could be called.
+    const listed =
+      (isLocalRunner(deployment) && !deep) || deployment.model.endsWith("*");
+    const name = listed ? deployment.apiBase : `call|${deployment.id}`;
     const known = answers.get(name);
     if (known !== undefined && now() - known.at < KEEP_MS) return known.error;
-    const error = askForModels(deployment);
+    const error = listed ? askForModels(deployment) : tryDeployment(deployment);
     answers.set(name, { at: now(), error });
     return error;
   }
 
   return {
-    async check(alias) {
+    async check(alias, deep) {
       const asked = deployments().filter(
         (deployment) => alias === null || deployment.alias === alias,
       );
@@ -62,7 +74,7 @@ export function createModelHealth(
           .filter((deployment) => deployment.pending === null)
           .map(async (deployment) => ({
             deployment,
-            error: await errorOf(deployment),
+            error: await errorOf(deployment, deep),
           })),
       );
       const healthy = results
@@ -85,34 +97,35 @@ export function createModelHealth(
   };
 }
 
-function describe({ alias, model, id, apiBase }: Deployment): EndpointHealth {
-  return { model_name: alias, model, model_id: id, api_base: apiBase };
+function describe(deployment: PricedDeployment): EndpointHealth {
+  const { alias, model, id, apiBase, priceCard } = deployment;
+  return {
+    model_name: alias,
+    model,
+    model_id: id,
+    api_base: apiBase,
+    ...(priceCard === null ? { unpriced: true as const } : {}),
+  };
 }
 
 /** null when it answers, else one sentence. */
-async function askForModels(deployment: Deployment): Promise<string | null> {
-  const headers: Record<string, string> = {};
-  const key = deployment.apiKey?.reveal();
-  if (key !== undefined)
-    Object.assign(
-      headers,
-      deployment.provider === "anthropic"
-        ? { "x-api-key": key, "anthropic-version": "2023-06-01" }
-        : { authorization: `Bearer ${key}` },
-    );
-  const path = deployment.provider === "anthropic" ? "/v1/models" : "/models";
+async function askForModels(
+  deployment: PricedDeployment,
+): Promise<string | null> {
+  const { apiBase, provider } = deployment;
+  const path = provider === "anthropic" ? "/v1/models" : "/models";
   try {
-    const answer = await request(deployment.apiBase + path, {
-      headers,
+    const answer = await request(apiBase + path, {
+      headers: wireOf(provider).headers(deployment, {}),
       signal: AbortSignal.timeout(LIMIT_MS),
     });
     await answer.body.dump();
     return answer.statusCode < 400
       ? null
-      : `${deployment.apiBase} answered ${answer.statusCode} when asked for its models`;
+      : `${apiBase} answered ${answer.statusCode} when asked for its models`;
   } catch (error) {
     if (error instanceof DOMException)
-      return `${deployment.apiBase} did not answer within ${LIMIT_MS / 1_000} s`;
-    return unreachable(error, deployment.apiBase).message;
+      return `${apiBase} did not answer within ${LIMIT_MS / 1_000} s`;
+    return unreachable(error, apiBase).message;
   }
 }
