@@ -375,6 +375,19 @@ test("Azure's client names the alias in the path", async () => {
   expect(data).toHaveLength(1);
 });
 
+test("a provider that answers whole where a stream was asked for is named, and nothing else breaks", async () => {
+  const error = await caught(
+    clientOf().chat.completions.create({
+      model: "openai-chat",
+      messages: user(wishing({ neverStream: true })),
+      stream: true,
+    }),
+  );
+  expect(error).toBeInstanceOf(InternalServerError);
+  expect(error).toMatchObject({ status: 502, type: "upstream_error" });
+  expect((error as Error).message).toContain("did not answer with a stream");
+});
+
 describe("our own errors by class", () => {
   const ask = (client: OpenAI, model = "openai-chat") =>
     caught(client.chat.completions.create({ model, messages: user("Hello") }));

@@ -16,9 +16,9 @@ import {
   type ProviderFormat,
 } from "./formats/format.ts";
 import { geminiChat } from "./formats/gemini.ts";
-import { openaiChat, USAGE } from "./formats/openai-chat.ts";
+import { event, openaiChat, USAGE } from "./formats/openai-chat.ts";
 import { openaiResponses } from "./formats/openai-responses.ts";
-import { PLAYED, play, wishesIn } from "./formats/played-model.ts";
+import { PLAYED, play, wishesIn, type Asked } from "./formats/played-model.ts";
 
 export const FORMATS = ["openai", "anthropic", "gemini", "azure"] as const;
 export type FormatName = (typeof FORMATS)[number];
@@ -62,11 +62,15 @@ export async function startPlayedProviders(): Promise<PlayedProviders> {
     const { wire } = route;
     const refusal = wire.refuse(headers, url);
     if (refusal !== null) return sendRefusal(response, wire, refusal);
-    if (route.plain !== null) return sendJson(response, 200, route.plain(body));
-    const mistake = wire.mistakeIn(body);
-    if (mistake !== null)
-      return sendRefusal(response, wire, { status: 400, message: mistake });
-    const asked = wire.asked(body);
+    if (route.plain !== null) {
+      if (body["stream"] !== true)
+        return sendJson(response, 200, route.plain(body));
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      return void response.end(`${event(route.plain(body))}data: [DONE]\n\n`);
+    }
+    const asked = readBody(wire, body);
+    if (typeof asked === "string")
+      return sendRefusal(response, wire, { status: 400, message: asked });
     const wishes = wishesIn(asked.lastText);
     if (wishes.delayMs !== undefined) await sleep(wishes.delayMs);
     const prompt = `${format} ${asked.lastText}`;
@@ -82,7 +86,7 @@ export async function startPlayedProviders(): Promise<PlayedProviders> {
       );
     }
     const said = play(asked);
-    if (body["stream"] !== true)
+    if (body["stream"] !== true || wishes.neverStream === true)
       return sendJson(response, 200, wire.answer(said, body));
     response.writeHead(200, {
       "content-type": "text/event-stream; charset=utf-8",
@@ -114,6 +118,15 @@ export async function startPlayedProviders(): Promise<PlayedProviders> {
       await new Promise((resolve) => server.close(resolve));
     },
   };
+}
+
+/** What a body asks for, or what is wrong with it. */
+function readBody(wire: ProviderFormat, body: Json): Asked | string {
+  try {
+    return wire.mistakeIn(body) ?? wire.asked(body);
+  } catch {
+    return "The request body is not valid.";
+  }
 }
 
 interface PlayedRoute {

@@ -51,7 +51,7 @@ export function sendRefusal(
 }
 
 export function listOf(value: unknown): readonly Json[] {
-  return Array.isArray(value) ? (value as readonly Json[]) : [];
+  return Array.isArray(value) ? value.map(recordOf) : [];
 }
 
 export function recordOf(value: unknown): Json {

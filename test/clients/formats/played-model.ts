@@ -8,6 +8,8 @@ export interface PlayedWishes {
   /** Pieces of the text after which the connection is cut. */
   readonly cutAfter?: number;
   readonly delayMs?: number;
+  /** Answers whole though a stream was asked for. */
+  readonly neverStream?: boolean;
 }
 
 /** A call as every provider format says it. */

@@ -1,0 +1,116 @@
+import fc from "fast-check";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { query } from "../../gateway/db/pool.ts";
+import { FUZZED, fuzzedBody } from "./fuzz-bodies.ts";
+import { startClientStand, type ClientStand } from "./stand.ts";
+
+const RUNS_PER_ROUTE = 40;
+
+/** What gateway.md §4 lets a caller of a good key be told, by status. */
+const DOCUMENTED: Readonly<Record<number, readonly string[]>> = {
+  400: ["invalid_request_error", "upstream_error"],
+  403: ["key_model_access_denied"],
+  404: ["not_found", "upstream_error"],
+  413: ["invalid_request_error"],
+};
+const DOCUMENTED_ANTHROPIC: Readonly<Record<number, string>> = {
+  400: "invalid_request_error",
+  403: "permission_error",
+  413: "request_too_large",
+};
+/** Paths, frames and names of JavaScript's own errors. */
+const INSIDES =
+  /\bat (async )?[\w.]+ \(|node_modules|\.ts:\d|TypeError|RangeError|call stack|Cannot read prop|is not a function|is not iterable/;
+
+let stand: ClientStand;
+let key: string;
+
+beforeAll(async () => {
+  stand = await startClientStand();
+  key = await stand.makeKey({ max_budget: 1_000_000, key_alias: "fuzzed" });
+});
+afterAll(() => stand.stop());
+
+interface Told {
+  readonly status: number;
+  readonly text: string;
+  readonly reached: boolean;
+}
+
+const seenCalls = new Set<string>();
+
+async function send(path: string, body: string): Promise<Told> {
+  const before = stand.providers.requests.length;
+  const { status, text } = await stand.request("POST", path, body, key);
+  const asked = stand.providers.requests.slice(before);
+  for (const { headers } of asked)
+    seenCalls.add(String(headers["x-request-id"]));
+  return { status, text, reached: asked.length > 0 };
+}
+
+function hold({ status, text }: Told, anthropic: boolean): void {
+  expect(text).not.toMatch(INSIDES);
+  if (status === 200) return;
+  const { type, error } = JSON.parse(text) as {
+    type?: string;
+    error: { type: string; message: string; code?: string };
+  };
+  expect(error.message.length).toBeGreaterThan(5);
+  if (anthropic) {
+    expect(type).toBe("error");
+    expect([status, error.type]).toEqual([
+      status,
+      DOCUMENTED_ANTHROPIC[status],
+    ]);
+  } else {
+    expect(error.code).toBe(String(status));
+    expect(DOCUMENTED[status] ?? [`${status} is not documented`]).toContain(
+      error.type,
+    );
+  }
+}
+
+test.each(FUZZED)(
+  "$path, $body.model: only documented errors",
+  async (route) => {
+    await fc.assert(
+      fc.asyncProperty(fuzzedBody(route), async (body) => {
+        const told = await send(route.path, body);
+        try {
+          hold(told, route.anthropic === true);
+        } catch (error) {
+          throw new Error(
+            `${told.status} ${told.text.slice(0, 300)} for ${body.slice(0, 400)}`,
+            { cause: error },
+          );
+        }
+      }),
+      { numRuns: RUNS_PER_ROUTE, endOnFailure: true },
+    );
+  },
+);
+
+test("afterwards the ledger holds the calls that reached a provider, and nothing else", async () => {
+  const { pool, journal } = stand.running.gateway;
+  await expect
+    .poll(() => journal.state().pendingRecords, { timeout: 10_000 })
+    .toBe(0);
+  const rows = await query<{ request_id: string; api_key: string }>(
+    pool,
+    "SELECT request_id, api_key FROM spend_log",
+  );
+  expect(new Set(rows.map(({ request_id }) => request_id))).toEqual(seenCalls);
+  expect(rows).toHaveLength(seenCalls.size);
+  expect(new Set(rows.map(({ api_key }) => api_key)).size).toBe(1);
+  expect(await query(pool, "SELECT * FROM spend_check")).toEqual([]);
+  for (const [table, count] of [
+    ["keys", 1],
+    ["teams", 0],
+    ["end_users", 0],
+    ["tags", 0],
+  ] as const)
+    expect(
+      await query(pool, `SELECT count(*)::int AS count FROM ${table}`),
+    ).toEqual([{ count }]);
+  expect(({} as Record<string, unknown>)["polluted"]).toBeUndefined();
+});
