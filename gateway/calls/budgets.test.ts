@@ -4,34 +4,25 @@ import {
   INPUT_PRICE,
   modelYaml,
   OUTPUT_PRICE,
+  startStand,
   startTestGateway,
+  type Stand,
   type TestGateway,
 } from "../../test/servers/gateway.ts";
-import {
-  startMockProvider,
-  type MockProvider,
-} from "../../test/servers/provider.ts";
+import type { MockProvider } from "../../test/servers/provider.ts";
 import { insertRow, updateRows } from "../db/rows.ts";
 import { hashKey } from "../access/keys.ts";
 
-let database: Awaited<ReturnType<typeof throwAwayDatabase>>;
-let provider: MockProvider;
+let stand: Stand;
 let gateway: TestGateway;
+let provider: MockProvider;
 
 beforeAll(async () => {
-  database = await throwAwayDatabase();
-  provider = await startMockProvider();
-  gateway = await startTestGateway({
-    databaseUrl: database.url,
-    providerUrl: provider.url,
-  });
+  stand = await startStand();
+  ({ gateway, provider } = stand);
 });
 
-afterAll(async () => {
-  await gateway?.stop();
-  await provider?.close();
-  await database?.drop();
-});
+afterAll(() => stand?.stop());
 
 const ONE_CALL = 10 * INPUT_PRICE + 4 * OUTPUT_PRICE;
 /** Over after one call. */

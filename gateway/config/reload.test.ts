@@ -1,35 +1,24 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { throwAwayDatabase } from "../../test/servers/database.ts";
 import {
   modelYaml,
-  startTestGateway,
+  startStand,
+  type Stand,
   type TestGateway,
 } from "../../test/servers/gateway.ts";
-import {
-  startMockProvider,
-  type MockProvider,
-} from "../../test/servers/provider.ts";
+import type { MockProvider } from "../../test/servers/provider.ts";
 
-let database: Awaited<ReturnType<typeof throwAwayDatabase>>;
-let provider: MockProvider;
+let stand: Stand;
 let gateway: TestGateway;
+let provider: MockProvider;
 
 beforeAll(async () => {
-  database = await throwAwayDatabase();
-  provider = await startMockProvider();
-  gateway = await startTestGateway({
-    databaseUrl: database.url,
-    providerUrl: provider.url,
-  });
+  stand = await startStand();
+  ({ gateway, provider } = stand);
 });
 
-afterAll(async () => {
-  await gateway?.stop();
-  await provider?.close();
-  await database?.drop();
-});
+afterAll(() => stand?.stop());
 
 function write(text: string): void {
   writeFileSync(join(gateway.directory, "gateway.yaml"), text);

@@ -1,24 +1,21 @@
 import OpenAI from "openai";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { throwAwayDatabase } from "../../test/servers/database.ts";
 import {
   INPUT_PRICE,
   MASTER_KEY,
   modelYaml,
   OUTPUT_PRICE,
-  startTestGateway,
+  startStand,
+  type Stand,
   type TestAnswer,
   type TestGateway,
 } from "../../test/servers/gateway.ts";
-import {
-  startMockProvider,
-  type MockProvider,
-} from "../../test/servers/provider.ts";
+import type { MockProvider } from "../../test/servers/provider.ts";
 import { query } from "../db/pool.ts";
 
-let database: Awaited<ReturnType<typeof throwAwayDatabase>>;
-let provider: MockProvider;
+let stand: Stand;
 let gateway: TestGateway;
+let provider: MockProvider;
 
 const PENDING = `
   - model_name: cloud
@@ -28,21 +25,13 @@ const PENDING = `
 `;
 
 beforeAll(async () => {
-  database = await throwAwayDatabase();
-  provider = await startMockProvider();
-  gateway = await startTestGateway({
-    databaseUrl: database.url,
-    providerUrl: provider.url,
-    yaml:
-      modelYaml(provider.url, PENDING) + "proxy_settings: { cache: true }\n",
-  });
+  stand = await startStand(
+    (url) => `${modelYaml(url, PENDING)}proxy_settings: { cache: true }\n`,
+  );
+  ({ gateway, provider } = stand);
 });
 
-afterAll(async () => {
-  await gateway?.stop();
-  await provider?.close();
-  await database?.drop();
-});
+afterAll(() => stand?.stop());
 
 const ONE_CALL = 10 * INPUT_PRICE + 4 * OUTPUT_PRICE;
 

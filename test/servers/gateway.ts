@@ -5,6 +5,8 @@ import { fileURLToPath } from "node:url";
 import { pino } from "pino";
 import { formatProblem, loadConfig } from "../../gateway/config/load.ts";
 import { startGateway, type RunningGateway } from "../../gateway/start.ts";
+import { throwAwayDatabase } from "./database.ts";
+import { startMockProvider, type MockProvider } from "./provider.ts";
 
 export const MASTER_KEY = "sk-master-key-of-the-tests";
 
@@ -168,4 +170,33 @@ function parsed(text: string): Json {
   } catch {
     return {};
   }
+}
+
+/** A database, a mock provider and a gateway of a test file's own. */
+export interface Stand {
+  readonly gateway: TestGateway;
+  readonly provider: MockProvider;
+  stop(): Promise<void>;
+}
+
+/** Starts all three; `yaml` makes the configuration from the provider's address. */
+export async function startStand(
+  yaml: (providerUrl: string) => string = modelYaml,
+): Promise<Stand> {
+  const database = await throwAwayDatabase();
+  const provider = await startMockProvider();
+  const gateway = await startTestGateway({
+    databaseUrl: database.url,
+    providerUrl: provider.url,
+    yaml: yaml(provider.url),
+  });
+  return {
+    gateway,
+    provider,
+    async stop() {
+      await gateway.stop();
+      await provider.close();
+      await database.drop();
+    },
+  };
 }
