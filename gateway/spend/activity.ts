@@ -19,13 +19,9 @@ import {
 
 /** Names shown in one day's breakdown: the dearest. */
 const MOST_NAMES = 50;
-const BREAKDOWN = {
-  models: "model",
-  providers: "provider",
-  api_keys: "api_key",
-} as const;
+const BREAKDOWN = ["models", "providers", "api_keys"] as const;
 
-type Breakdown = keyof typeof BREAKDOWN;
+type Breakdown = (typeof BREAKDOWN)[number];
 
 interface ActivityRow extends Metrics {
   readonly date: string;
@@ -148,16 +144,17 @@ async function readActivity(
   table: Subject["table"],
   filter: Conditions,
 ): Promise<readonly ActivityRow[]> {
-  const columns = Object.values(BREAKDOWN);
-  const parts = Object.entries(BREAKDOWN)
-    .map(([part, column]) => `WHEN grouping(${column}) = 0 THEN '${part}'`)
-    .join(" ");
+  const where = filter.where();
+  // Keys are many and models are few: the models' sums are made again from their own, not from all rows.
   return query<ActivityRow>(
     admin.pool,
-    `WITH sums AS (
-        SELECT day, CASE ${parts} END AS part, coalesce(${columns.join(", ")}) AS name, ${METRICS}
-          FROM ${table} ${filter.where()}
-          GROUP BY GROUPING SETS ((day), ${columns.map((column) => `(day, ${column})`).join(", ")})),
+    `WITH by_model AS (SELECT day, model, provider, ${METRICS} FROM ${table} ${where} GROUP BY day, model, provider),
+      sums AS (
+        SELECT day, CASE WHEN grouping(model) = 0 THEN 'models' WHEN grouping(provider) = 0 THEN 'providers' END AS part,
+            coalesce(model, provider) AS name, ${METRIC_NAMES.map((metric) => `sum(${metric}) AS ${metric}`).join(", ")}
+          FROM by_model GROUP BY GROUPING SETS ((day), (day, model), (day, provider))
+        UNION ALL
+        SELECT day, 'api_keys', api_key, ${METRICS} FROM ${table} ${where} GROUP BY day, api_key),
       ranked AS (SELECT *, row_number() OVER (PARTITION BY day, part ORDER BY spend DESC, name) AS place FROM sums)
       SELECT ${DAY} AS date, part, name, k.key_alias, ${METRIC_NAMES.map((metric) => `r.${metric}`).join(", ")}
         FROM ranked r LEFT JOIN keys k ON r.part = 'api_keys' AND k.token = r.name
@@ -194,7 +191,7 @@ function dayOfActivity(date: string, rows: readonly ActivityRow[]) {
     date,
     metrics: whole === undefined ? null : metricsOf(whole),
     breakdown: Object.fromEntries(
-      Object.keys(BREAKDOWN).map((part) => [
+      BREAKDOWN.map((part) => [
         part,
         Object.fromEntries(
           rows
