@@ -50,7 +50,6 @@ export function buildCaddyfile(
 	admin off
 	# Port 80 is not ours.
 	auto_https disable_redirects
-	persist_config off
 }
 
 http://:${ports.edge} {

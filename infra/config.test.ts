@@ -1,4 +1,7 @@
+import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
+import { parse } from "yaml";
+import { makeSecrets } from "../scripts/init-questions.ts";
 import { rightConfig } from "../test/infra/stack-config.ts";
 import { secretFields } from "./config-schema.ts";
 import { readConfig } from "./config.ts";
@@ -173,4 +176,25 @@ test("a secret that is stored in clear is refused", () => {
   ).toEqual([
     `hearth:masterKey is stored in clear; change it, then encrypt it: ${set("--secret hearth:masterKey", random)}`,
   ]);
+});
+
+test("the shipped example validates once init has made its secrets", () => {
+  const example = parse(
+    readFileSync(new URL("../Pulumi.home.yaml", import.meta.url), "utf8"),
+  ) as { readonly config: Readonly<Record<string, unknown>> };
+  const settings = Object.fromEntries(
+    Object.entries(example.config).map(([key, value]) => [
+      key.replace("hearth:", ""),
+      typeof value === "string" ? value : JSON.stringify(value),
+    ]),
+  );
+  expect(
+    Object.keys(settings).filter((key) => secretFields.includes(key)),
+  ).toEqual([]);
+  expect(
+    readConfig({
+      values: { ...settings, ...makeSecrets() },
+      isSecret: (key) => secretFields.includes(key),
+    }).ok,
+  ).toBe(true);
 });

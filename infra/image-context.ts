@@ -2,7 +2,9 @@ import { createHash } from "node:crypto";
 import {
   chmodSync,
   cpSync,
+  existsSync,
   mkdirSync,
+  mkdtempSync,
   readFileSync,
   readdirSync,
   renameSync,
@@ -75,30 +77,58 @@ const recipes: Readonly<Record<BuiltImage, Recipe>> = {
 /**
  * Assembles an image's build context under `.hearth/images/`: sources, the production packages they need, a Dockerfile that only
  * copies. So a host needs no package registry and no BuildKit, and what runs is what is installed here. Done anew at each call;
- * the hash tells whether anything changed.
+ * the hash, in the directory's name too, tells whether anything changed.
  */
 export function assembleImage(image: BuiltImage, base: string): ImageContext {
   const recipe = recipes[image];
-  const directory = inProject(join(".hearth", "images", image));
-  const fresh = `${directory}.${process.pid}`;
-  rmSync(fresh, { recursive: true, force: true });
-  mkdirSync(join(fresh, "app"), { recursive: true });
-  for (const source of recipe.sources) copySource(source, join(fresh, "app"));
+  const parent = inProject(join(".hearth", "images"));
+  mkdirSync(parent, { recursive: true });
+  removeOldContexts(parent);
+  const fresh = mkdtempSync(join(parent, `.${image}-`));
+  try {
+    fillContext(fresh, image, recipe, base);
+    const hash = hashDirectory(fresh);
+    const directory = join(parent, `${image}-${hash}`);
+    // Another run may have put the same content there, and a build may be reading it.
+    if (!existsSync(directory)) renameSync(fresh, directory);
+    return { directory, hash };
+  } finally {
+    rmSync(fresh, { recursive: true, force: true });
+  }
+}
+
+const keptMs = 24 * 60 * 60 * 1000;
+
+function removeOldContexts(parent: string): void {
+  for (const name of readdirSync(parent)) {
+    const directory = join(parent, name);
+    const age =
+      Date.now() -
+      (statSync(directory, { throwIfNoEntry: false })?.mtimeMs ?? Date.now());
+    if (age > keptMs) rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+function fillContext(
+  directory: string,
+  image: BuiltImage,
+  recipe: Recipe,
+  base: string,
+): void {
+  mkdirSync(join(directory, "app"));
+  for (const source of recipe.sources)
+    copySource(source, join(directory, "app"));
   for (const folder of findProductionPackages(inProject(image)))
-    copyPackage(folder, join(fresh, "app"));
+    copyPackage(folder, join(directory, "app"));
   writeFileSync(
-    join(fresh, "app", "package.json"),
+    join(directory, "app", "package.json"),
     `${JSON.stringify({ private: true, type: "module" })}\n`,
   );
   for (const folder of recipe.folders)
-    mkdirSync(join(fresh, "root", folder), { recursive: true });
-  if (image === "supervisor") addCommand(join(fresh, "root"));
-  writeFileSync(join(fresh, "Dockerfile"), buildDockerfile(recipe, base));
-  evenOutModes(fresh);
-  const hash = hashDirectory(fresh);
-  rmSync(directory, { recursive: true, force: true });
-  renameSync(fresh, directory);
-  return { directory, hash };
+    mkdirSync(join(directory, "root", folder), { recursive: true });
+  if (image === "supervisor") addCommand(join(directory, "root"));
+  writeFileSync(join(directory, "Dockerfile"), buildDockerfile(recipe, base));
+  evenOutModes(directory);
 }
 
 /** COPY and nothing that runs: a host builds it without any network. */
