@@ -1,0 +1,399 @@
+import { execFileSync } from "node:child_process";
+import type { OpMap } from "@pulumi/pulumi/automation/stack.js";
+import {
+  afterAll,
+  beforeAll,
+  describe,
+  expect,
+  onTestFailed,
+  test,
+} from "vitest";
+import { parallel } from "../../scripts/deploy-stack.ts";
+import { callSteadily } from "./callers.ts";
+import { secretsOf, rightConfig } from "./stack-config.ts";
+import { addresses, setUpStand, whyNot, type Stand } from "./stand.ts";
+
+const edges = [`http://${addresses.a}:4000`, `http://${addresses.b}:4000`];
+const containers = {
+  a: [
+    "couchdb",
+    "edge",
+    "gateway",
+    "postgres",
+    "redis",
+    "socket-proxy",
+    "supervisor",
+  ],
+  b: ["edge", "gateway", "socket-proxy", "supervisor"],
+} as const;
+
+let stand: Stand;
+let key = "";
+
+beforeAll(async () => {
+  const reason = whyNot();
+  if (reason !== null) throw new Error(reason);
+  stand = await setUpStand();
+  say(stand.description);
+});
+afterAll(() => stand?.remove());
+
+describe("two hosts", () => {
+  test("1: up from nothing; a key made through A works through B, with one budget", async () => {
+    onTestFailed(showContainers);
+    const { summary } = await timed("up", () =>
+      stand.stack.up({ parallel, onOutput: quiet }),
+    );
+    say(`made ${count(summary.resourceChanges, "create")} resources`);
+    for (const host of ["a", "b"] as const)
+      expect(await healthyOn(host)).toEqual(
+        containers[host].map((name) => `hearth-${name}`),
+      );
+
+    key = String(
+      (
+        await ask(edges[0], "/key/generate", stand.masterKey, {
+          user_id: "ann",
+          max_budget: 1,
+        })
+      ).key,
+    );
+    for (const edge of edges)
+      await ask(edge, "/v1/chat/completions", key, {
+        model: "mock",
+        max_tokens: 10,
+        messages: [{ role: "user", content: `hello through ${edge}` }],
+      });
+    const spends = await Promise.all(edges.map((edge) => spendOf(edge)));
+    expect(spends[0]).toBeGreaterThan(0);
+    expect(spends[1]).toBe(spends[0]);
+
+    for (const address of Object.values(addresses)) {
+      const up = await fetch(`http://${address}:5984/_up`);
+      expect(await up.json()).toEqual({ status: "ok", seeds: {} });
+    }
+  });
+
+  test("CouchDB's container has its limits, and no container shows a secret", async () => {
+    const [notes] = await inspect("a", "hearth-couchdb");
+    expect(notes?.HostConfig).toMatchObject({
+      Memory: 1024 * 1024 * 1024,
+      MemoryReservation: 512 * 1024 * 1024,
+      NanoCpus: 0,
+      Ulimits: [
+        { Name: "nofile", Soft: stand.openFiles, Hard: stand.openFiles },
+      ],
+      Binds: ["hearth-notes:/opt/couchdb/data:rw"],
+    });
+    expect(notes?.Config.Healthcheck.Interval).toBe(30_000_000_000);
+    const secrets = secretsOf(rightConfig);
+    for (const host of ["a", "b"] as const) {
+      const shown = JSON.stringify(
+        await inspect(
+          host,
+          ...containers[host].map((name) => `hearth-${name}`),
+        ),
+      );
+      const processes = await Promise.all(
+        containers[host].map((name) =>
+          stand.docker(host, "top", `hearth-${name}`, "-eo", "pid,args"),
+        ),
+      );
+      for (const secret of secrets) {
+        expect(shown).not.toContain(secret);
+        expect(processes.join("\n")).not.toContain(secret);
+      }
+    }
+  });
+
+  test("the socket proxy lets through what the supervisor needs, and nothing else", async () => {
+    await stand.docker("a", "create", "--name", "stranger", "hearth-test/node");
+    try {
+      const asked: readonly (readonly [string, string, number])[] = [
+        ["GET", "/v1.41/containers/json", 200],
+        ["GET", "/containers/hearth-gateway/json", 200],
+        ["GET", "/containers/hearth-gateway/logs?stdout=1&tail=1", 200],
+        ["GET", "/containers/hearth-gateway/stats?stream=false", 200],
+        ["GET", "/containers/stranger/json", 403],
+        ["POST", "/containers/stranger/restart", 403],
+        ["GET", "/containers/hearth-gateway/archive?path=/run/hearth", 403],
+        ["GET", "/containers/hearth-gateway/export", 403],
+        ["POST", "/containers/hearth-gateway/exec", 403],
+        ["POST", "/containers/create", 403],
+        ["GET", "/containers/hearth-gateway%2Fjson", 403],
+        ["GET", "/containers/hearth-gateway/../stranger/json", 403],
+        ["DELETE", "/containers/hearth-gateway", 403],
+        ["GET", "/info", 403],
+        ["GET", "/images/json", 403],
+      ];
+      for (const [method, path, status] of asked)
+        expect(
+          await throughSocketProxy(method, path),
+          `${method} ${path}`,
+        ).toBe(status);
+    } finally {
+      await stand.docker("a", "rm", "-f", "stranger");
+    }
+  });
+
+  test("2: a second preview is empty, and a refresh finds no drift", async () => {
+    await timed("preview", () =>
+      stand.stack.preview({ expectNoChanges: true, parallel, onOutput: quiet }),
+    );
+    const { summary } = await timed("refresh", () =>
+      stand.stack.refresh({ expectNoChanges: true, parallel, onOutput: quiet }),
+    );
+    expect(changes(summary.resourceChanges)).toEqual([]);
+    await timed("preview after refresh", () =>
+      stand.stack.preview({ expectNoChanges: true, parallel, onOutput: quiet }),
+    );
+  });
+
+  test("3: one changed setting replaces exactly one container; data and keys stay", async () => {
+    const before = await ids();
+    await stand.configure({
+      memory: JSON.stringify({ postgres: 256, redis: 160, gateway: 512 }),
+    });
+    const { summary } = await timed("up", () =>
+      stand.stack.up({ parallel, onOutput: quiet }),
+    );
+    say(
+      `${count(summary.resourceChanges, "replace")} container replaced, ${count(summary.resourceChanges, "same")} resources kept`,
+    );
+    const after = await ids();
+    expect(
+      Object.keys(after).filter((name) => after[name] !== before[name]),
+    ).toEqual(["a hearth-redis"]);
+    await ask(edges[1], "/v1/chat/completions", key, {
+      model: "mock",
+      max_tokens: 10,
+      messages: [{ role: "user", content: "still there?" }],
+    });
+  });
+
+  test("3: a new gateway image under load through both edges: no call fails", async () => {
+    const before = await ids();
+    const load = callSteadily({ baseUrls: edges, key, perSecond: 10 });
+    // Another tag of the base is another Dockerfile, hence another image.
+    for (const host of ["a", "b"] as const)
+      await stand.docker(
+        host,
+        "tag",
+        "hearth-test/node",
+        "hearth-test/node:next",
+      );
+    const images = JSON.parse(
+      (await stand.stack.getConfig("hearth:images")).value,
+    ) as Record<string, string>;
+    await stand.configure({
+      images: JSON.stringify({ ...images, nodeBase: "hearth-test/node:next" }),
+    });
+    await timed("up", () => stand.stack.up({ parallel, onOutput: quiet }));
+    const { calls, streams, failures } = await load.stop();
+    say(
+      `${calls} calls, ${streams} of them streams, ${failures.length} failed`,
+    );
+    expect(failures).toEqual([]);
+    const after = await ids();
+    expect(
+      Object.keys(after).filter((name) => after[name] !== before[name]),
+    ).toEqual([
+      "a hearth-gateway",
+      "a hearth-supervisor",
+      "b hearth-gateway",
+      "b hearth-supervisor",
+    ]);
+  });
+
+  test("5: a gateway that never becomes healthy fails the up and leaves the other one serving; the old image mends it", async () => {
+    const images = JSON.parse(
+      (await stand.stack.getConfig("hearth:images")).value,
+    ) as Record<string, string>;
+    // An image that runs and answers nothing.
+    for (const host of ["a", "b"] as const)
+      await stand.docker(
+        host,
+        "tag",
+        "hearth-test/haproxy",
+        "hearth-test/sick:latest",
+      );
+    const before = await ids();
+    const load = callSteadily({ baseUrls: edges, key, perSecond: 10 });
+    await stand.configure({
+      images: JSON.stringify({ ...images, gateway: "hearth-test/sick:latest" }),
+    });
+    const failed: string[] = [];
+    await timed("failing up", () =>
+      expect(
+        stand.stack.up({
+          parallel,
+          onOutput: quiet,
+          onEvent: ({ resOpFailedEvent }) => {
+            if (resOpFailedEvent !== undefined)
+              failed.push(
+                resOpFailedEvent.metadata.urn.split("::").at(-1) ?? "",
+              );
+          },
+        }),
+      ).rejects.toThrow("container failed to be in healthy state"),
+    );
+    expect(failed).toEqual(["gateway-b"]);
+    expect((await ids())["a hearth-gateway"]).toBe(before["a hearth-gateway"]);
+    await stand.configure({ images: JSON.stringify(images) });
+    await timed("mending up", () =>
+      stand.stack.up({ parallel, onOutput: quiet }),
+    );
+    const { calls, streams, failures } = await load.stop();
+    say(
+      `${calls} calls, ${streams} of them streams, ${failures.length} failed`,
+    );
+    expect(failures).toEqual([]);
+    for (const host of ["a", "b"] as const)
+      expect(await healthyOn(host)).toHaveLength(containers[host].length);
+  });
+});
+
+interface Inspected {
+  readonly HostConfig: Readonly<Record<string, unknown>>;
+  readonly Config: { readonly Healthcheck: { readonly Interval: number } };
+}
+
+async function inspect(
+  host: "a" | "b",
+  ...names: string[]
+): Promise<readonly Inspected[]> {
+  return JSON.parse(
+    await stand.docker(host, "inspect", ...names),
+  ) as Inspected[];
+}
+
+async function healthyOn(host: "a" | "b"): Promise<readonly string[]> {
+  const names = await stand.docker(
+    host,
+    "ps",
+    "--filter",
+    "label=hearth.config",
+    "--filter",
+    "health=healthy",
+    "--format",
+    "{{.Names}}",
+  );
+  return names.trim().split("\n").toSorted();
+}
+
+/** Container ids by host and name. */
+async function ids(): Promise<Readonly<Record<string, string>>> {
+  const found: Record<string, string> = {};
+  for (const host of ["a", "b"] as const) {
+    const lines = await stand.docker(
+      host,
+      "ps",
+      "-a",
+      "--filter",
+      "label=hearth.config",
+      "--format",
+      "{{.Names}} {{.ID}}",
+    );
+    for (const line of lines.trim().split("\n").toSorted()) {
+      const [name = "", id = ""] = line.split(" ");
+      found[`${host} ${name}`] = id;
+    }
+  }
+  return found;
+}
+
+/** Asks from where the supervisor sits; the status of the answer. */
+async function throughSocketProxy(
+  method: string,
+  path: string,
+): Promise<number> {
+  const script = `const r = require("http").request({host: "socket-proxy", port: 2375, method: ${JSON.stringify(method)}, path: ${JSON.stringify(path)}}, (a) => { console.log(a.statusCode); process.exit(); }); r.end();`;
+  return Number(
+    await stand.docker("a", "exec", "hearth-supervisor", "node", "-e", script),
+  );
+}
+
+async function ask(
+  edge: string | undefined,
+  path: string,
+  bearer: string,
+  body?: unknown,
+): Promise<Readonly<Record<string, unknown>>> {
+  const answer = await fetch(`${edge}${path}`, {
+    method: body === undefined ? "GET" : "POST",
+    headers: {
+      authorization: `Bearer ${bearer}`,
+      "content-type": "application/json",
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  const text = await answer.text();
+  if (!answer.ok) throw new Error(`${path}: ${answer.status} ${text}`);
+  return JSON.parse(text) as Record<string, unknown>;
+}
+
+/** What the key has spent, as this edge's gateway tells once the ledger has both calls. */
+async function spendOf(edge: string): Promise<number> {
+  let last = -1;
+  return expect
+    .poll(
+      async () => {
+        const { info } = await ask(
+          edge,
+          `/key/info?key=${key}`,
+          stand.masterKey,
+        );
+        const { spend } = info as { readonly spend: number };
+        const settled = spend > 0 && spend === last;
+        last = spend;
+        return settled;
+      },
+      { timeout: 30_000, interval: 3_000 },
+    )
+    .toBe(true)
+    .then(() => last);
+}
+
+async function timed<T>(what: string, work: () => Promise<T>): Promise<T> {
+  const started = performance.now();
+  try {
+    return await work();
+  } finally {
+    say(`${what}: ${((performance.now() - started) / 1000).toFixed(0)} s`);
+  }
+}
+
+function count(changes: OpMap | undefined, operation: keyof OpMap): number {
+  return changes?.[operation] ?? 0;
+}
+
+function changes(map: OpMap | undefined): readonly string[] {
+  return Object.keys(map ?? {}).filter((operation) => operation !== "same");
+}
+
+function quiet(): void {}
+
+function say(line: string): void {
+  process.stdout.write(`  ${line}\n`);
+}
+
+function showContainers(): void {
+  const names = { a: containers.a, b: containers.b };
+  for (const host of ["a", "b"] as const)
+    for (const name of names[host])
+      try {
+        const engine =
+          host === "b"
+            ? ["-H", `tcp://${addresses.b}:2375`]
+            : ["-H", socketA()];
+        say(
+          `${host} ${name}: ${execFileSync("docker", [...engine, "logs", "--tail", "8", `hearth-${name}`], { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] })}`,
+        );
+      } catch {
+        say(`${host} ${name}: no log`);
+      }
+}
+
+function socketA(): string {
+  return `unix://${process.env["XDG_CACHE_HOME"] ?? `${process.env["HOME"]}/.cache`}/hearth/hosts/a/docker.sock`;
+}
