@@ -1,3 +1,4 @@
+import { RunError } from "@pulumi/pulumi";
 import * as stackConfig from "@pulumi/pulumi/runtime/config.js";
 import type { z } from "zod";
 import { mendingCommand, nearestName } from "./config-mending.ts";
@@ -18,8 +19,8 @@ export type ConfigResult =
   | { readonly ok: true; readonly config: HearthConfig }
   | { readonly ok: false; readonly errors: readonly string[] };
 
-/** Thrown before anything is registered; the message is one sentence a line. */
-export class ConfigRefused extends Error {
+/** Thrown before anything is registered; the message is one sentence a line, shown without a stack trace. */
+export class ConfigRefused extends RunError {
   constructor(errors: readonly string[]) {
     super(
       `the stack's configuration has ${errors.length === 1 ? "a mistake" : `${errors.length} mistakes`}, nothing was touched:\n${errors.map((each) => `  ${each}`).join("\n")}`,

@@ -61,11 +61,15 @@ async function main(): Promise<number> {
   }
   await stack.setAllConfig(
     Object.fromEntries(
-      Object.entries(settings).map(([key, value]) => [
-        `hearth:${key}`,
-        { value, secret: secretFields.includes(key) },
-      ]),
+      Object.entries(settings).flatMap(([key, value]) =>
+        leaves(`hearth:${key}`, value).map(([path, leaf]) => [
+          path,
+          { value: leaf, secret: secretFields.includes(key) },
+        ]),
+      ),
     ),
+    // As `pulumi config set --path` writes them, so that each can be changed with it.
+    true,
   );
   const wrong =
     flags["skip-checks"] === true
@@ -160,6 +164,18 @@ async function askProviderKeys(
       if (key !== "") keys[name] = key;
     }
   return keys;
+}
+
+/** The paths and values of a setting; objects and lists come as JSON. */
+function leaves(path: string, text: string): readonly [string, string][] {
+  if (!/^[[{]/.test(text)) return [[path, text]];
+  const value = JSON.parse(text) as unknown;
+  return Object.entries(value as object).flatMap(([step, each]) =>
+    leaves(
+      Array.isArray(value) ? `${path}[${step}]` : `${path}.${step}`,
+      typeof each === "string" ? each : JSON.stringify(each),
+    ),
+  );
 }
 
 function given(answer: string | symbol): string {
