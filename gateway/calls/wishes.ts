@@ -74,7 +74,11 @@ function numberOf(
   most: number,
 ): number | null {
   if (value === undefined || value === null) return null;
-  const number = Number(value);
+  // Anything but a number or a header's text may throw here, or be taken for a number that nobody wrote.
+  const number =
+    typeof value === "number" || (typeof value === "string" && value !== "")
+      ? Number(value)
+      : NaN;
   if (Number.isFinite(number) && number >= least && number <= most)
     return number;
   throw new CallError(
