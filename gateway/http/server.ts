@@ -36,6 +36,14 @@ export function createServer({
     routerOptions: { ignoreTrailingSlash: true },
     exposeHeadRoutes: false,
     return503OnClosing: false,
+    frameworkErrors: (_error, _request, reply) =>
+      sendError(
+        reply as FastifyReply,
+        new CallError(
+          "invalid_request",
+          "The address is not valid: percent-encode what stands in it as UTF-8.",
+        ),
+      ),
   });
   server.removeAllContentTypeParsers();
   server.addContentTypeParser(
