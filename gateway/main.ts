@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { pino, type Logger } from "pino";
+import { pino, stdSerializers, type Logger } from "pino";
 import {
   formatProblem,
   loadConfig,
@@ -39,9 +39,14 @@ function readArguments(): { readonly file?: string; readonly port?: string } {
 }
 
 function createLog(): Logger {
+  // Without it an error under the name that we use is logged as `{}`.
+  const serializers = { error: stdSerializers.err };
   return process.stdout.isTTY
-    ? pino({ transport: { target: "pino-pretty" } })
-    : pino(pino.destination({ dest: 1, sync: false, minLength: 0 }));
+    ? pino({ serializers, transport: { target: "pino-pretty" } })
+    : pino(
+        { serializers },
+        pino.destination({ dest: 1, sync: false, minLength: 0 }),
+      );
 }
 
 function readVersion(): string {
