@@ -90,6 +90,26 @@ test.each(FUZZED)(
   },
 );
 
+test.each([
+  ["POST", "/openai/deployments/%zz/chat/completions"],
+  ["POST", "/openai/deployments/%00/chat/completions"],
+  ["GET", "/v1/models/%ff"],
+  ["GET", "/v1/models/%00"],
+  ["GET", "/v1/models/../../etc/passwd"],
+])(
+  "%s %s: an address that means nothing has a documented error",
+  async (method, path) => {
+    const { status, text } = await stand.request(
+      method,
+      path,
+      method === "POST" ? { messages: [] } : undefined,
+      key,
+    );
+    hold({ status, text, reached: false }, false);
+    expect(status).not.toBe(200);
+  },
+);
+
 test("afterwards the ledger holds the calls that reached a provider, and nothing else", async () => {
   const { pool, journal } = stand.running.gateway;
   await expect

@@ -1,0 +1,108 @@
+import { execFile } from "node:child_process";
+import {
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { PLAYED } from "./formats/played-model.ts";
+import { pythonWithOpenAI } from "./python.ts";
+import { startClientStand, type ClientStand } from "./stand.ts";
+
+const inProject = (path: string) =>
+  fileURLToPath(new URL(`../../${path}`, import.meta.url));
+const [RUN = "", NOT_RUN = ""] = readFileSync(
+  inProject("docs/clients.md"),
+  "utf8",
+).split("## Not run by the tests");
+const GATEWAY = "http://127.0.0.1:4000";
+
+let stand: ClientStand;
+let directory: string;
+let key: string;
+
+beforeAll(async () => {
+  stand = await startClientStand();
+  key = await stand.makeKey();
+  directory = mkdtempSync(join(tmpdir(), "hearth-test-docs-"));
+  symlinkSync(inProject("node_modules"), join(directory, "node_modules"));
+});
+afterAll(async () => {
+  rmSync(directory, { recursive: true, force: true });
+  await stand.stop();
+});
+
+/** The code of one section of the page, with the address of the gateway that runs. */
+function codeOf(section: string, language: string): readonly string[] {
+  const text = RUN.split(/^## /m).find((part) => part.startsWith(section));
+  const blocks = [...(text ?? "").matchAll(/^```(\w+)\n(.*?)^```$/gms)];
+  return blocks.flatMap(([, named, code]) =>
+    named === language && code !== undefined
+      ? [code.replaceAll(GATEWAY, stand.url)]
+      : [],
+  );
+}
+
+/** Runs code as a reader would; answers what it printed, throws with what it said when it fails. */
+async function runCode(
+  program: string,
+  file: string,
+  code: string,
+): Promise<string> {
+  const path = join(directory, file);
+  writeFileSync(path, code);
+  const { stdout } = await promisify(execFile)(program, [path], {
+    env: { PATH: process.env["PATH"] ?? "", HEARTH_KEY: key },
+  });
+  return stdout;
+}
+
+test("curl", async () => {
+  const [whole = "", stream = ""] = codeOf("curl", "sh");
+  expect(await runCode("sh", "whole.sh", whole)).toContain(PLAYED.text);
+  expect(await runCode("sh", "stream.sh", stream)).toMatch(
+    /mitenand.*data: \[DONE\]\n\n$/s,
+  );
+});
+
+test.each([
+  ["openai (JavaScript)", `${PLAYED.text}\n${PLAYED.text}2 vectors\n`],
+  ["Anthropic", `${PLAYED.text}\n${PLAYED.outputTokens} tokens\n`],
+  ["Vercel AI SDK", `${PLAYED.text}\n${PLAYED.text}`],
+])("%s", async (section, printed) => {
+  const [code = ""] = codeOf(section, "js");
+  expect(await runCode(process.execPath, "example.mjs", code)).toBe(printed);
+});
+
+test("openai (Python)", async () => {
+  const found = await pythonWithOpenAI();
+  if (found.kind === "missing") {
+    if (process.env["CI"]) throw new Error(found.why);
+    process.stderr.write(`left out: ${found.why}\n`);
+    return;
+  }
+  const [code = ""] = codeOf("openai (Python)", "python");
+  expect(await runCode(found.python, "example.py", code)).toBe(
+    `${PLAYED.text}\n${PLAYED.text}\n2 vectors\ninvalid_request_error\n`,
+  );
+}, 180_000);
+
+test("every piece of code on the page is run, or stands where it says that it is not", () => {
+  const sections = RUN.split(/^## /m).slice(1);
+  const withCode = sections.filter((section) => section.includes("```"));
+  expect(withCode.map((section) => section.split("\n")[0])).toEqual([
+    "curl",
+    "openai (JavaScript)",
+    "openai (Python)",
+    "Anthropic",
+    "Vercel AI SDK",
+  ]);
+  for (const program of ["Claude Code", "Open WebUI", "Continue"])
+    expect(NOT_RUN).toContain(`**${program}**`);
+});

@@ -1,0 +1,51 @@
+import { execFile } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+
+const run = promisify(execFile);
+
+export const OPENAI_VERSION = "3.54.0";
+
+/** A Python that has OpenAI's package, or one sentence that says why there is none. */
+export type FoundPython =
+  | { readonly kind: "found"; readonly python: string }
+  | { readonly kind: "missing"; readonly why: string };
+
+/** The Python of a virtual environment that outlives the run; made at the first one, in a cache outside the project. */
+export async function pythonWithOpenAI(): Promise<FoundPython> {
+  const cache = join(
+    process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"),
+    "hearth",
+  );
+  const place = join(cache, `python-openai-${OPENAI_VERSION}`);
+  const python = join(place, "bin", "python3");
+  if (existsSync(python)) return { kind: "found", python };
+  // Another run may be making it: each makes its own and the first to end keeps it.
+  const own = `${place}.${createHash("sha256").update(`${process.pid}`).digest("hex").slice(0, 8)}`;
+  try {
+    mkdirSync(cache, { recursive: true });
+    await run("python3", ["-m", "venv", own]);
+    await run(join(own, "bin", "python3"), [
+      "-m",
+      "pip",
+      "install",
+      "--quiet",
+      "--disable-pip-version-check",
+      `openai==${OPENAI_VERSION}`,
+    ]);
+    renameSync(own, place);
+    return { kind: "found", python };
+  } catch (error) {
+    rmSync(own, { recursive: true, force: true });
+    if (existsSync(python)) return { kind: "found", python };
+    const { stderr, message } = error as { stderr?: string; message: string };
+    const said = (stderr?.trim() || message).split("\n").at(-1);
+    return {
+      kind: "missing",
+      why: `OpenAI's Python client ${OPENAI_VERSION} cannot be run here (${said}): install Python 3 with venv and let pip reach its packages.`,
+    };
+  }
+}
