@@ -64,6 +64,8 @@ export async function setUpStand(): Promise<Stand> {
         maxBuffer: 1e8,
       })
     ).stdout;
+  // A run that was killed leaves its containers behind.
+  for (const name of ["a", "b"] as const) await wipe(name, docker);
   await shell("test/infra/stand-ins/build.sh");
   await docker(
     "a",

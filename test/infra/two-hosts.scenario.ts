@@ -3,6 +3,7 @@ import type { OpMap } from "@pulumi/pulumi/automation/stack.js";
 import {
   afterAll,
   beforeAll,
+  beforeEach,
   describe,
   expect,
   onTestFailed,
@@ -37,10 +38,10 @@ beforeAll(async () => {
   say(stand.description);
 });
 afterAll(() => stand?.remove());
+beforeEach(() => onTestFailed(showContainers));
 
 describe("two hosts", () => {
   test("1: up from nothing; a key made through A works through B, with one budget", async () => {
-    onTestFailed(showContainers);
     const { summary } = await timed("up", () =>
       stand.stack.up({ parallel, onOutput: quiet }),
     );
