@@ -7,15 +7,24 @@ import { promisify } from "node:util";
 
 const run = promisify(execFile);
 
-export const OPENAI_VERSION = "3.54.0";
+const OPENAI_VERSION = "3.54.0";
+
+/** That Python; where it cannot be had null with a line that says so, and in CI an error. */
+export async function pythonOrLeaveOut(): Promise<string | null> {
+  const found = await pythonWithOpenAI();
+  if (found.kind === "found") return found.python;
+  if (process.env["CI"]) throw new Error(found.why);
+  process.stderr.write(`left out: ${found.why}\n`);
+  return null;
+}
 
 /** A Python that has OpenAI's package, or one sentence that says why there is none. */
-export type FoundPython =
+type FoundPython =
   | { readonly kind: "found"; readonly python: string }
   | { readonly kind: "missing"; readonly why: string };
 
 /** The Python of a virtual environment that outlives the run; made at the first one, in a cache outside the project. */
-export async function pythonWithOpenAI(): Promise<FoundPython> {
+async function pythonWithOpenAI(): Promise<FoundPython> {
   const cache = join(
     process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"),
     "hearth",

@@ -1,0 +1,29 @@
+import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { expect, test } from "vitest";
+import { FORMATS } from "./provider-formats.ts";
+import { pythonOrLeaveOut } from "./python.ts";
+import { startClientStand } from "./stand.ts";
+
+const SUITE = fileURLToPath(new URL("openai_suite.py", import.meta.url));
+
+test("OpenAI's Python client, through every provider format", async () => {
+  const python = await pythonOrLeaveOut();
+  if (python === null) return;
+  const stand = await startClientStand();
+  try {
+    const { stdout } = await promisify(execFile)(python, [SUITE, ...FORMATS], {
+      env: {
+        PATH: process.env["PATH"] ?? "",
+        PYTHONIOENCODING: "utf-8",
+        HEARTH_URL: stand.url,
+        HEARTH_KEY: await stand.makeKey(),
+      },
+    });
+    // Eight checks of each format, and embeddings where there are any.
+    expect(stdout.trim().split("\n")).toHaveLength(8 * FORMATS.length + 3);
+  } finally {
+    await stand.stop();
+  }
+}, 180_000);
