@@ -2,7 +2,7 @@ import { PulumiCommand } from "@pulumi/pulumi/automation/cmd.js";
 import { LocalWorkspace } from "@pulumi/pulumi/automation/localWorkspace.js";
 import type { EngineEvent } from "@pulumi/pulumi/automation/events.js";
 import type { Stack } from "@pulumi/pulumi/automation/stack.js";
-import { dockerAt, type EngineAddress } from "../infra/leftover.ts";
+import { containerLog, type EngineAddress } from "../infra/engine.ts";
 import { program } from "../infra/index.ts";
 import { projectRoot } from "../infra/project-files.ts";
 
@@ -69,7 +69,7 @@ export async function lastLines(
   lines = 20,
 ): Promise<string> {
   try {
-    return await dockerAt(engine, ["logs", "--tail", String(lines), container]);
+    return await containerLog(engine, container, lines);
   } catch {
     return "";
   }

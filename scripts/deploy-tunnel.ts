@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { createConnection, createServer, type AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Stack } from "@pulumi/pulumi/automation/stack.js";
-import type { EngineAddress } from "../infra/leftover.ts";
+import type { EngineAddress } from "../infra/engine.ts";
 
 export interface Tunnel {
   close(): Promise<void>;

@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import type { HearthConfig, HostName } from "../infra/config.ts";
-import { dockerAt } from "../infra/leftover.ts";
+import { dockerAt } from "../infra/engine.ts";
 
 const run = promisify(execFile);
 const oldestDocker = 20;

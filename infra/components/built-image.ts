@@ -2,7 +2,7 @@ import * as docker from "@pulumi/docker";
 import type { Resource } from "@pulumi/pulumi";
 import { imageReferenceOf, type HearthConfig } from "../config.ts";
 import type { Host } from "../hosts.ts";
-import { assembleImage } from "../image-context.ts";
+import { assembleImage, type ImageContext } from "../image-context.ts";
 import { pullImage } from "./placed.ts";
 
 /**
@@ -18,10 +18,7 @@ export function builtImage(
 ): docker.RemoteImage {
   const taken = config.images[image];
   if (taken !== undefined) return pullImage(name, taken, host, parent);
-  const { directory, hash } = assembleImage(
-    image,
-    imageReferenceOf(config, "nodeBase"),
-  );
+  const { directory, hash } = contextOf(image, config);
   return new docker.RemoteImage(
     name,
     {
@@ -32,4 +29,20 @@ export function builtImage(
     },
     { parent, provider: host.provider },
   );
+}
+
+/** Assembled once in a run of the program, for both hosts. */
+const contexts = new WeakMap<HearthConfig, Map<string, ImageContext>>();
+
+function contextOf(
+  image: "gateway" | "supervisor",
+  config: HearthConfig,
+): ImageContext {
+  const known = contexts.get(config) ?? new Map<string, ImageContext>();
+  contexts.set(config, known);
+  const context =
+    known.get(image) ??
+    assembleImage(image, imageReferenceOf(config, "nodeBase"));
+  known.set(image, context);
+  return context;
 }

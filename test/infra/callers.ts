@@ -39,7 +39,7 @@ export function callSteadily(options: {
           stream,
           max_tokens: 20,
           // Otherwise the cache answers.
-          messages: [{ role: "user", content: `${wishes} ${calls}` }],
+          messages: [{ role: "user", content: `${calls} ${wishes}` }],
         }),
         signal: AbortSignal.timeout(60_000),
       });

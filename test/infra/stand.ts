@@ -15,6 +15,7 @@ import { promisify } from "node:util";
 import type { Stack } from "@pulumi/pulumi/automation/stack.js";
 import { secretFields } from "../../infra/config-schema.ts";
 import { assembleImage } from "../../infra/image-context.ts";
+import { containerLog } from "../../infra/engine.ts";
 import { inProject } from "../../infra/project-files.ts";
 import { openStack, parallel } from "../../scripts/deploy-stack.ts";
 import { modelYaml } from "../servers/gateway.ts";
@@ -35,7 +36,11 @@ export interface Stand {
   readonly description: string;
   /** One docker command on a host; its standard output. */
   docker(host: "a" | "b", ...args: string[]): Promise<string>;
-  /** Sets plain settings of the stack. */
+  /** The last lines a container wrote. */
+  log(host: "a" | "b", container: string): Promise<string>;
+  /** Makes the image hearth-test/node:next, which differs from hearth-test/node by a label. */
+  makeNextBase(host: "a" | "b"): Promise<void>;
+  /** Sets settings of the stack. */
   configure(values: Readonly<Record<string, string>>): Promise<void>;
   /** Removes the stack, its volumes and everything that was started. */
   remove(): Promise<void>;
@@ -152,6 +157,20 @@ export async function setUpStand(): Promise<Stand> {
     openFiles,
     description: `plugins: ${real ? "the real docker and postgresql plugins" : "doubles of the docker and postgresql plugins (test/infra/doubles), the real engine"}; images: Debian's PostgreSQL 15, Redis 7.0, Caddy 2.6, HAProxy 2.6, and notes/ in place of CouchDB${openFiles < 65_536 ? ` with ${openFiles} open files, the most this machine allows (65536 is the default)` : ""}; ready after ${((performance.now() - started) / 1000).toFixed(0)} s`,
     docker,
+    log: (name, container) =>
+      containerLog({ endpoint: engines[name], sshOpts: [] }, container, 8),
+    async makeNextBase(name) {
+      const id = (await docker(name, "create", "hearth-test/node")).trim();
+      await docker(
+        name,
+        "commit",
+        "--change",
+        `LABEL hearth-test.made=${Date.now()}`,
+        id,
+        "hearth-test/node:next",
+      );
+      await docker(name, "rm", id);
+    },
     configure,
     async remove() {
       await stack

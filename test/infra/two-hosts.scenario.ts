@@ -1,4 +1,3 @@
-import { execFileSync } from "node:child_process";
 import type { OpMap } from "@pulumi/pulumi/automation/stack.js";
 import {
   afterAll,
@@ -10,24 +9,19 @@ import {
   test,
 } from "vitest";
 import { parallel } from "../../scripts/deploy-stack.ts";
+import {
+  containerIds,
+  containers,
+  healthyOn,
+  inspect,
+  showContainers,
+  throughSocketProxy,
+} from "./containers.ts";
 import { callSteadily } from "./callers.ts";
 import { secretsOf, rightConfig } from "./stack-config.ts";
 import { addresses, setUpStand, whyNot, type Stand } from "./stand.ts";
 
 const edges = [`http://${addresses.a}:4000`, `http://${addresses.b}:4000`];
-const containers = {
-  a: [
-    "couchdb",
-    "edge",
-    "gateway",
-    "postgres",
-    "redis",
-    "socket-proxy",
-    "supervisor",
-  ],
-  b: ["edge", "gateway", "socket-proxy", "supervisor"],
-} as const;
-
 let stand: Stand;
 let key = "";
 
@@ -38,7 +32,7 @@ beforeAll(async () => {
   say(stand.description);
 });
 afterAll(() => stand?.remove());
-beforeEach(() => onTestFailed(showContainers));
+beforeEach(() => onTestFailed(() => showContainers(stand)));
 
 describe("two hosts", () => {
   test("1: up from nothing; a key made through A works through B, with one budget", async () => {
@@ -47,7 +41,7 @@ describe("two hosts", () => {
     );
     say(`made ${count(summary.resourceChanges, "create")} resources`);
     for (const host of ["a", "b"] as const)
-      expect(await healthyOn(host)).toEqual(
+      expect(await healthyOn(stand, host)).toEqual(
         containers[host].map((name) => `hearth-${name}`),
       );
 
@@ -76,7 +70,7 @@ describe("two hosts", () => {
   });
 
   test("CouchDB's container has its limits, and no container shows a secret", async () => {
-    const [notes] = await inspect("a", "hearth-couchdb");
+    const [notes] = await inspect(stand, "a", "hearth-couchdb");
     expect(notes?.HostConfig).toMatchObject({
       Memory: 1024 * 1024 * 1024,
       MemoryReservation: 512 * 1024 * 1024,
@@ -91,6 +85,7 @@ describe("two hosts", () => {
     for (const host of ["a", "b"] as const) {
       const shown = JSON.stringify(
         await inspect(
+          stand,
           host,
           ...containers[host].map((name) => `hearth-${name}`),
         ),
@@ -129,7 +124,7 @@ describe("two hosts", () => {
       ];
       for (const [method, path, status] of asked)
         expect(
-          await throughSocketProxy(method, path),
+          await throughSocketProxy(stand, method, path),
           `${method} ${path}`,
         ).toBe(status);
     } finally {
@@ -151,7 +146,7 @@ describe("two hosts", () => {
   });
 
   test("3: one changed setting replaces exactly one container; data and keys stay", async () => {
-    const before = await ids();
+    const before = await containerIds(stand);
     await stand.configure({
       memory: JSON.stringify({ postgres: 256, redis: 160, gateway: 512 }),
     });
@@ -161,7 +156,7 @@ describe("two hosts", () => {
     say(
       `${count(summary.resourceChanges, "replace")} container replaced, ${count(summary.resourceChanges, "same")} resources kept`,
     );
-    const after = await ids();
+    const after = await containerIds(stand);
     expect(
       Object.keys(after).filter((name) => after[name] !== before[name]),
     ).toEqual(["a hearth-redis"]);
@@ -173,16 +168,10 @@ describe("two hosts", () => {
   });
 
   test("3: a new gateway image under load through both edges: no call fails", async () => {
-    const before = await ids();
+    const before = await containerIds(stand);
     const load = callSteadily({ baseUrls: edges, key, perSecond: 10 });
-    // Another tag of the base is another Dockerfile, hence another image.
-    for (const host of ["a", "b"] as const)
-      await stand.docker(
-        host,
-        "tag",
-        "hearth-test/node",
-        "hearth-test/node:next",
-      );
+    // Another base is another image; another tag of the same one would not be.
+    for (const host of ["a", "b"] as const) await stand.makeNextBase(host);
     const images = JSON.parse(
       (await stand.stack.getConfig("hearth:images")).value,
     ) as Record<string, string>;
@@ -195,7 +184,7 @@ describe("two hosts", () => {
       `${calls} calls, ${streams} of them streams, ${failures.length} failed`,
     );
     expect(failures).toEqual([]);
-    const after = await ids();
+    const after = await containerIds(stand);
     expect(
       Object.keys(after).filter((name) => after[name] !== before[name]),
     ).toEqual([
@@ -218,7 +207,7 @@ describe("two hosts", () => {
         "hearth-test/haproxy",
         "hearth-test/sick:latest",
       );
-    const before = await ids();
+    const before = await containerIds(stand);
     const load = callSteadily({ baseUrls: edges, key, perSecond: 10 });
     await stand.configure({
       images: JSON.stringify({ ...images, gateway: "hearth-test/sick:latest" }),
@@ -239,7 +228,9 @@ describe("two hosts", () => {
       ).rejects.toThrow("container failed to be in healthy state"),
     );
     expect(failed).toEqual(["gateway-b"]);
-    expect((await ids())["a hearth-gateway"]).toBe(before["a hearth-gateway"]);
+    expect((await containerIds(stand))["a hearth-gateway"]).toBe(
+      before["a hearth-gateway"],
+    );
     await stand.configure({ images: JSON.stringify(images) });
     await timed("mending up", () =>
       stand.stack.up({ parallel, onOutput: quiet }),
@@ -250,69 +241,11 @@ describe("two hosts", () => {
     );
     expect(failures).toEqual([]);
     for (const host of ["a", "b"] as const)
-      expect(await healthyOn(host)).toHaveLength(containers[host].length);
+      expect(await healthyOn(stand, host)).toHaveLength(
+        containers[host].length,
+      );
   });
 });
-
-interface Inspected {
-  readonly HostConfig: Readonly<Record<string, unknown>>;
-  readonly Config: { readonly Healthcheck: { readonly Interval: number } };
-}
-
-async function inspect(
-  host: "a" | "b",
-  ...names: string[]
-): Promise<readonly Inspected[]> {
-  return JSON.parse(
-    await stand.docker(host, "inspect", ...names),
-  ) as Inspected[];
-}
-
-async function healthyOn(host: "a" | "b"): Promise<readonly string[]> {
-  const names = await stand.docker(
-    host,
-    "ps",
-    "--filter",
-    "label=hearth.config",
-    "--filter",
-    "health=healthy",
-    "--format",
-    "{{.Names}}",
-  );
-  return names.trim().split("\n").toSorted();
-}
-
-/** Container ids by host and name. */
-async function ids(): Promise<Readonly<Record<string, string>>> {
-  const found: Record<string, string> = {};
-  for (const host of ["a", "b"] as const) {
-    const lines = await stand.docker(
-      host,
-      "ps",
-      "-a",
-      "--filter",
-      "label=hearth.config",
-      "--format",
-      "{{.Names}} {{.ID}}",
-    );
-    for (const line of lines.trim().split("\n").toSorted()) {
-      const [name = "", id = ""] = line.split(" ");
-      found[`${host} ${name}`] = id;
-    }
-  }
-  return found;
-}
-
-/** Asks from where the supervisor sits; the status of the answer. */
-async function throughSocketProxy(
-  method: string,
-  path: string,
-): Promise<number> {
-  const script = `const r = require("http").request({host: "socket-proxy", port: 2375, method: ${JSON.stringify(method)}, path: ${JSON.stringify(path)}}, (a) => { console.log(a.statusCode); process.exit(); }); r.end();`;
-  return Number(
-    await stand.docker("a", "exec", "hearth-supervisor", "node", "-e", script),
-  );
-}
 
 async function ask(
   edge: string | undefined,
@@ -376,25 +309,4 @@ function quiet(): void {}
 
 function say(line: string): void {
   process.stdout.write(`  ${line}\n`);
-}
-
-function showContainers(): void {
-  const names = { a: containers.a, b: containers.b };
-  for (const host of ["a", "b"] as const)
-    for (const name of names[host])
-      try {
-        const engine =
-          host === "b"
-            ? ["-H", `tcp://${addresses.b}:2375`]
-            : ["-H", socketA()];
-        say(
-          `${host} ${name}: ${execFileSync("docker", [...engine, "logs", "--tail", "8", `hearth-${name}`], { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] })}`,
-        );
-      } catch {
-        say(`${host} ${name}: no log`);
-      }
-}
-
-function socketA(): string {
-  return `unix://${process.env["XDG_CACHE_HOME"] ?? `${process.env["HOME"]}/.cache`}/hearth/hosts/a/docker.sock`;
 }

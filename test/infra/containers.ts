@@ -1,0 +1,92 @@
+import type { Stand } from "./stand.ts";
+
+/** Names without "hearth-", by host. */
+export const containers = {
+  a: [
+    "couchdb",
+    "edge",
+    "gateway",
+    "postgres",
+    "redis",
+    "socket-proxy",
+    "supervisor",
+  ],
+  b: ["edge", "gateway", "socket-proxy", "supervisor"],
+} as const;
+
+/** What these tests look at of `docker inspect`. */
+export interface Inspected {
+  readonly HostConfig: Readonly<Record<string, unknown>>;
+  readonly Config: { readonly Healthcheck: { readonly Interval: number } };
+}
+
+export async function inspect(
+  stand: Stand,
+  host: "a" | "b",
+  ...names: string[]
+): Promise<readonly Inspected[]> {
+  return JSON.parse(
+    await stand.docker(host, "inspect", ...names),
+  ) as Inspected[];
+}
+
+export async function healthyOn(
+  stand: Stand,
+  host: "a" | "b",
+): Promise<readonly string[]> {
+  const names = await stand.docker(
+    host,
+    "ps",
+    "--filter",
+    "label=hearth.config",
+    "--filter",
+    "health=healthy",
+    "--format",
+    "{{.Names}}",
+  );
+  return names.trim().split("\n").toSorted();
+}
+
+/** Container ids by host and name. */
+export async function containerIds(
+  stand: Stand,
+): Promise<Readonly<Record<string, string>>> {
+  const found: Record<string, string> = {};
+  for (const host of ["a", "b"] as const) {
+    const lines = await stand.docker(
+      host,
+      "ps",
+      "-a",
+      "--filter",
+      "label=hearth.config",
+      "--format",
+      "{{.Names}} {{.ID}}",
+    );
+    for (const line of lines.trim().split("\n").toSorted()) {
+      const [name = "", id = ""] = line.split(" ");
+      found[`${host} ${name}`] = id;
+    }
+  }
+  return found;
+}
+
+/** Asks from where the supervisor sits; the status of the answer. */
+export async function throughSocketProxy(
+  stand: Stand,
+  method: string,
+  path: string,
+): Promise<number> {
+  const script = `const r = require("http").request({host: "socket-proxy", port: 2375, method: ${JSON.stringify(method)}, path: ${JSON.stringify(path)}}, (a) => { console.log(a.statusCode); process.exit(); }); r.end();`;
+  return Number(
+    await stand.docker("a", "exec", "hearth-supervisor", "node", "-e", script),
+  );
+}
+
+/** What every container wrote last, for a scenario that failed. */
+export async function showContainers(stand: Stand): Promise<void> {
+  for (const host of ["a", "b"] as const)
+    for (const name of containers[host])
+      process.stdout.write(
+        `  ${host} ${name}: ${await stand.log(host, `hearth-${name}`).catch(() => "no log\n")}`,
+      );
+}
