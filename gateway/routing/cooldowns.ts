@@ -46,7 +46,10 @@ export function createCooldowns(options: CooldownOptions): Cooldowns {
   const timer =
     redis === null
       ? undefined
-      : setInterval(() => void readShared(redis), SHARE_EVERY_MS);
+      : setInterval(() => {
+          // While Redis is away each instance knows its own.
+          readShared(redis).catch(() => undefined);
+        }, SHARE_EVERY_MS);
   timer?.unref();
 
   function rest(id: string, cooling: Cooling): void {
@@ -64,11 +67,11 @@ export function createCooldowns(options: CooldownOptions): Cooldowns {
   }
 
   async function readShared(from: Redis): Promise<void> {
-    const shared = await from.hgetall(SHARED).catch(() => ({}));
+    const shared = await from.hgetall(SHARED);
     for (const [id, text] of Object.entries(shared)) {
-      const cooling = JSON.parse(text) as Cooling;
-      if (cooling.until > now()) resting.set(id, cooling);
-      else from.hdel(SHARED, id).catch(() => undefined);
+      const cooling = parseCooling(text);
+      if (cooling !== null && cooling.until > now()) resting.set(id, cooling);
+      else await from.hdel(SHARED, id);
     }
   }
 
@@ -95,4 +98,17 @@ export function createCooldowns(options: CooldownOptions): Cooldowns {
     },
     stop: () => clearInterval(timer),
   };
+}
+
+/** null for a text that is not ours. */
+function parseCooling(text: unknown): Cooling | null {
+  if (typeof text !== "string") return null;
+  try {
+    const parsed = JSON.parse(text) as Partial<Cooling> | null;
+    return typeof parsed?.until === "number"
+      ? { until: parsed.until, reason: String(parsed.reason) }
+      : null;
+  } catch {
+    return null;
+  }
 }

@@ -43,6 +43,12 @@ export interface Relay {
   close(): Promise<void>;
 }
 
+/** A piece of a connection, and when it may go on (ms since the epoch). */
+interface Late {
+  readonly bytes: Buffer;
+  readonly at: number;
+}
+
 type Mode =
   | { readonly kind: "open" }
   | { readonly kind: "cut" }
@@ -56,7 +62,7 @@ export async function startRelay(
   const sockets = new Set<Socket>();
   const waiting: { readonly to: Socket; readonly bytes: Buffer }[] = [];
   /** Pieces on their slow way, for each socket: later ones must not overtake them. */
-  const late = new WeakMap<Socket, number>();
+  const late = new WeakMap<Socket, Late[]>();
   let slowMs = 0;
   let mode: Mode = { kind: "open" };
   let armed: { moment: RelayMoment; count: number; act: () => void } | null =
@@ -81,7 +87,9 @@ export async function startRelay(
     if (bytes.length === 0) return;
     switch (mode.kind) {
       case "open":
-        return (late.get(to) ?? 0) > 0 ? passLate(to, bytes) : send(to, bytes);
+        return (late.get(to)?.length ?? 0) > 0
+          ? passLate(to, bytes)
+          : send(to, bytes);
       case "slow":
         return passLate(to, bytes);
       case "stalled":
@@ -90,12 +98,26 @@ export async function startRelay(
     }
   }
 
+  /** In order, however the slowness changes meanwhile. */
   function passLate(to: Socket, bytes: Buffer): void {
-    late.set(to, (late.get(to) ?? 0) + 1);
-    setTimeout(() => {
-      late.set(to, (late.get(to) ?? 1) - 1);
-      send(to, bytes);
-    }, slowMs);
+    const queue = late.get(to) ?? [];
+    late.set(to, queue);
+    const after = queue.at(-1)?.at ?? 0;
+    queue.push({ bytes, at: Math.max(Date.now() + slowMs, after) });
+    if (queue.length === 1) sendLater(to, queue);
+  }
+
+  function sendLater(to: Socket, queue: Late[]): void {
+    const [next] = queue;
+    if (next === undefined) return;
+    setTimeout(
+      () => {
+        queue.shift();
+        send(to, next.bytes);
+        sendLater(to, queue);
+      },
+      Math.max(0, next.at - Date.now()),
+    );
   }
 
   function send(to: Socket, bytes: Buffer): void {
