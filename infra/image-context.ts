@@ -97,7 +97,7 @@ export function assembleImage(image: BuiltImage, base: string): ImageContext {
   }
 }
 
-const keptMs = 24 * 60 * 60 * 1000;
+const keptMs = 60 * 60 * 1000;
 
 function removeOldContexts(parent: string): void {
   for (const name of readdirSync(parent)) {
@@ -162,7 +162,7 @@ function copySource(source: string, app: string): void {
 
 /** What a package carries for people and compilers only. */
 const needless =
-  /(\.d\.[cm]?ts|\.map|\.md|\.markdown)$|[/\\](test|tests|docs|example|examples|\.github)$/i;
+  /(\.d\.[cm]?ts|\.map|\.md|\.markdown)$|^(test|tests|docs|example|examples|\.github)$/i;
 
 function copyPackage(folder: string, app: string): void {
   const to = join(app, relative(projectRoot, folder));

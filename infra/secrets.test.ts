@@ -1,0 +1,43 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { readSettings } from "../notes/settings.ts";
+import { scramVerifier as embeddedVerifier } from "../supervisor/embedded/scram.ts";
+import { buildCouchIni, hashAdminPassword } from "./couchdb-ini.ts";
+import { scramVerifier } from "./scram.ts";
+
+test("the verifier is the embedded stack's, differs by role and password, and never changes by itself", () => {
+  expect(scramVerifier("gateway_a", "secret")).toBe(
+    embeddedVerifier("gateway_a", "secret"),
+  );
+  expect(scramVerifier("gateway_b", "secret")).not.toBe(
+    scramVerifier("gateway_a", "secret"),
+  );
+});
+
+test("the notes server reads the ini as it is meant", () => {
+  const directory = mkdtempSync(join(tmpdir(), "hearth-ini-"));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  const file = join(directory, "10-hearth.ini");
+  const uuid = "00112233445566778899aabbccddeeff";
+  writeFileSync(
+    file,
+    buildCouchIni({ uuid, cookieSecret: "cookie", adminPassword: "secret" }),
+  );
+  const settings = readSettings(file, directory);
+  expect(settings.uuid).toBe(uuid);
+  expect(settings.maxDocumentSize()).toBe(50_000_000);
+  expect(settings.maxRequestSize()).toBe(4_294_967_296);
+  expect(settings.origins()).toEqual([
+    "app://obsidian.md",
+    "capacitor://localhost",
+    "http://localhost",
+  ]);
+  expect(settings.admins()).toEqual({
+    admin: hashAdminPassword("secret", uuid),
+  });
+  expect(hashAdminPassword("secret", uuid)).toMatch(
+    /^-pbkdf2:sha256-[0-9a-f]{64},[0-9a-f]{32},50000$/,
+  );
+});
