@@ -1,9 +1,10 @@
 import type { IncomingHttpHeaders } from "node:http";
+import type { Secret } from "../config/secret.ts";
 import { DatabaseUnavailable } from "../db/pool.ts";
 import type { Gateway } from "../gateway.ts";
 import { CallError, databaseUnavailable } from "../http/errors.ts";
 import { MASTER_USER, type Caller, type KeyCaller } from "./callers.ts";
-import { hashKey, readKey, sameSecret } from "./keys.ts";
+import { hashKey, readKey, sameHash } from "./keys.ts";
 
 /** Who sent a request: the master key's holder or a virtual key that is neither blocked nor expired. */
 export async function authenticate(
@@ -16,14 +17,15 @@ export async function authenticate(
       "no_key",
       "No API key was sent. Send it as `Authorization: Bearer sk-…`.",
     );
-  if (sameSecret(credential, gateway.config.general.masterKey.reveal()))
+  const token = hashKey(credential);
+  if (sameHash(token, hashOfMasterKey(gateway.config.general.masterKey)))
     return masterCaller(gateway);
   if (!credential.startsWith("sk-"))
     throw new CallError(
       "malformed_key",
       "The API key is malformed: virtual keys begin with `sk-`.",
     );
-  const caller = await findKey(gateway, hashKey(credential));
+  const caller = await findKey(gateway, token);
   if (caller === null)
     throw new CallError(
       "unknown_key",
@@ -31,6 +33,17 @@ export async function authenticate(
     );
   refuseUnusable(caller);
   return caller;
+}
+
+const masterHashes = new WeakMap<Secret, string>();
+
+/** Hashed once for each configuration: every call asks for it. */
+function hashOfMasterKey(masterKey: Secret): string {
+  const known = masterHashes.get(masterKey);
+  if (known !== undefined) return known;
+  const hash = hashKey(masterKey.reveal());
+  masterHashes.set(masterKey, hash);
+  return hash;
 }
 
 async function masterCaller(gateway: Gateway): Promise<Caller> {
