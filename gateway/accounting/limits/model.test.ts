@@ -1,3 +1,4 @@
+import { redisServerHere } from "../../../test/servers/redis.ts";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { LimitedEntity } from "../limits.ts";
@@ -5,7 +6,6 @@ import { createLimits, type Limits } from "./create.ts";
 import { createMemoryLimits } from "./memory.ts";
 import { Model, type ModelCall } from "./testing/model.ts";
 import {
-  hasRedisServer,
   startTestRedis,
   until,
   type TestRedis,
@@ -318,7 +318,7 @@ describe("limits and their model", () => {
     );
   });
 
-  describe.skipIf(!hasRedisServer)("with a redis-server", () => {
+  describe.runIf(redisServerHere())("with a redis-server", () => {
     let server: TestRedis;
     beforeAll(async () => {
       server = await startTestRedis();

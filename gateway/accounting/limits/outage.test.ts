@@ -1,3 +1,4 @@
+import { redisServerHere } from "../../../test/servers/redis.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createLimits, type Limits } from "./create.ts";
@@ -8,7 +9,6 @@ import {
   type FleetOptions,
 } from "./testing/fleet.ts";
 import {
-  hasRedisServer,
   startTestRedis,
   until,
   type TestRedis,
@@ -33,7 +33,7 @@ const BUDGETS = {
   "team:t": 1e6,
 };
 
-describe.skipIf(!hasRedisServer)("with a redis-server", () => {
+describe.runIf(redisServerHere())("with a redis-server", () => {
   let server: TestRedis;
   const open: { close(): Promise<void> }[] = [];
 

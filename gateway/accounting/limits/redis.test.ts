@@ -1,7 +1,7 @@
+import { redisServerHere } from "../../../test/servers/redis.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createLimits } from "./create.ts";
 import {
-  hasRedisServer,
   startTestRedis,
   until,
   type TestRedis,
@@ -11,7 +11,7 @@ import { describeRules } from "./testing/rules.ts";
 import { SCRIPTS, STALE } from "./scripts.ts";
 import { admitArguments } from "./wire.ts";
 
-describe.skipIf(!hasRedisServer)("with a redis-server", () => {
+describe.runIf(redisServerHere())("with a redis-server", () => {
   let server: TestRedis;
   beforeAll(async () => {
     server = await startTestRedis();

@@ -1,11 +1,11 @@
-import { spawn, spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
-import { createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Redis } from "ioredis";
+import { freePort } from "../../../../test/servers/postgres.ts";
 import { connectRedis } from "../../../cache/redis.ts";
 
 /** A real redis-server of a test, alone on a free port. */
@@ -24,14 +24,6 @@ export interface TestRedis {
   start(): Promise<void>;
   stop(): Promise<void>;
 }
-
-/** Without redis-server on this machine the suites that need it are skipped, and say so. */
-export const hasRedisServer =
-  spawnSync("redis-server", ["--version"]).status === 0;
-if (!hasRedisServer)
-  console.warn(
-    "redis-server is not installed: the limits in Redis are not tested. Install it (apt install redis-server, brew install redis) and run again.",
-  );
 
 export async function startTestRedis(): Promise<TestRedis> {
   const directory = await mkdtemp(join(tmpdir(), "hearth-redis-"));
@@ -104,13 +96,4 @@ export async function until(
     await sleep(10);
   }
   throw new Error("it did not come true within 10 s");
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
 }
