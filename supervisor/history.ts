@@ -35,6 +35,8 @@ export type Act =
   | "restart"
   | "restart-asked"
   | "heal"
+  | "alarm"
+  | "alarm-over"
   | "supervisor-start"
   | "supervisor-stop";
 

@@ -1,11 +1,10 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { answersOk } from "../checks/http-get.ts";
 import type { CheckState } from "../checks/state.ts";
-import { startWatch, type CheckView, type Watch } from "../checks/watch.ts";
+import type { CheckView } from "../checks/watch.ts";
 import { readVariable, type Environment } from "../environment.ts";
 import { Failure, textOf } from "../failure.ts";
 import { openHistory, outliveFullDisk, type History } from "../history.ts";
-import { buildApi, listen } from "../http/server.ts";
 import { startTimeOf } from "../processes/identity.ts";
 import {
   createProcessRuntime,
@@ -13,7 +12,8 @@ import {
 } from "../processes/process-runtime.ts";
 import { readRunFile } from "../processes/run-file.ts";
 import type { ServiceState, ServiceView } from "../runtime.ts";
-import { findAttention, judge, type Status } from "../status.ts";
+import type { Status } from "../status.ts";
+import { openSupervision } from "../supervision.ts";
 import { echoService, writeEchoConfig } from "./echo.ts";
 import { gatewayService } from "./gateway.ts";
 import { makeHome, type Home } from "./home.ts";
@@ -88,62 +88,25 @@ async function startLocked(
   release: () => void,
 ): Promise<Stack> {
   const { home, env } = options;
-  const begun = Date.now();
-  const notices: string[] = [];
-  const notice = (sentence: string) => {
-    notices.push(sentence);
-    options.onNotice(sentence);
-  };
   const secrets = readOrMakeSecrets(home);
   const ports = await choosePorts(env, readRunFile(home.runFile));
   const config = readStackConfig(options, ports, secrets);
-  config.leftOut.forEach(notice);
   const place = findPostgresPlace(home);
-  place.notices.forEach(notice);
   writeEchoConfig(home, options.echo ? ports.echo : undefined);
-
-  let phase: Status["phase"] = "starting";
-  let runtime: ProcessRuntime | undefined;
-  let watch: Watch | undefined = undefined;
-  const address = `http://${loopback}:${ports.supervisor}`;
-
-  function status(): Status {
-    const at = Date.now();
-    const services = runtime?.list() ?? [];
-    const checks = watch?.list() ?? [];
-    const attention = findAttention(services, checks);
-    return {
-      ...judge(phase, services, attention),
-      phase,
-      at,
-      supervisor: {
-        pid: process.pid,
-        address,
-        since: begun,
-        home: home.root,
-        memoryBytes: process.memoryUsage.rss(),
-      },
-      services: services.map((service) => ({
-        ...service,
-        stats: runtime?.stats(service.name) ?? null,
-      })),
-      checks,
-      attention,
-      notices,
-    };
-  }
-
-  const api = buildApi({
-    status,
-    runtime: () => runtime,
-    watch: () => watch,
+  const supervision = await openSupervision({
+    home,
+    env,
+    config: { ...config, leftOut: [...config.leftOut, ...place.notices] },
     history,
-    stop: options.onStopAsked,
+    host: loopback,
+    port: ports.supervisor,
     operatorPassword:
       readVariable("HEARTH_OPERATOR_PASSWORD", env) ?? secrets.operatorPassword,
+    onStopAsked: options.onStopAsked,
+    onCheck: options.onCheck,
+    onNotice: options.onNotice,
   });
-  await listen(api, loopback, ports.supervisor);
-
+  let runtime: ProcessRuntime;
   try {
     runtime = createProcessRuntime({
       specs: [
@@ -169,7 +132,7 @@ async function startLocked(
       supervisor: {
         pid: process.pid,
         startTime: startTimeOf(process.pid) ?? "",
-        address,
+        address: supervision.address,
         port: ports.supervisor,
       },
       history,
@@ -177,6 +140,7 @@ async function startLocked(
       fingerprintKey: secrets.saltKey,
       onChange: options.onService,
     });
+    supervision.show(runtime);
     history.act("supervisor", "supervisor-start", "hearth up");
     const starting = runtime;
     const giveUp = () => void starting.stop("told to stop").catch(() => {});
@@ -188,12 +152,12 @@ async function startLocked(
     await starting.start();
     options.stop.removeEventListener("abort", giveUp);
   } catch (error) {
-    await api.close();
+    await supervision.close();
     throw error;
   }
   const rotating = setInterval(() => {
     try {
-      runtime?.rotateLogs();
+      runtime.rotateLogs();
     } catch (error) {
       options.onNotice(`the logs cannot be kept small: ${textOf(error)}`);
     }
@@ -201,32 +165,23 @@ async function startLocked(
   const addresses = {
     gateway: `http://${loopback}:${ports.gateway}`,
     notes: `http://${loopback}:${ports.notes}`,
-    supervisor: address,
+    supervisor: supervision.address,
   };
   const gatewayReady = await untilReady(addresses.gateway, options.stop);
-  watch = startWatch({
-    checks: config.config.checks,
-    runtime,
-    history,
-    onChange: options.onCheck,
-    onError: (error) =>
-      options.onNotice(`a check failed to run: ${textOf(error)}`),
-  });
-  phase = "running";
+  supervision.begin();
 
   return {
     ports,
     secrets,
     addresses,
-    status,
+    status: supervision.status,
     gatewayReady,
     stop: async (reason) => {
-      phase = "stopping";
-      watch?.stop();
+      await supervision.rest();
       clearInterval(rotating);
       history.act("supervisor", "supervisor-stop", reason);
-      await runtime?.stop(reason);
-      await api.close();
+      await runtime.stop(reason);
+      await supervision.close();
       history.close();
       release();
     },

@@ -1,0 +1,160 @@
+import type { FastifyInstance } from "fastify";
+import { recordAlarms } from "./alerts/recorded-alarms.ts";
+import type { Alarms } from "./alerts/alarm.ts";
+import type { CheckState } from "./checks/state.ts";
+import { startWatch, type CheckView, type Watch } from "./checks/watch.ts";
+import type { LoadedConfig } from "./config/load.ts";
+import type { SupervisorConfig } from "./config/schema.ts";
+import type { Home } from "./embedded/home.ts";
+import type { Environment } from "./environment.ts";
+import { textOf } from "./failure.ts";
+import type { History } from "./history.ts";
+import { buildApi, listen } from "./http/server.ts";
+import type { Runtime } from "./runtime.ts";
+import { findAttention, judge, type Status } from "./status.ts";
+
+export type SupervisionOptions = {
+  readonly home: Home;
+  readonly env: Environment;
+  readonly config: LoadedConfig;
+  readonly history: History;
+  readonly host: string;
+  readonly port: number;
+  readonly operatorPassword: string | undefined;
+  /** Somebody asked over the API to stop everything; undefined when this supervisor started nothing. */
+  readonly onStopAsked: ((reason: string) => void) | undefined;
+  readonly onCheck: (view: CheckView, before: CheckState) => void;
+  readonly onNotice: (sentence: string) => void;
+};
+
+/** What every room of the supervisor works with. */
+export type Surroundings = {
+  readonly home: Home;
+  readonly env: Environment;
+  readonly config: SupervisorConfig;
+  readonly history: History;
+  readonly alarms: Alarms;
+  /** Undefined until the services are up, and where nothing runs services. */
+  readonly runtime: () => Runtime | undefined;
+  readonly watch: () => Watch | undefined;
+  /** Something that an operator should read once, now. */
+  readonly onNotice: (sentence: string) => void;
+};
+
+/** One room (jobs, alerts, notes …): its routes are there from the start, its work begins when all is up. */
+export type Room = {
+  readonly routes: (server: FastifyInstance) => void;
+  readonly begin: () => void;
+  /** Ends within 10 s. */
+  readonly stop: () => Promise<void>;
+};
+
+type OpenRoom = (surroundings: Surroundings) => Room;
+
+/** In the order in which they begin; they stop in the reverse one. */
+const rooms: readonly OpenRoom[] = [];
+
+export type Supervision = {
+  readonly address: string;
+  readonly status: () => Status;
+  /** Shows what this runtime runs from now on. */
+  readonly show: (runtime: Runtime) => void;
+  /** Everything is up: begins to look, to heal and to work. */
+  readonly begin: () => void;
+  /** Stops looking and working; the API goes on answering. */
+  readonly rest: () => Promise<void>;
+  readonly close: () => Promise<void>;
+};
+
+/** What the supervisor does however the services run: API, checks, healing, alarms, jobs. Listens at once, works from `begin` on. */
+export async function openSupervision(
+  options: SupervisionOptions,
+): Promise<Supervision> {
+  const { home, env, history } = options;
+  const { config, leftOut } = options.config;
+  const begun = Date.now();
+  let phase: Status["phase"] = "starting";
+  let runtime: Runtime | undefined;
+  let watch: Watch | undefined;
+  let address = "";
+  const notices: string[] = [];
+  const onNotice = (sentence: string) => {
+    notices.push(sentence);
+    options.onNotice(sentence);
+  };
+  leftOut.forEach(onNotice);
+
+  const surroundings: Surroundings = {
+    home,
+    env,
+    config,
+    history,
+    alarms: recordAlarms(history),
+    runtime: () => runtime,
+    watch: () => watch,
+    onNotice: options.onNotice,
+  };
+  const opened = rooms.map((open) => open(surroundings));
+
+  function status(): Status {
+    const services = runtime?.list() ?? [];
+    const checks = watch?.list() ?? [];
+    const attention = findAttention(services, checks);
+    return {
+      ...judge(phase, services, attention),
+      phase,
+      at: Date.now(),
+      supervisor: {
+        pid: process.pid,
+        address,
+        since: begun,
+        home: home.root,
+        memoryBytes: process.memoryUsage.rss(),
+      },
+      services: services.map((service) => ({
+        ...service,
+        stats: runtime?.stats(service.name) ?? null,
+      })),
+      checks,
+      attention,
+      notices,
+    };
+  }
+
+  const api = buildApi({
+    status,
+    runtime: () => runtime,
+    watch: () => watch,
+    history,
+    stop: options.onStopAsked,
+    operatorPassword: options.operatorPassword,
+  });
+  for (const room of opened) room.routes(api);
+  address = await listen(api, options.host, options.port);
+
+  return {
+    address,
+    status,
+    show: (shown) => {
+      runtime = shown;
+    },
+    begin: () => {
+      watch = startWatch({
+        checks: config.checks,
+        runtime,
+        history,
+        onChange: options.onCheck,
+        onError: (error) =>
+          options.onNotice(`a check failed to run: ${textOf(error)}`),
+      });
+      for (const room of opened) room.begin();
+      phase = "running";
+    },
+    rest: async () => {
+      phase = "stopping";
+      for (const room of opened.toReversed()) await room.stop();
+      watch?.stop();
+    },
+    close: () => api.close(),
+  };
+}
