@@ -1,0 +1,68 @@
+import { readFileSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { z } from "zod";
+import { codeOf } from "../failure.ts";
+
+/**
+ * One complete backup: a directory `backups/<kind>/<name>/` whose `manifest.json` names every other file in it. The name
+ * is the moment it was taken (`2026-11-21T030000Z`). It comes into being by a rename, so a directory of such a name is whole;
+ * one that is being made bears another name (`.making-…`).
+ */
+export type Manifest = Readonly<z.output<typeof manifestSchema>>;
+export type BackupFile = Manifest["files"][number];
+
+export const manifestName = "manifest.json";
+const completeName = /^\d{4}-\d\d-\d\dT\d{6}Z$/;
+
+const manifestSchema = z.looseObject({
+  format: z.literal(1),
+  kind: z.enum(["postgres", "notes"]),
+  /** Milliseconds since 1970: the moment that the backup shows. */
+  takenAt: z.number().int(),
+  files: z.array(
+    z
+      .strictObject({
+        name: z.string().regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]*$/),
+        bytes: z.number().int().nonnegative(),
+        /** SHA-256 of the file as it lies there, lower-case hex. */
+        sha256: z.string().regex(/^[0-9a-f]{64}$/),
+      })
+      .readonly(),
+  ),
+});
+
+/** The name of a backup that shows the moment `at` (milliseconds since 1970). */
+export function backupName(at: number): string {
+  return `${new Date(at).toISOString().slice(0, 19).replaceAll(":", "")}Z`;
+}
+
+/** The moment that a name stands for; undefined for any other text. */
+export function momentOf(name: string): number | undefined {
+  if (!completeName.test(name)) return undefined;
+  const [date, time = ""] = name.slice(0, -1).split("T");
+  const at = Date.parse(
+    `${date}T${time.slice(0, 2)}:${time.slice(2, 4)}:${time.slice(4)}Z`,
+  );
+  return Number.isNaN(at) ? undefined : at;
+}
+
+/** Names of the complete backups in `backups/<kind>/`, newest first; none when the directory is not there. */
+export function listBackups(directory: string): readonly string[] {
+  let names: readonly string[];
+  try {
+    names = readdirSync(directory);
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return [];
+    throw error;
+  }
+  return names
+    .filter((name) => momentOf(name) !== undefined)
+    .toSorted()
+    .toReversed();
+}
+
+/** What a backup says of itself. Throws when the manifest is missing or broken. */
+export function readManifest(backup: string): Manifest {
+  const text = readFileSync(join(backup, manifestName), "utf8");
+  return manifestSchema.parse(JSON.parse(text));
+}
