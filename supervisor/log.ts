@@ -29,13 +29,19 @@ export type Reporter = {
   readonly onNotice: (sentence: string) => void;
 };
 
+const troubled: readonly ServiceState[] = [
+  "backing-off",
+  "gave-up",
+  "ended",
+  "absent",
+];
+
 /** One line for each change that an operator would ask about. */
 export function reportTo(log: Logger): Reporter {
   return {
     onService: ({ name, state, pid, reason, tookMs }, before) => {
       if (state === before) return;
-      const level =
-        state === "backing-off" || state === "gave-up" ? "error" : "info";
+      const level = troubled.includes(state) ? "error" : "info";
       log[level]({ service: name, state, pid, reason, tookMs }, "service");
     },
     onCheck: ({ name, state, latest }) => {

@@ -49,6 +49,13 @@ test.each<[readonly ServiceView[], readonly CheckView[], string]>([
     [check("notes"), check("gateway")],
     "Gateway and notes are down.",
   ],
+  [[service("gateway", "ended")], [], "Gateway is down."],
+  [[service("redis", "absent")], [], "Redis is down."],
+  [
+    [service("edge", "unknown"), service("redis", "unknown")],
+    [],
+    "Edge and redis need a look.",
+  ],
 ])("the verdict on %j and %j", (services, checks, verdict) => {
   const attention = findAttention(services, checks);
   const judged = judge("running", services, attention);

@@ -61,6 +61,33 @@ export function findAttention(
             command: `hearth logs ${service.name}`,
           },
         ];
+      case "ended":
+        return [
+          {
+            ...base,
+            level: "down",
+            text: `${service.name} does not run: ${service.reason ?? "no reason known"}`,
+            command: `hearth logs ${service.name}; hearth restart ${service.name}`,
+          },
+        ];
+      case "absent":
+        return [
+          {
+            ...base,
+            level: "down",
+            text: `${service.name} has no container any more`,
+            command: "npm run deploy -- up --refresh",
+          },
+        ];
+      case "unknown":
+        return [
+          {
+            ...base,
+            level: "warning",
+            text: `nobody knows how ${service.name} is: ${service.reason ?? "Docker does not answer"}`,
+            command: "docker restart hearth-socket-proxy",
+          },
+        ];
       case "waiting":
       case "starting":
       case "running":
@@ -98,11 +125,22 @@ export function judge(
 ): { readonly ok: boolean; readonly verdict: string } {
   if (phase === "stopping")
     return { ok: false, verdict: "Hearth is stopping." };
-  const names = [...new Set(attention.map(({ name }) => name))];
+  const named = (level: Attention["level"]) => [
+    ...new Set(
+      attention.filter((each) => each.level === level).map(({ name }) => name),
+    ),
+  ];
+  const names = named("down");
   if (names.length > 0)
     return {
       ok: false,
       verdict: `${listed(names)} ${names.length === 1 ? "is" : "are"} down.`,
+    };
+  const doubtful = named("warning");
+  if (doubtful.length > 0)
+    return {
+      ok: false,
+      verdict: `${listed(doubtful)} ${doubtful.length === 1 ? "needs" : "need"} a look.`,
     };
   const notYet = services
     .filter(({ state }) => state !== "running")

@@ -55,6 +55,7 @@ function runtime(heals: boolean): Runtime {
   return {
     list: () => [],
     inspect: view,
+    look: async (name) => view(name),
     logs: () => [],
     stats: () => undefined,
     restart: async (name) => {

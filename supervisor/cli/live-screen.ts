@@ -97,6 +97,9 @@ function timeOf(view: ServiceView): string {
     case "stopping":
     case "backing-off":
     case "gave-up":
+    case "ended":
+    case "absent":
+    case "unknown":
       return inWords(Date.now() - view.since);
   }
 }

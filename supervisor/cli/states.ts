@@ -19,6 +19,12 @@ export function serviceCell(state: ServiceState): Cell {
       return cell("◑", "stopping", "soft");
     case "stopped":
       return cell("○", "stopped", "soft");
+    case "ended":
+      return cell("✕", "ended", "bad");
+    case "absent":
+      return cell("✕", "absent", "bad");
+    case "unknown":
+      return cell("▲", "unknown", "warn");
   }
 }
 

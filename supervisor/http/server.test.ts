@@ -65,6 +65,7 @@ afterEach(async () => {
 const runtime: Runtime = {
   list: () => [gateway],
   inspect: (name) => (name === "gateway" ? gateway : undefined),
+  look: async (name) => (name === "gateway" ? gateway : undefined),
   logs: (_name, lines) => ["one", "two"].slice(-lines),
   stats: () => undefined,
   restart: async (name) => {

@@ -75,7 +75,7 @@ export function buildApi(parts: ApiParts): FastifyInstance {
 
   server.get<{ Params: { name: string }; Querystring: { lines?: string } }>(
     "/api/logs/:name",
-    (request, reply) => {
+    async (request, reply) => {
       const runtime = parts.runtime();
       const { name } = request.params;
       if (runtime?.inspect(name) === undefined)
@@ -83,7 +83,7 @@ export function buildApi(parts: ApiParts): FastifyInstance {
       const lines = Number(request.query.lines ?? 200);
       if (!Number.isInteger(lines) || lines < 1 || lines > mostLogLines)
         return refuse(reply, 400, `lines must be from 1 to ${mostLogLines}.`);
-      return reply.send({ name, lines: runtime.logs(name, lines) });
+      return reply.send({ name, lines: await runtime.logs(name, lines) });
     },
   );
   server.post<{ Params: { name: string } }>(

@@ -81,9 +81,12 @@ function lookOfService(service: ServiceState): Look {
       return "ok";
     case "waiting":
     case "starting":
+    case "unknown":
       return "warn";
     case "backing-off":
     case "gave-up":
+    case "ended":
+    case "absent":
       return "bad";
     case "stopping":
     case "stopped":

@@ -31,6 +31,7 @@ export type ProcessRuntimeOptions = {
 };
 
 export type ProcessRuntime = StartableRuntime & {
+  readonly logs: (name: string, lines: number) => readonly string[];
   /** Ends everything at once (a second Ctrl-C). */
   readonly halt: () => void;
   /** Copies and empties logs that grew too large. */
@@ -215,6 +216,7 @@ export function createProcessRuntime(
   return {
     list: views,
     inspect: (name) => services.get(name)?.view(),
+    look: async (name) => services.get(name)?.view(),
     stats: (name) => {
       const identity = named(name).identity();
       return identity === undefined ? undefined : statsOf(identity.pid);
