@@ -7,6 +7,7 @@ import type { PendingSums } from "./accounting/pending.ts";
 import type { Intent, Outcome } from "./accounting/records.ts";
 import type { TokenCounter } from "./accounting/tokens.ts";
 import type { ResponseCache } from "./cache/cache.ts";
+import type { RefusalLog } from "./calls/refusal-log.ts";
 import type { CallsUnderWay } from "./calls/underway.ts";
 import type { Flights } from "./cache/flights.ts";
 import type { ConfigDiff } from "./config/diff.ts";
@@ -40,6 +41,7 @@ export interface Gateway {
   readonly cache: ResponseCache;
   readonly flights: Flights;
   readonly underWay: CallsUnderWay;
+  readonly refusals: RefusalLog;
   readonly providers: ProviderClient;
   readonly router: Router;
   readonly modelHealth: ModelHealth;

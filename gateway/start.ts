@@ -22,6 +22,7 @@ import { createFlights } from "./cache/flights.ts";
 import { createMemoryCache } from "./cache/memory.ts";
 import { connectRedis } from "./cache/redis.ts";
 import { tryDeployment } from "./calls/health-check.ts";
+import { createRefusalLog } from "./calls/refusal-log.ts";
 import { createCallsUnderWay } from "./calls/underway.ts";
 import { diffConfig } from "./config/diff.ts";
 import {
@@ -204,6 +205,7 @@ export async function startGateway({
     cache,
     flights: createFlights(),
     underWay: createCallsUnderWay(limits),
+    refusals: createRefusalLog(pool, log),
     providers: createProviderClient(config.timeouts),
     router: {
       get config() {
@@ -262,6 +264,10 @@ export async function startGateway({
       sleep(LAST_FLUSH_MS, undefined, { ref: false }),
     ]);
     await ledger.stop();
+    await Promise.race([
+      gateway.refusals.stop(),
+      sleep(LAST_FLUSH_MS, undefined, { ref: false }),
+    ]);
     retention.stop();
     gateway.underWay.stop();
     gateway.router.cooldowns.stop();

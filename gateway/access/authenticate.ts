@@ -18,8 +18,7 @@ export async function authenticate(
       "No API key was sent. Send it as `Authorization: Bearer sk-…`.",
     );
   const token = hashKey(credential);
-  if (sameHash(token, hashOfMasterKey(gateway.config.general.masterKey)))
-    return masterCaller(gateway);
+  if (isMasterKey(gateway, token)) return masterCaller(gateway);
   if (!credential.startsWith("sk-"))
     throw new CallError(
       "malformed_key",
@@ -33,6 +32,11 @@ export async function authenticate(
     );
   refuseUnusable(caller);
   return caller;
+}
+
+/** Whether a hash of {@link hashKey} is the master key's. */
+export function isMasterKey(gateway: Gateway, token: string): boolean {
+  return sameHash(token, hashOfMasterKey(gateway.config.general.masterKey));
 }
 
 const masterHashes = new WeakMap<Secret, string>();

@@ -194,6 +194,8 @@ const POLICY = {
   "POST /budget/info": READ_ALL,
   "GET /budget/list": READ_ALL,
 
+  "GET /me/usage": ANY_KEY,
+  "GET /refusals": READ,
   "GET /spend/logs": READ,
   "GET /spend/keys": READ_ALL,
   "GET /spend/users": READ_ALL,

@@ -1,9 +1,12 @@
 import type { Logger } from "pino";
 import type { RetentionConfig } from "../config/types.ts";
 import type { Pool } from "../db/pool.ts";
+import { dropOldRefusals } from "../db/refusals.ts";
 import { dropOldAudit, dropOldSpend } from "../db/retention.ts";
 
 const DAY_MS = 86_400_000;
+/** Refusals cost nothing and are of no account: they go after this time whatever the configuration keeps. */
+const REFUSAL_DAYS = 30;
 
 export interface Retention {
   /** From now on once a day; the first time at once. */
@@ -11,7 +14,7 @@ export interface Retention {
   stop(): void;
 }
 
-/** Lets go of ledger rows and audit entries that are older than the configuration keeps them; their sums stay. */
+/** Lets go of ledger rows and audit entries that are older than the configuration keeps them (their sums stay), and of old refusals. */
 export function createRetention(options: {
   readonly pool: Pool;
   readonly config: RetentionConfig;
@@ -23,6 +26,7 @@ export function createRetention(options: {
 
   async function run(): Promise<void> {
     const now = Date.now();
+    await dropOldRefusals(pool, REFUSAL_DAYS, now);
     if (spendLogDays !== null) {
       const months = await dropOldSpend(pool, spendLogDays, now);
       if (months.length > 0)
@@ -45,7 +49,6 @@ export function createRetention(options: {
 
   return {
     start() {
-      if (spendLogDays === null && auditLogDays === null) return;
       runAndLog();
       timer = setInterval(runAndLog, DAY_MS);
       timer.unref();

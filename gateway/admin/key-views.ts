@@ -112,7 +112,7 @@ const list = adminRoute("GET /key/list", listQuery, async (admin, asked) => {
 });
 
 /** The keys that whoever asks may see: its own, those of teams it administers, those of its organizations. */
-function reachableKeys(admin: Admin): Conditions {
+export function reachableKeys(admin: Admin): Conditions {
   const filter = conditions();
   if (admin.reachesAll) return filter;
   const { actor } = admin;

@@ -2,6 +2,7 @@ import { ACTIVITY } from "../spend/activity.ts";
 import { CHECKS } from "../spend/check.ts";
 import { GLOBAL } from "../spend/global.ts";
 import { LOGS } from "../spend/logs.ts";
+import { REFUSALS } from "../spend/refusals.ts";
 import { TABLES } from "../spend/tables.ts";
 import { KEY_ROTATION } from "./key-rotation.ts";
 import { KEY_VIEWS } from "./key-views.ts";
@@ -28,6 +29,7 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...ORGANIZATIONS,
   ...PLAIN,
   ...LOGS,
+  ...REFUSALS,
   ...TABLES,
   ...GLOBAL,
   ...ACTIVITY,

@@ -9,6 +9,7 @@ import { beginCall, type CallBody, type CallKind } from "../calls/call.ts";
 import { expectedOutput } from "../calls/expected-output.ts";
 import { askOnce } from "../calls/flight.ts";
 import { callProvider, chooseDeployment } from "../calls/provider.ts";
+import { recordRefusal } from "../calls/record-refusal.ts";
 import { journalIntent } from "../calls/record.ts";
 import { streamAnswer } from "../calls/stream.ts";
 import { whileAdmitted } from "../calls/underway.ts";
@@ -79,7 +80,10 @@ export const chatCompletions = callRoute(CHAT);
 /** The handler of one kind of call. */
 export function callRoute(kind: CallKind) {
   return (gateway: Gateway, request: FastifyRequest, reply: FastifyReply) =>
-    carryOut(gateway, request, reply, kind);
+    carryOut(gateway, request, reply, kind).catch((error: unknown) => {
+      recordRefusal(gateway, request, error);
+      throw error;
+    });
 }
 
 export function numberOf(body: CallBody, field: string): number | null {

@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import {
+  startAdminFixture,
+  type AdminFixture,
+} from "../../test/servers/admin.ts";
+import { hashKey } from "../access/keys.ts";
+import { query } from "../db/pool.ts";
+import { dropOldRefusals, KEPT_REFUSALS } from "../db/refusals.ts";
+
+let fixture: AdminFixture;
+
+beforeAll(async () => {
+  fixture = await startAdminFixture();
+});
+
+afterAll(() => fixture?.stop());
+
+async function refusalsOf(key: string, as?: string) {
+  await fixture.running.gateway.refusals.flush();
+  return fixture.get(`/refusals?api_key=${hashKey(key)}`, as);
+}
+
+test("a refused call is kept with its reason, and counted", async () => {
+  const key = await fixture.makeKey({
+    key_alias: "poor",
+    user_id: "poor-user",
+    max_budget: 0,
+  });
+  await fixture.chat(key, "hello");
+  await fixture.chat(key, "hello", { model: "no-such-model" });
+  const told = await refusalsOf(key);
+  expect(told).toMatchObject({
+    total: 2,
+    refusals: [
+      {
+        type: "invalid_request_error",
+        status: 400,
+        model: "no-such-model",
+        message: expect.stringContaining("Invalid model name"),
+      },
+      {
+        api_key: hashKey(key),
+        key_alias: "poor",
+        type: "budget_exceeded",
+        model: "mock",
+        message: expect.stringContaining("Budget has been exceeded"),
+      },
+    ],
+  });
+  expect((told["counts"] as unknown as unknown[]).length).toBe(2);
+  expect(JSON.stringify(told)).not.toContain(key);
+  // The ledger has no row of them.
+  expect(await fixture.get(`/spend/logs?api_key=${hashKey(key)}`)).toEqual([]);
+});
+
+test("its holder sees it, another key does not", async () => {
+  const key = await fixture.makeKey({ user_id: "holder", models: ["other"] });
+  const stranger = await fixture.makeKey({ user_id: "stranger" });
+  await fixture.chat(key, "hello");
+  expect(await refusalsOf(key, key)).toMatchObject({
+    total: 1,
+    refusals: [{ type: "key_model_access_denied" }],
+  });
+  expect(await refusalsOf(key, stranger)).toMatchObject({
+    total: 0,
+    refusals: [],
+  });
+});
+
+test("a blocked key's calls are told to whoever looks after it, a guessed key's are not kept", async () => {
+  const key = await fixture.makeKey({});
+  await fixture.post("/key/block", { key });
+  await expect
+    .poll(async () => (await fixture.chat(key, "hello")).status)
+    .toBe(401);
+  expect(await refusalsOf(key)).toMatchObject({
+    refusals: [
+      { type: "auth_error", message: expect.stringContaining("blocked") },
+    ],
+  });
+  await fixture.chat("sk-a-key-that-somebody-guessed", "hello");
+  expect(await refusalsOf("sk-a-key-that-somebody-guessed")).toMatchObject({
+    total: 0,
+  });
+});
+
+test("of each key the last few are kept, all are counted", async () => {
+  const key = await fixture.makeKey({ max_budget: 0 });
+  const calls = KEPT_REFUSALS + 7;
+  for (let call = 0; call < calls; call++) {
+    await fixture.chat(key, `prompt ${call}`);
+    if (call % 10 === 0) await refusalsOf(key);
+  }
+  const told = await refusalsOf(key);
+  expect(told["total"]).toBe(calls);
+  expect(told["refusals"]).toHaveLength(KEPT_REFUSALS);
+  expect(await fixture.get("/refusals?page_size=5&hours=1")).toMatchObject({
+    refusals: { length: 5 },
+  });
+});
+
+test("old refusals are let go of", async () => {
+  await query(
+    fixture.pool,
+    "UPDATE refusal_hours SET hour = hour - interval '40 days'",
+  );
+  await query(fixture.pool, "UPDATE refusals SET at = at - interval '40 days'");
+  await dropOldRefusals(fixture.pool, 30, Date.now());
+  expect(await query(fixture.pool, "SELECT 1 FROM refusals")).toEqual([]);
+  expect(await query(fixture.pool, "SELECT 1 FROM refusal_hours")).toEqual([]);
+});
