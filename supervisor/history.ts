@@ -1,4 +1,5 @@
 import { DatabaseSync } from "node:sqlite";
+import { checkTables } from "./checks/check-tables.ts";
 import { textOf } from "./failure.ts";
 
 /** The supervisor's own memory: every transition and every act with its reason. It needs nothing else to be up. */
@@ -24,6 +25,8 @@ export type History = {
   /** When it was last healed, as `restartsOf`. */
   readonly healsOf: (service: string) => readonly number[];
   readonly latest: (limit: number) => readonly HistoryEntry[];
+  /** The open file, for the rooms that keep their own tables in it. */
+  readonly db: DatabaseSync;
   readonly close: () => void;
 };
 
@@ -55,6 +58,7 @@ const steps: readonly string[] = [
      name TEXT NOT NULL, from_state TEXT, to_state TEXT NOT NULL, reason TEXT
    ) STRICT;
    CREATE INDEX events_by_name ON events (kind, name, id);`,
+  checkTables,
 ];
 
 /** Opens (and brings up to date) the history file. `now` gives milliseconds since 1970. */
@@ -91,6 +95,7 @@ export function openHistory(
     restartsOf: (name) => timesOf(name, "restart"),
     healsOf: (name) => timesOf(name, "heal"),
     latest: (limit) => latest.all(limit).map(entryOf),
+    db,
     close: () => db.close(),
   };
 }
