@@ -71,6 +71,11 @@ export type Admission =
       readonly kind: "admitted";
       readonly lease: Nanos;
       readonly rates: readonly RateState[];
+      /** Of each budget, before this call. */
+      readonly spends: readonly {
+        readonly entity: string;
+        readonly spend: Nanos;
+      }[];
       readonly cached: Buffer | null;
     }
   | Refusal

@@ -45,7 +45,7 @@ export async function sendAnswer(
   });
   return reply
     .headers(
-      answerHeaders(call, admitted, {
+      answerHeaders(gateway, call, admitted, {
         upstream,
         cost: outcome.spend,
         cache: call.cacheKey === null ? "bypass" : "miss",
@@ -90,7 +90,11 @@ export async function sendCached(
   });
   return reply
     .headers(
-      answerHeaders(call, admitted, { upstream: null, cost: 0, cache: "hit" }),
+      answerHeaders(gateway, call, admitted, {
+        upstream: null,
+        cost: 0,
+        cache: "hit",
+      }),
     )
     .type(answer.contentType)
     .send(answer.body);

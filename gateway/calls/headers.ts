@@ -1,4 +1,7 @@
 import type { RateState } from "../accounting/limits.ts";
+import { dollarsFromNanos } from "../accounting/money.ts";
+import type { GatewayConfig } from "../config/types.ts";
+import type { Gateway } from "../gateway.ts";
 import type { Admitted } from "./admit.ts";
 import type { Call } from "./call.ts";
 import type { Upstream } from "./provider.ts";
@@ -12,16 +15,23 @@ export interface Answered {
 
 /** The headers of an answer: what it was, what it cost, what is left of the minute. */
 export function answerHeaders(
+  { config }: Gateway,
   call: Call,
   admitted: Admitted,
   answered: Answered,
 ): Record<string, string> {
   const { upstream, cost, cache } = answered;
+  const durationMs = Date.now() - call.startedAt;
+  const overheadMs = Math.max(
+    0,
+    durationMs - Math.round(upstream?.waitedMs ?? 0),
+  );
   const headers: Record<string, string> = {
     "x-hearth-call-id": call.id,
     "x-hearth-model-group": call.group.alias,
     "x-hearth-cache": cache,
-    "x-hearth-duration-ms": String(Date.now() - call.startedAt),
+    "x-hearth-duration-ms": String(durationMs),
+    "x-hearth-overhead-ms": String(overheadMs),
   };
   if (cost !== null) headers["x-hearth-cost"] = String(cost);
   if (call.cacheKey !== null) headers["x-hearth-cache-key"] = call.cacheKey;
@@ -35,7 +45,53 @@ export function answerHeaders(
   }
   addRates(headers, "requests", admitted.rates);
   addRates(headers, "tokens", admitted.rates);
+  if (config.general.litellmHeaders)
+    addLitellmNames(headers, config, call, admitted, upstream);
   return headers;
+}
+
+/** Ours by the name that LiteLLM gives them. */
+const LITELLM_NAMES = [
+  ["call-id", "call-id"],
+  ["model-id", "model-id"],
+  ["model-group", "model-group"],
+  ["response-cost", "cost"],
+  ["cache-key", "cache-key"],
+  ["attempted-retries", "attempted-retries"],
+  ["attempted-fallbacks", "attempted-fallbacks"],
+  ["response-duration-ms", "duration-ms"],
+  ["overhead-duration-ms", "overhead-ms"],
+] as const;
+
+/** `key-spend` is told where the key has a budget, for then it is known here: spend before this call, in dollars. */
+function addLitellmNames(
+  headers: Record<string, string>,
+  { router, timeouts }: GatewayConfig,
+  { caller, wishes }: Call,
+  { spends }: Admitted,
+  upstream: Upstream | null,
+): void {
+  for (const [theirs, ours] of LITELLM_NAMES) {
+    const value = headers[`x-hearth-${ours}`];
+    if (value !== undefined) headers[`x-litellm-${theirs}`] = value;
+  }
+  const deployment = upstream?.deployment;
+  headers["x-litellm-max-retries"] = String(
+    wishes.numRetries ?? deployment?.maxRetries ?? router.numRetries,
+  );
+  const timeoutMs =
+    wishes.timeoutMs ??
+    router.timeoutMs ??
+    deployment?.timeoutMs ??
+    timeouts.requestMs ??
+    timeouts.firstByteMs;
+  headers["x-litellm-timeout"] = String(timeoutMs / 1_000);
+  if (caller.kind !== "key") return;
+  if (caller.limits.maxBudget !== null)
+    headers["x-litellm-key-max-budget"] = String(caller.limits.maxBudget);
+  const own = spends.find(({ entity }) => entity === `key:${caller.token}`);
+  if (own !== undefined)
+    headers["x-litellm-key-spend"] = String(dollarsFromNanos(own.spend));
 }
 
 /** The tightest of the payers' limits is the one that a client can act on. */

@@ -29,6 +29,8 @@ export type Upstream = {
   readonly attempts: readonly Attempt[];
   readonly fallbacks: number;
   readonly taken: Taken | null;
+  /** Ms that the call waited for providers (to a stream's first byte) and between attempts. */
+  readonly waitedMs: number;
   readonly contentType: string;
   readonly translation: Translation;
   /** Stops the provider's work. */
@@ -55,7 +57,7 @@ export interface ChosenRoute {
 
 /**
  * Chooses where the call goes first. Throws 429 when every deployment that it may use rests, and 400 naming what the
- * chosen one's provider lacks: before the call is journaled, for nobody was asked.
+ * provider lacks where no deployment of the alias has it: before the call is journaled, for nobody was asked.
  */
 export async function chooseDeployment(
   gateway: Gateway,
@@ -69,15 +71,46 @@ export async function chooseDeployment(
     mayFallBack: async (group: ModelGroup) =>
       mayUse(call.caller, group.alias) && raiseLease(gateway, call, group),
   });
-  const first = await route.first();
+  let first = await route.first();
   if (!("deployment" in first)) throw noDeployments(call.group.alias, first);
-  try {
-    const translation = translate(gateway, call, first.deployment);
-    return { route, first, translation };
-  } catch (error) {
-    if (first.taken !== null) gateway.router.usage.correct(first.taken, 0);
-    throw error;
+  for (;;) {
+    try {
+      const translation = translate(gateway, call, first.deployment);
+      return { route, first, translation };
+    } catch (error) {
+      giveBack(gateway, first);
+      const other: Target | null = await route.otherOfGroup();
+      if (other === null) throw error;
+      first = other;
+    }
   }
+}
+
+/** The next target that can carry the call: one whose provider lacks a parameter of it is passed over. */
+async function nextTarget(
+  gateway: Gateway,
+  call: Call,
+  route: Route,
+  failure: UpstreamFailure,
+): Promise<Pick<ChosenRoute, "first" | "translation"> | null> {
+  let next = await route.after(failure);
+  while (next !== null) {
+    try {
+      return {
+        first: next,
+        translation: translate(gateway, call, next.deployment),
+      };
+    } catch (error) {
+      if (!(error instanceof CallError)) throw error;
+      giveBack(gateway, next);
+      next = await route.passOver();
+    }
+  }
+  return null;
+}
+
+function giveBack(gateway: Gateway, { taken }: Target): void {
+  if (taken !== null) gateway.router.usage.correct(taken, 0);
 }
 
 function translate(
@@ -103,8 +136,10 @@ export async function callProvider(
   const attempts: Attempt[] = [];
   let target = chosen.first;
   let { translation } = chosen;
+  let waitedMs = 0;
   for (;;) {
     const aborter = new AbortController();
+    const begunAt = performance.now();
     try {
       const answer = await attempt(
         gateway,
@@ -120,6 +155,7 @@ export async function callProvider(
         attempts,
         taken: target.taken,
         fallbacks: route.fallbacksTaken,
+        waitedMs: waitedMs + performance.now() - begunAt,
         abort: () => aborter.abort(),
       };
     } catch (error) {
@@ -130,13 +166,15 @@ export async function callProvider(
         status: error.status,
         error: error.message,
       });
-      if (target.taken !== null) gateway.router.usage.correct(target.taken, 0);
-      const next = isLate(call) ? null : await route.after(error);
+      giveBack(gateway, target);
+      waitedMs += performance.now() - begunAt;
+      const next = isLate(call.deadlineAt)
+        ? null
+        : await nextTarget(gateway, call, route, error);
       if (next === null)
         throw await giveUp(gateway, call, deployment, error, attempts, route);
-      if (next.deployment !== deployment)
-        translation = translate(gateway, call, next.deployment);
-      target = next;
+      ({ first: target, translation } = next);
+      waitedMs += target.pauseMs;
       if (target.pauseMs > 0) await sleep(target.pauseMs);
     }
   }
@@ -174,7 +212,10 @@ async function attempt(
   const begunAt = performance.now();
   let latencyMs: number | null = null;
   observations.began(deployment.id);
-  const deadline = startDeadline(call, aborter);
+  const deadline = startDeadline(
+    deadlineOf(call, gateway.config.timeouts.requestMs),
+    aborter,
+  );
   try {
     const answer = await gateway.providers.send({
       deployment,
@@ -203,10 +244,10 @@ async function attempt(
     latencyMs = performance.now() - begunAt;
     return read;
   } catch (error) {
-    throw isLate(call)
+    throw aborter.signal.aborted
       ? new UpstreamFailure(
           408,
-          `${deployment.apiBase} did not answer within the call's timeout`,
+          `${deployment.apiBase} did not answer in the time that the call has`,
         )
       : error;
   } finally {
@@ -215,20 +256,26 @@ async function attempt(
   }
 }
 
-/** A timer only where a call has a time limit of its own. */
+/** Of the whole call, and `request_timeout` of each attempt: whichever comes first. */
+function deadlineOf(call: Call, attemptMs: number | null): number | null {
+  if (attemptMs === null) return call.deadlineAt;
+  return Math.min(call.deadlineAt ?? Infinity, Date.now() + attemptMs);
+}
+
+/** A timer only where there is a time limit. */
 function startDeadline(
-  call: Call,
+  deadlineAt: number | null,
   aborter: AbortController,
 ): NodeJS.Timeout | undefined {
-  if (call.deadlineAt === null) return undefined;
+  if (deadlineAt === null) return undefined;
   return setTimeout(
     () => aborter.abort(),
-    Math.max(0, call.deadlineAt - Date.now()),
+    Math.max(0, deadlineAt - Date.now()),
   );
 }
 
-function isLate(call: Call): boolean {
-  return call.deadlineAt !== null && Date.now() >= call.deadlineAt;
+function isLate(deadlineAt: number | null): boolean {
+  return deadlineAt !== null && Date.now() >= deadlineAt;
 }
 
 function requireStream(

@@ -51,7 +51,7 @@ export async function streamAnswer(
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const client = reply.raw;
-  const headers = answerHeaders(call, admitted, {
+  const headers = answerHeaders(gateway, call, admitted, {
     upstream,
     cost: null,
     cache: call.cacheKey === null ? "bypass" : "miss",

@@ -96,6 +96,29 @@ test("the provider sees its own key, our call id, and none of our fields", async
   });
 });
 
+test("headers tell what a call was, and what of its time was the gateway's own", async () => {
+  const key = await gateway.makeKey({ max_budget: 2, models: ["mock"] });
+  const answer = await gateway.chat(key, '[mock]{"delayMs":80}');
+  const number = (name: string) => Number(answer.headers.get(name));
+  expect(number("x-hearth-duration-ms")).toBeGreaterThanOrEqual(75);
+  expect(
+    number("x-hearth-duration-ms") - number("x-hearth-overhead-ms"),
+  ).toBeGreaterThanOrEqual(75);
+  expect(answer.headers.get("x-litellm-call-id")).toBeNull();
+  const names = [...answer.headers.keys()].filter((name) =>
+    name.startsWith("x-hearth-"),
+  );
+  expect(names.sort()).toEqual(
+    [
+      ...["call-id", "model-id", "model-group", "provider", "cost", "cache"],
+      ...["cache-key", "attempted-retries", "attempted-fallbacks"],
+      ...["duration-ms", "overhead-ms"],
+    ]
+      .map((name) => `x-hearth-${name}`)
+      .sort(),
+  );
+});
+
 test("the openai client streams, and is billed by the usage it did not ask for", async () => {
   const key = await gateway.makeKey({ user_id: "carol" });
   const { data: stream, response } = await client(key)

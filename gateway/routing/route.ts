@@ -51,6 +51,10 @@ export interface Route {
   first(): Promise<Target | NoTarget>;
   /** Where to go on after a failure; null: the failure is the answer. */
   after(failure: UpstreamFailure): Promise<Target | null>;
+  /** Another deployment of the same alias instead of the one just given, which was not asked; null: there is none. */
+  otherOfGroup(): Promise<Target | null>;
+  /** Where to go on instead of the target just given, which was not asked; null: nowhere. */
+  passOver(): Promise<Target | null>;
   /** Fallbacks taken so far. */
   readonly fallbacksTaken: number;
 }
@@ -68,13 +72,17 @@ export function planRoute(router: Router, options: RouteOptions): Route {
   const seen = new Set([options.group.alias]);
   let group = options.group;
   let tried: PricedDeployment[] = [];
+  /** Not to be asked at all. */
+  const passed: PricedDeployment[] = [];
   let current: PricedDeployment | null = null;
   let fallbacksTaken = 0;
   const waiting: string[] = [];
 
   async function choose(pauseMs: number): Promise<Target | NoTarget> {
     const rested = group.deployments.filter(
-      ({ id }) => router.cooldowns.cooling(id) === null,
+      (deployment) =>
+        router.cooldowns.cooling(deployment.id) === null &&
+        !passed.includes(deployment),
     );
     if (rested.length === 0) return coolingOf(router, group);
     const fresh = rested.filter((deployment) => !tried.includes(deployment));
@@ -113,6 +121,12 @@ export function planRoute(router: Router, options: RouteOptions): Route {
     };
   }
 
+  async function otherOfGroup(): Promise<Target | null> {
+    if (current !== null) passed.push(current);
+    const target = await choose(0);
+    return "deployment" in target ? target : null;
+  }
+
   /** An alias's own fallbacks come before what is left of those that led to it. */
   async function fallBack(contextWindow: boolean): Promise<Target | null> {
     const names = fallbackNames(
@@ -147,6 +161,8 @@ export function planRoute(router: Router, options: RouteOptions): Route {
       if ("deployment" in target) return target;
       return (await fallBack(false)) ?? target;
     },
+    otherOfGroup,
+    passOver: async () => (await otherOfGroup()) ?? fallBack(false),
     async after(failure) {
       if (current !== null) {
         tried.push(current);

@@ -45,12 +45,18 @@ ${deployment("works", goodUrl)}
 ${deployment("dear", goodUrl.replace("127.0.0.1", "localhost"), ", weight: 1")}
 ${deployment("limited", goodUrl, ", rpm: 2")}
 ${deployment("long", goodUrl)}
+  - model_name: either
+    provider_params: { model: anthropic/claude, api_base: "${badUrl}", api_key: x }
+${deployment("either", goodUrl)}
+${deployment("lacks-second", badUrl, ", max_retries: 0")}
+  - model_name: lacks
+    provider_params: { model: anthropic/claude, api_base: "${goodUrl}", api_key: x }
 router_settings:
   routing_strategy: usage-based-routing
   allowed_fails: 3
   cooldown_time: 60
   num_retries: 2
-  fallbacks: [{ broken-first: [broken, works] }]
+  fallbacks: [{ broken-first: [broken, works] }, { lacks-second: [lacks, works] }]
   context_window_fallbacks: [{ long: [works] }]
 `;
 }
@@ -72,6 +78,27 @@ test("a failure is answered by another deployment at once, and told in the heade
     "SELECT count(*) FROM spend_log WHERE model_group = 'mixed' AND status = 'failure'",
   );
   expect(row?.count).toBe(0);
+});
+
+test("whoever lacks a parameter of a call is passed over for one who has it", async () => {
+  const fields = { n: 2, logit_bias: { "1": 1 } };
+  const fallen = await gateway.chat(key, "fall over", {
+    model: "lacks-second",
+    ...fields,
+  });
+  expect(fallen.status).toBe(200);
+  expect(fallen.headers.get("x-hearth-attempted-fallbacks")).toBe("2");
+  for (let call = 0; call < 6; call++) {
+    const answer = await gateway.chat(key, `other ${call}`, {
+      model: "either",
+      ...fields,
+    });
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get("x-hearth-provider")).toBe("openai");
+  }
+  const none = await gateway.chat(key, "none", { model: "lacks", ...fields });
+  expect(none.status).toBe(400);
+  expect(none.json["error"]?.["param"]).toBe("n");
 });
 
 test("fallbacks are tried in order until one answers; the row names who answered", async () => {

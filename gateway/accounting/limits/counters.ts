@@ -101,6 +101,11 @@ export function createCounters(now: () => number): Counters {
       kind: "admitted",
       lease,
       rates: rates.states(call.entities, share),
+      spends: entities.flatMap(({ limits, counter }) =>
+        limits.budget === null
+          ? []
+          : [{ entity: limits.entity, spend: spendOf(counter) }],
+      ),
       cached,
     };
   }

@@ -190,6 +190,7 @@ function admitted(
 ): Admission {
   const cached = reply[3];
   const rates: RateState[] = [];
+  const spends: { entity: string; spend: number }[] = [];
   for (const [i, limits] of call.entities.entries()) {
     const at = 4 + i * ENTITY_NUMBERS;
     const { entity, window, requestsPerMinute, tokensPerMinute } = limits;
@@ -205,17 +206,17 @@ function admitted(
         tokens: state(tokensPerMinute, numberAt(reply, at + 1)),
       });
     }
-    if (limits.budget !== null)
-      saw(entity, {
-        window,
-        spend: numberAt(reply, at + 3),
-        leased: numberAt(reply, at + 4),
-      });
+    if (limits.budget !== null) {
+      const spend = numberAt(reply, at + 3);
+      spends.push({ entity, spend });
+      saw(entity, { window, spend, leased: numberAt(reply, at + 4) });
+    }
   }
   return {
     kind: "admitted",
     lease: numberAt(reply, 2),
     rates,
+    spends,
     cached: Buffer.isBuffer(cached) ? cached : null,
   };
 }

@@ -182,11 +182,16 @@ export class Model {
         lease = Math.min(lease, remaining);
       }
     }
+    const spends = budgeted.map((payer) => ({
+      entity: payer.entity,
+      spend: this.#spend(payer).high,
+    }));
     this.#take(instance, call, standing);
     return {
       kind: "admitted",
       lease,
       rates: this.#rateStates(entities),
+      spends,
       cached: null,
     };
   }
