@@ -1,86 +1,81 @@
+import { z } from "zod";
 import { nearest } from "./nearest.ts";
-import { place, type Source } from "./source.ts";
-
-/** A check as a file has it. */
-export type RawCheck = {
-  readonly source: Source;
-  readonly index: number;
-  readonly value: unknown;
-};
-export type RawSetting = { readonly source: Source; readonly value: unknown };
+import { whereIs, type RawEntry } from "./raw-entry.ts";
+import { configSchema } from "./schema.ts";
+import { sections } from "./source.ts";
 
 type Issue = {
   readonly code?: string;
   readonly message: string;
   readonly path: readonly PropertyKey[];
   readonly keys?: readonly string[];
+  /** Of a discriminated union: its field, and what that may be. */
+  readonly discriminator?: string;
+  readonly options?: readonly unknown[];
 };
 
 /** One of zod's findings as sentences with file and line. */
 export function describeIssue(
   issue: Issue,
-  checks: readonly RawCheck[],
-  restarts: ReadonlyMap<string, RawSetting>,
+  entries: readonly RawEntry[],
 ): readonly string[] {
   const [section, key, ...rest] = issue.path;
-  if (section === "restarts") {
-    const names = issue.keys ?? [String(key)];
-    return names.map((name) => {
-      const source = restarts.get(name)?.source;
-      const where =
-        source === undefined ? "" : `${place(source, ["restarts", name])}: `;
-      return `${where}restarts.${name}${issue.keys === undefined ? `: ${issue.message}.` : ` is no setting${meant(name)}`}`;
-    });
-  }
-  const check = typeof key === "number" ? checks[key] : undefined;
-  if (check === undefined) return [issue.message];
-  const { source, index } = check;
-  const where = (more: readonly PropertyKey[]) =>
-    `${place(source, ["checks", index, ...more])}: checks[${nameOf(check.value) ?? index}]${more.length > 0 ? `.${more.join(".")}` : ""}`;
+  const own = entries.filter((entry) => entry.section === section);
   if (issue.code === "unrecognized_keys")
-    return (issue.keys ?? []).map(
-      (name) => `${where([...rest, name])} is no setting${meant(name)}`,
-    );
-  if (issue.code === "invalid_union" && rest[0] === "kind")
-    return [`${where(rest)} must be http, tcp or postgres.`];
-  return [`${where(rest)}: ${issue.message}.`];
+    return (issue.keys ?? []).map((name) => {
+      const entry =
+        key === undefined
+          ? own.find((each) => each.key === name)
+          : entryAt(own, key);
+      const path = key === undefined ? [] : [...rest, name];
+      return entry === undefined
+        ? issue.message
+        : `${whereIs(entry, path)} is no setting${meant(name)}`;
+    });
+  const entry = entryAt(own, key);
+  if (entry === undefined)
+    return [`${issue.path.join(".")}: ${issue.message}.`];
+  if (issue.code === "invalid_union" && issue.options !== undefined)
+    return [`${whereIs(entry, rest)} must be ${oneOf(issue.options)}.`];
+  return [`${whereIs(entry, rest)}: ${issue.message}.`];
+}
+
+/** Of a list the position among what was kept, of a mapping the key. */
+function entryAt(
+  own: readonly RawEntry[],
+  key: PropertyKey | undefined,
+): RawEntry | undefined {
+  return typeof key === "number"
+    ? own[key]
+    : own.find((entry) => entry.key === key);
+}
+
+function oneOf(options: readonly unknown[]): string {
+  const words = options.map(String);
+  return words.length < 2
+    ? words.join("")
+    : `${words.slice(0, -1).join(", ")} or ${words.at(-1) ?? ""}`;
 }
 
 function meant(name: string): string {
-  const near = nearest(name, knownKeys);
+  const near = nearest(name, settingNames());
   return near === undefined ? "." : `, did you mean ${near}?`;
 }
 
-const knownKeys = [
-  "name",
-  "kind",
-  "url",
-  "host",
-  "port",
-  "expect",
-  "status",
-  "within",
-  "json",
-  "every",
-  "timeout",
-  "fail_after",
-  "recover_after",
-  "depends_on",
-  "heal",
-  "restart",
-  "max",
-  "per",
-  "cooldown",
-  "grace",
-  "connections_below_percent",
-  "first_wait",
-  "longest_wait",
-];
-
-export function nameOf(value: unknown): string | undefined {
-  const name: unknown =
-    typeof value === "object" && value !== null
-      ? Reflect.get(value, "name")
-      : undefined;
-  return typeof name === "string" ? name : undefined;
+/** Every key that the schema knows anywhere, as its JSON Schema tells. */
+function settingNames(): readonly string[] {
+  const names = new Set<string>();
+  const collect = (node: unknown): void => {
+    if (typeof node !== "object" || node === null) return;
+    for (const [key, value] of Object.entries(node)) {
+      if (key === "properties" && typeof value === "object" && value !== null)
+        for (const name of Object.keys(value)) names.add(name);
+      collect(value);
+    }
+  };
+  collect(
+    z.toJSONSchema(configSchema, { io: "input", unrepresentable: "any" }),
+  );
+  for (const name of Object.keys(sections)) names.delete(name);
+  return [...names];
 }

@@ -107,7 +107,7 @@ checks:
   - name: a
     kind: tcp
     port: 99999
-notify: []
+jokes: []
 `,
   );
   expect(errorsOf(path)).toEqual([
@@ -120,8 +120,55 @@ notify: []
     'bad.yaml line 12: checks[a].depends_on: there is no other check "b"; there are gateway.',
     'bad.yaml line 13: checks[a].name: "a" is used twice, names are unique.',
     "bad.yaml line 15: checks[a].port: must be a whole number from 1 to 65535.",
-    'bad.yaml line 16: there is no section "notify"; there are restarts and checks.',
+    'bad.yaml line 16: there is no section "jokes"; there are restarts, checks, notify, watchdog and peer.',
   ]);
+});
+
+test("ways to tell are read, and a secret may only be named", () => {
+  const path = file(
+    "notify.yaml",
+    `notify:
+  - { kind: slack, url: "\${SLACK}" }
+  - { kind: webhook, name: phone, url: "\${NOWHERE}" }
+  - { kind: smtp, host: mail, from: Hearth <a@example.org>, to: b@example.org, password: "\${PASSWORD}", fallback: true }
+watchdog: { url: "\${PING:-}" }
+peer: { url: "http://b:4080" }
+`,
+  );
+  const { config, leftOut } = loadConfig(
+    [path],
+    (name) =>
+      ({ SLACK: "https://hooks.example/s3cret", PASSWORD: "s3cret" })[name],
+  );
+  expect(leftOut).toEqual(["alerts by phone is left out: NOWHERE is not set."]);
+  expect(config.notify).toMatchObject([
+    { kind: "slack", remind: 14_400_000, fallback: false },
+    { kind: "smtp", port: 587, security: "starttls", to: ["b@example.org"] },
+  ]);
+  expect(config.watchdog).toEqual({ every: 60_000 });
+  expect(config.peer).toEqual({ url: "http://b:4080" });
+  const errors = errorsOf(
+    file(
+      "written.yaml",
+      `notify:
+  - kind: slack
+    url: https://hooks.example/s3cret
+  - kind: ntfy
+    url: https://ntfy.example
+    token: s3cret
+  - kind: pigeon
+watchdog: { evry: 1m }
+`,
+    ),
+  );
+  expect(errors).toEqual([
+    "written.yaml line 3: notify[0].url is a secret and must not stand in a file: write ${NAME}, and put it into the variable NAME or the file that NAME_FILE points to.",
+    "written.yaml line 5: notify[1].url: must be a topic's address, such as https://ntfy.sh/my-home.",
+    "written.yaml line 6: notify[1].token is a secret and must not stand in a file: write ${NAME}, and put it into the variable NAME or the file that NAME_FILE points to.",
+    "written.yaml line 7: notify[2].kind must be webhook, smtp, ntfy or slack.",
+    "written.yaml line 8: watchdog.evry is no setting, did you mean every?",
+  ]);
+  expect(errors.join()).not.toContain("s3cret");
 });
 
 test("mistakes of two files are said together", () => {

@@ -2,20 +2,17 @@ import { join } from "node:path";
 import { isMap, isNode, isScalar, isSeq, visit } from "yaml";
 import { projectRoot } from "../embedded/home.ts";
 import { Failure } from "../failure.ts";
-import {
-  describeIssue,
-  nameOf,
-  type RawCheck,
-  type RawSetting,
-} from "./describe.ts";
+import { crossCheck } from "./cross-check.ts";
+import { describeIssue } from "./describe.ts";
+import { nameOf, type RawEntry } from "./raw-entry.ts";
 import { configSchema, type SupervisorConfig } from "./schema.ts";
 import {
   at,
   checkSections,
   openSource,
-  place,
   plainValue,
   section,
+  sections,
   type Source,
 } from "./source.ts";
 
@@ -30,12 +27,12 @@ export type Variables = (name: string) => string | undefined;
 
 export type LoadedConfig = {
   readonly config: SupervisorConfig;
-  /** Checks that were left out because a variable is not set, in words. */
+  /** What was left out because a variable is not set, in words. */
   readonly leftOut: readonly string[];
 };
 
 /**
- * Reads the files in order: a later one adds checks, one of an equal name replaces. `${NAME}` and `${NAME:-default}` in
+ * Reads the files in order: a later one adds to lists, an entry of an equal name replaces. `${NAME}` and `${NAME:-default}` in
  * values come from `variables`. Throws a Failure with every error of all files, each with its line.
  */
 export function loadConfig(
@@ -43,117 +40,119 @@ export function loadConfig(
   variables: Variables,
 ): LoadedConfig {
   const errors: string[] = [];
+  const leftOut: string[] = [];
   const sources = paths.flatMap((path) => {
     const source = openSource(path, errors);
     return source === undefined ? [] : [source];
   });
   for (const source of sources) checkSections(source, errors);
-  const leftOut: string[] = [];
-  const checks = mergeChecks(sources, variables, leftOut, errors);
-  const restarts = mergeRestarts(sources, variables, errors);
-  const parsed = configSchema.safeParse({
-    restarts: Object.fromEntries(
-      [...restarts].map(([key, { value }]) => [key, value]),
-    ),
-    checks: checks.map(({ value }) => value),
-  });
+  const entries = Object.entries(sections).flatMap(([name, shape]) =>
+    shape === "list"
+      ? mergeList(name, sources, variables, leftOut, errors)
+      : mergeMapping(name, sources, variables, leftOut, errors),
+  );
+  const parsed = configSchema.safeParse(plainConfig(entries));
   if (!parsed.success)
     for (const issue of parsed.error.issues)
-      errors.push(...describeIssue(issue, checks, restarts));
-  errors.push(...crossCheck(checks));
+      errors.push(...describeIssue(issue, entries));
+  errors.push(...crossCheck(entries));
   if (errors.length > 0 || !parsed.success)
     throw new Failure(errors.toSorted(byLine));
   return { config: parsed.data, leftOut };
 }
 
-function mergeChecks(
+function plainConfig(entries: readonly RawEntry[]): Record<string, unknown> {
+  const plain: Record<string, unknown> = {};
+  for (const [name, shape] of Object.entries(sections)) {
+    const own = entries.filter((entry) => entry.section === name);
+    if (own.length === 0) continue;
+    plain[name] =
+      shape === "list"
+        ? own.map(({ value }) => value)
+        : Object.fromEntries(own.map(({ key, value }) => [key, value]));
+  }
+  return plain;
+}
+
+function mergeList(
+  name: string,
   sources: readonly Source[],
   variables: Variables,
   leftOut: string[],
   errors: string[],
-): readonly RawCheck[] {
-  const byName = new Map<unknown, RawCheck>();
+): readonly RawEntry[] {
+  const byName = new Map<unknown, RawEntry>();
   const gone = new Set<string>();
   for (const source of sources) {
-    const list = section(source, "checks");
+    const list = section(source, name);
     if (list !== undefined && !isSeq(list))
-      errors.push(`${at(source, list)}: checks must be a list.`);
+      errors.push(`${at(source, list)}: ${name} must be a list.`);
     const items: readonly unknown[] = isSeq(list) ? list.items : [];
     for (const [index, node] of items.entries()) {
       const missing = substitute(node, variables);
       const value = plainValue(source, node);
-      const name = nameOf(value) ?? Symbol("nameless");
+      const own = nameOf(value);
+      const key = own ?? Symbol("nameless");
       if (missing !== undefined) {
-        byName.delete(name);
-        gone.add(String(nameOf(value)));
+        byName.delete(key);
+        if (own !== undefined) gone.add(own);
         leftOut.push(
-          `check ${String(nameOf(value))} is left out: ${missing} is not set.`,
+          `${singular(name)} ${own ?? index + 1} is left out: ${missing} is not set.`,
         );
         continue;
       }
-      const repeated = byName.get(name)?.source === source;
-      byName.set(repeated ? Symbol("repeated") : name, {
+      const repeated = byName.get(key)?.source === source;
+      byName.set(repeated ? Symbol("repeated") : key, {
+        section: name,
         source,
-        index,
+        key: index,
         value,
       });
     }
   }
-  return [...byName.values()].map((check) => forget(check, gone));
+  const kept = [...byName.values()];
+  const names = new Set(kept.map(({ value }) => nameOf(value)));
+  const lost = new Set([...gone].filter((each) => !names.has(each)));
+  return kept.map((entry) => forget(entry, lost));
 }
 
-/** What one check alone cannot know: names used twice, dependencies that are not there. */
-function crossCheck(checks: readonly RawCheck[]): readonly string[] {
-  const names = checks.map(({ value }) => nameOf(value));
-  return checks.flatMap((check, position) => {
-    const name = names[position];
-    const where = (key: string) =>
-      `${place(check.source, ["checks", check.index, key])}: checks[${name ?? check.index}].${key}`;
-    const others = names.filter((other) => other !== name);
-    const twice =
-      name !== undefined && names.indexOf(name) !== position
-        ? [`${where("name")}: "${name}" is used twice, names are unique.`]
-        : [];
-    const strangers = dependenciesOf(check.value).filter(
-      (dependency) => !others.includes(dependency),
-    );
-    return [
-      ...twice,
-      ...strangers.map(
-        (stranger) =>
-          `${where("depends_on")}: there is no other check "${stranger}"; there are ${others.join(", ")}.`,
-      ),
-    ];
-  });
+function mergeMapping(
+  name: string,
+  sources: readonly Source[],
+  variables: Variables,
+  leftOut: string[],
+  errors: string[],
+): readonly RawEntry[] {
+  const merged = new Map<string, RawEntry>();
+  for (const source of sources) {
+    const mapping = section(source, name);
+    if (mapping !== undefined && !isMap(mapping))
+      errors.push(`${at(source, mapping)}: ${name} must be a mapping.`);
+    for (const pair of isMap(mapping) ? mapping.items : []) {
+      if (!isScalar(pair.key)) continue;
+      const key = String(pair.key.value);
+      const missing = substitute(pair.value, variables);
+      if (missing !== undefined) {
+        merged.delete(key);
+        leftOut.push(`${name}.${key} is left out: ${missing} is not set.`);
+        continue;
+      }
+      const value = plainValue(source, pair.value);
+      merged.set(key, { section: name, source, key, value });
+    }
+  }
+  return [...merged.values()];
+}
+
+/** "check" for the section "checks"; "notify" and "maintenance" stay. */
+function singular(name: string): string {
+  return name.replace(/s$/, "");
 }
 
 /** Errors in the order in which a person meets them. */
 function byLine(a: string, b: string): number {
   const lineOf = (text: string) => Number(/ line (\d+)/.exec(text)?.[1] ?? 0);
   return lineOf(a) - lineOf(b);
-}
-
-/** Each key of `restarts` wins singly. */
-function mergeRestarts(
-  sources: readonly Source[],
-  variables: Variables,
-  errors: string[],
-): ReadonlyMap<string, RawSetting> {
-  const merged = new Map<string, RawSetting>();
-  for (const source of sources) {
-    const mapping = section(source, "restarts");
-    if (mapping !== undefined && !isMap(mapping))
-      errors.push(`${at(source, mapping)}: restarts must be a mapping.`);
-    for (const pair of isMap(mapping) ? mapping.items : []) {
-      if (!isScalar(pair.key)) continue;
-      substitute(pair.value, variables);
-      merged.set(String(pair.key.value), {
-        source,
-        value: plainValue(source, pair.value),
-      });
-    }
-  }
-  return merged;
 }
 
 /** Puts variables into every text below a node; returns the first one that is not set. */
@@ -177,21 +176,11 @@ function substitute(node: unknown, variables: Variables): string | undefined {
 }
 
 /** A check that depends on one that was left out depends on it no more. */
-function forget(check: RawCheck, gone: ReadonlySet<unknown>): RawCheck {
-  const { value } = check;
-  if (typeof value !== "object" || value === null) return check;
+function forget(entry: RawEntry, gone: ReadonlySet<unknown>): RawEntry {
+  const { value } = entry;
+  if (typeof value !== "object" || value === null) return entry;
   const list: unknown = Reflect.get(value, "depends_on");
-  if (!Array.isArray(list)) return check;
+  if (!Array.isArray(list)) return entry;
   const left = list.filter((name) => !gone.has(name));
-  return { ...check, value: { ...value, depends_on: left } };
-}
-
-function dependenciesOf(value: unknown): readonly string[] {
-  const list: unknown =
-    typeof value === "object" && value !== null
-      ? Reflect.get(value, "depends_on")
-      : undefined;
-  return Array.isArray(list)
-    ? list.filter((name) => typeof name === "string")
-    : [];
+  return { ...entry, value: { ...value, depends_on: left } };
 }

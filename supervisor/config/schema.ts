@@ -1,27 +1,6 @@
 import { z } from "zod";
-import { parseDuration } from "../duration.ts";
-
-/** A duration in a file ("30s"); milliseconds once read. */
-const duration = z
-  .string("must be a duration such as 500ms, 30s, 2m, 1h")
-  .transform((text, context) => {
-    const ms = parseDuration(text);
-    if (ms !== undefined && ms > 0) return ms;
-    context.addIssue({
-      code: "custom",
-      message: `"${text}" is no duration: write 500ms, 30s, 2m, 1h or 7d`,
-    });
-    return z.NEVER;
-  });
-
-const whole = (least: number, most: number) => {
-  const error = `must be a whole number from ${least} to ${most}`;
-  return z.number(error).int(error).min(least, error).max(most, error);
-};
-const times = whole(1, 100);
-const name = z
-  .string("must be a name")
-  .regex(/^[a-z][a-z0-9-]*$/, "must be lower-case letters, digits and -");
+import { notifySchema, peerSchema, watchdogSchema } from "../alerts/config.ts";
+import { duration, name, times, whole } from "./fields.ts";
 
 const healRule = z.strictObject({
   restart: name,
@@ -87,7 +66,14 @@ const restarts = z.strictObject({
 export const configSchema = z.strictObject({
   restarts: restarts.prefault({}),
   checks: z.array(check).default([]),
+  notify: notifySchema,
+  watchdog: watchdogSchema,
+  peer: peerSchema,
 });
+
+export const checkKinds: readonly string[] = check.options.map(
+  ({ shape }) => shape.kind.value,
+);
 
 /** config/supervisor.yaml as read; durations in milliseconds. */
 export type SupervisorConfig = Readonly<z.output<typeof configSchema>>;

@@ -41,7 +41,7 @@ export function openSource(path: string, errors: string[]): Source | undefined {
   return document.errors.length > 0 ? undefined : { path, document, lines };
 }
 
-const sections = ["restarts", "checks"];
+const sections = ["restarts", "checks", "notify", "watchdog", "peer"];
 
 /** One section of a file; undefined when it is not there or empty. */
 export function section(source: Source, name: string): unknown {
@@ -68,9 +68,9 @@ export function checkSections(source: Source, errors: string[]): void {
   }
   for (const { key } of contents.items) {
     const name = isScalar(key) ? String(key.value) : "";
-    if (!sections.includes(name))
+    if (!Object.hasOwn(sections, name))
       errors.push(
-        `${at(source, key)}: there is no section "${name}"; there are ${sections.join(" and ")}.`,
+        `${at(source, key)}: there is no section "${name}"; there are ${sections.slice(0, -1).join(", ")} and ${sections.at(-1)}.`,
       );
   }
 }

@@ -1,0 +1,31 @@
+import { textOf, titleOf, toneOf, type AlertMessage } from "../message.ts";
+import { postJson } from "./post-json.ts";
+
+const looks = {
+  down: { priority: 5, tags: ["rotating_light"] },
+  warning: { priority: 4, tags: ["warning"] },
+  fine: { priority: 3, tags: ["white_check_mark"] },
+} as const;
+
+/** What ntfy takes as JSON at the server's root (docs.ntfy.sh/publish, "Publish as JSON"): headers could not carry our signs. */
+export function ntfyBody(topic: string, message: AlertMessage) {
+  return {
+    topic,
+    title: titleOf(message),
+    message: textOf(message),
+    ...looks[toneOf(message)],
+  };
+}
+
+/** `url` is the topic's address, such as https://ntfy.sh/my-home. */
+export function sendNtfy(
+  { url, token }: { readonly url: string; readonly token?: string | undefined },
+  message: AlertMessage,
+  signal: AbortSignal,
+): Promise<void> {
+  const { origin, pathname } = new URL(url);
+  const topic = decodeURIComponent(pathname.replaceAll("/", ""));
+  const headers: Readonly<Record<string, string>> =
+    token === undefined ? {} : { authorization: `Bearer ${token}` };
+  return postJson(`${origin}/`, ntfyBody(topic, message), headers, signal);
+}

@@ -1,0 +1,47 @@
+import {
+  paragraphOf,
+  titleOf,
+  toneOf,
+  type AlertEvent,
+  type AlertMessage,
+} from "../message.ts";
+import { postJson } from "./post-json.ts";
+
+const colours = { down: "#bb1f1f", warning: "#a35a00", fine: "#1a7f43" };
+
+/** An incoming-webhook body: `text` and `attachments` are what Slack, Mattermost, Rocket.Chat, Zulip and Discord's /slack all read. */
+export function slackBody(message: AlertMessage) {
+  return {
+    text: escape(titleOf(message)),
+    attachments: message.events.map((event) => {
+      const [lead = "", ...lines] = paragraphOf(event, message.at).map(escape);
+      return {
+        color: colours[toneOf({ ...message, events: [event] })],
+        fallback: lead,
+        title: lead,
+        text: lines.join("\n"),
+        ts: Math.floor(timeOfEvent(event) / 1000),
+      };
+    }),
+  };
+}
+
+export function sendSlack(
+  { url }: { readonly url: string },
+  message: AlertMessage,
+  signal: AbortSignal,
+): Promise<void> {
+  return postJson(url, slackBody(message), {}, signal);
+}
+
+function timeOfEvent({ since, until }: AlertEvent): number {
+  return until ?? since;
+}
+
+/** Slack's three control characters; all else is text. */
+function escape(text: string): string {
+  return text
+    .replaceAll("&", "&amp;")
+    .replaceAll("<", "&lt;")
+    .replaceAll(">", "&gt;");
+}

@@ -1,0 +1,78 @@
+import { textOf, titleOf, type AlertMessage } from "../message.ts";
+
+export type SmtpSettings = {
+  readonly host: string;
+  readonly port: number;
+  /** tls from the first byte, starttls before anything is said, or none. */
+  readonly security: "tls" | "starttls" | "none";
+  readonly user?: string | undefined;
+  readonly password?: string | undefined;
+  readonly from: string;
+  readonly to: readonly string[];
+};
+
+/** A plain-text mail to all recipients; nodemailer is loaded when the first one is sent. */
+export async function sendMail(
+  settings: SmtpSettings,
+  message: AlertMessage,
+  signal: AbortSignal,
+): Promise<void> {
+  const { createTransport } = await import("nodemailer");
+  const { host, port, security, user, password } = settings;
+  const transport = createTransport({
+    host,
+    port,
+    secure: security === "tls",
+    requireTLS: security === "starttls",
+    ignoreTLS: security === "none",
+    connectionTimeout: 10_000,
+    greetingTimeout: 10_000,
+    socketTimeout: 10_000,
+    ...(user === undefined ? {} : { auth: { user, pass: password ?? "" } }),
+  });
+  const stop = () => transport.close();
+  signal.addEventListener("abort", stop, { once: true });
+  try {
+    await transport.sendMail({
+      from: settings.from,
+      to: [...settings.to],
+      subject: titleOf(message),
+      text: `${textOf(message)}\n\n-- \nHearth on ${message.host}; hearth silence <name> 2h --why "…" keeps one quiet\n`,
+      date: new Date(message.at),
+      messageId: `<${message.id}@hearth.invalid>`,
+      headers: { "Auto-Submitted": "auto-generated" },
+    });
+  } catch (error) {
+    throw new Error(reasonOf(error), { cause: error });
+  } finally {
+    signal.removeEventListener("abort", stop);
+    transport.close();
+  }
+}
+
+/** A server's own words may quote what it was told, so only the kind and the number are repeated. */
+function reasonOf(error: unknown): string {
+  const field = (name: string): string | undefined => {
+    const value: unknown =
+      typeof error === "object" && error !== null
+        ? Reflect.get(error, name)
+        : undefined;
+    return value === undefined ? undefined : String(value);
+  };
+  switch (field("code")) {
+    case "EAUTH":
+      return `the mail server refuses user or password${numbered(field("responseCode"))}`;
+    case "EENVELOPE":
+      return `the mail server refuses sender or recipient${numbered(field("responseCode"))}`;
+    case "ETLS":
+      return "the connection could not be encrypted as `security` asks";
+    case "EMESSAGE":
+      return `the mail server refuses the message${numbered(field("responseCode"))}`;
+    default:
+      return `the mail server cannot be reached (${field("code") ?? "no reason given"})`;
+  }
+}
+
+function numbered(responseCode: string | undefined): string {
+  return responseCode === undefined ? "" : ` (${responseCode})`;
+}

@@ -1,0 +1,67 @@
+import { nameOf, namesIn, whereIs, type RawEntry } from "./raw-entry.ts";
+
+/** What one entry alone cannot know: names used twice, dependencies that are not there or go in a circle. */
+export function crossCheck(entries: readonly RawEntry[]): readonly string[] {
+  const checks = entries.filter(({ section }) => section === "checks");
+  const names = checks.flatMap(({ value }) => nameOf(value) ?? []);
+  const repeated = entries.flatMap((entry, position) => {
+    const name = nameOf(entry.value);
+    const first = entries.findIndex(
+      (other) =>
+        other.section === entry.section && nameOf(other.value) === name,
+    );
+    return name === undefined || first === position
+      ? []
+      : [
+          `${whereIs(entry, ["name"])}: "${name}" is used twice, names are unique.`,
+        ];
+  });
+  const strangers = checks.flatMap((check) => {
+    const own = nameOf(check.value);
+    const others = names.filter((other) => other !== own);
+    return namesIn(check.value, "depends_on")
+      .filter((name) => !others.includes(name))
+      .map(
+        (name) =>
+          `${whereIs(check, ["depends_on"])}: there is no other check "${name}"; there are ${others.join(", ")}.`,
+      );
+  });
+  return [...repeated, ...strangers, ...circles(checks)];
+}
+
+function circles(checks: readonly RawEntry[]): readonly string[] {
+  const needs = new Map(
+    checks.map(({ value }) => [nameOf(value), namesIn(value, "depends_on")]),
+  );
+  const walk = (
+    name: string,
+    way: readonly string[],
+  ): readonly string[] | undefined => {
+    const seen = way.indexOf(name);
+    if (seen >= 0) return [...way.slice(seen), name];
+    for (const next of needs.get(name) ?? []) {
+      const circle = next === name ? undefined : walk(next, [...way, name]);
+      if (circle !== undefined) return circle;
+    }
+    return undefined;
+  };
+  return checks.flatMap((check) => {
+    const name = nameOf(check.value);
+    const circle = name === undefined ? undefined : walk(name, []);
+    // Said once, where the circle begins.
+    return circle === undefined || circle[0] !== name || !isFirst(circle, needs)
+      ? []
+      : [
+          `${whereIs(check, ["depends_on"])}: goes in a circle, ${circle.join(" → ")}.`,
+        ];
+  });
+}
+
+function isFirst(
+  circle: readonly string[],
+  needs: ReadonlyMap<string | undefined, unknown>,
+): boolean {
+  const order = [...needs.keys()];
+  const places = circle.map((name) => order.indexOf(name));
+  return places[0] === Math.min(...places);
+}

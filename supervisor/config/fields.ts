@@ -1,0 +1,31 @@
+import { z } from "zod";
+import { parseDuration } from "../duration.ts";
+
+/** A duration in a file ("30s"); milliseconds once read. */
+export const duration = z
+  .string("must be a duration such as 500ms, 30s, 2m, 1h")
+  .transform((text, context) => {
+    const ms = parseDuration(text);
+    if (ms !== undefined && ms > 0) return ms;
+    context.addIssue({
+      code: "custom",
+      message: `"${text}" is no duration: write 500ms, 30s, 2m, 1h or 7d`,
+    });
+    return z.NEVER;
+  });
+
+export const whole = (least: number, most: number) => {
+  const error = `must be a whole number from ${least} to ${most}`;
+  return z.number(error).int(error).min(least, error).max(most, error);
+};
+
+export const times = whole(1, 100);
+
+export const name = z
+  .string("must be a name")
+  .regex(/^[a-z][a-z0-9-]*$/, "must be lower-case letters, digits and -");
+
+export const webAddress = z.url({
+  protocol: /^https?$/,
+  error: "must be an http(s) address",
+});
