@@ -24,6 +24,7 @@ import { connectRedis } from "./cache/redis.ts";
 import { tryDeployment } from "./calls/health-check.ts";
 import { createRefusalLog } from "./calls/refusal-log.ts";
 import { createCallsUnderWay } from "./calls/underway.ts";
+import { sameDatabase } from "./config/database-url.ts";
 import { diffConfig } from "./config/diff.ts";
 import {
   formatProblem,
@@ -33,7 +34,7 @@ import {
 import { adjustedSince } from "./db/adjustments.ts";
 import { watchDatabase } from "./db/connection.ts";
 import { recordDeployments } from "./db/deployments.ts";
-import { createPool } from "./db/pool.ts";
+import { createPool, followLogin } from "./db/pool.ts";
 import { followSettings } from "./db/settings.ts";
 import type { Gateway } from "./gateway.ts";
 import { addRoutes } from "./http/routes.ts";
@@ -76,11 +77,8 @@ export async function startGateway({
   version,
 }: StartOptions): Promise<RunningGateway> {
   const journal = await openGatewayJournal(config, log);
-  const pool = createPool(
-    config.database.url.reveal(),
-    config.database.poolSize,
-    log,
-  );
+  let databaseUrl = config.database.url.reveal();
+  const pool = createPool(databaseUrl, config.database.poolSize, log);
   const redis =
     config.redis === null
       ? null
@@ -133,7 +131,7 @@ export async function startGateway({
   const tokens = createTokenCounter();
   let stopping = false;
   const database = watchDatabase({
-    databaseUrl: config.database.url.reveal(),
+    databaseUrl: () => databaseUrl,
     pool,
     log,
     shared: redis !== null,
@@ -233,6 +231,11 @@ export async function startGateway({
       if (!read.ok) return read;
       const diff = diffConfig(live.config, read.config);
       live = { config: read.config, catalog: catalogOf(read.config) };
+      const login = read.config.database.url.reveal();
+      if (sameDatabase(databaseUrl, login)) {
+        databaseUrl = login;
+        followLogin(pool, login);
+      }
       await recordDeployments(pool, read.config.models).catch(
         (error: unknown) =>
           log.warn({ error }, "deployments were not recorded"),

@@ -34,9 +34,18 @@ export async function authenticate(
   return caller;
 }
 
-/** Whether a hash of {@link hashKey} is the master key's. */
+/**
+ * Whether a hash of {@link hashKey} is the master key's, or that of the one before until its time is over. Both are compared,
+ * in constant time.
+ */
 export function isMasterKey(gateway: Gateway, token: string): boolean {
-  return sameHash(token, hashOfMasterKey(gateway.config.general.masterKey));
+  const { masterKey, previousMasterKey: previous } = gateway.config.general;
+  const isCurrent = sameHash(token, hashOfMasterKey(masterKey));
+  const isPrevious =
+    previous !== null &&
+    sameHash(token, hashOfMasterKey(previous.key)) &&
+    Date.now() < previous.until;
+  return isCurrent || isPrevious;
 }
 
 const masterHashes = new WeakMap<Secret, string>();

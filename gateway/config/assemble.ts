@@ -15,6 +15,7 @@ import type {
   Deployment,
   GatewayConfig,
   GeneralConfig,
+  PreviousMasterKey,
   RouterConfig,
   ServerConfig,
 } from "./types.ts";
@@ -164,6 +165,25 @@ function readMasterKey(
   return key ?? "";
 }
 
+/** Never without an end: a previous key that is forgotten would be a second master key for ever. */
+function readPreviousMasterKey(
+  reading: Reading,
+  read: ReadVariable,
+): PreviousMasterKey | null {
+  const key = read("PROXY_MASTER_KEY_PREVIOUS");
+  if (key === null) return null;
+  const until = Date.parse(read("PROXY_MASTER_KEY_PREVIOUS_UNTIL") ?? "");
+  if (!Number.isNaN(until)) return { key: secret(key), until };
+  reading.problems.push({
+    file: null,
+    line: null,
+    path: "PROXY_MASTER_KEY_PREVIOUS_UNTIL",
+    message:
+      "must say until when PROXY_MASTER_KEY_PREVIOUS is accepted, such as 2027-01-31T12:00:00Z",
+  });
+  return null;
+}
+
 function readGeneral(
   reading: Reading,
   read: ReadVariable,
@@ -182,6 +202,7 @@ function readGeneral(
   const saltKey = read("HEARTH_SALT_KEY");
   return {
     masterKey: secret(readMasterKey(reading, read, general)),
+    previousMasterKey: readPreviousMasterKey(reading, read),
     saltKey: saltKey === null ? null : secret(saltKey),
     maxBudget: proxy.max_budget ?? null,
     budgetDuration: proxy.budget_duration ?? null,

@@ -1,3 +1,4 @@
+import { sameDatabase } from "./database-url.ts";
 import type { Secret } from "./secret.ts";
 import type { Deployment, GatewayConfig } from "./types.ts";
 
@@ -56,10 +57,19 @@ export function diffConfig(
       })
       .map(shownName),
     settings,
-    needRestart: settings.filter((path) =>
-      BOUND_AT_START.some(
-        (bound) => path === bound || path.startsWith(`${bound}.`),
-      ),
+    needRestart: settings.filter(
+      (path) =>
+        BOUND_AT_START.some(
+          (bound) => path === bound || path.startsWith(`${bound}.`),
+        ) &&
+        // Another login at the same database is followed: passwords are rotated without a restart.
+        !(
+          path === "database.url" &&
+          sameDatabase(
+            before.database.url.reveal(),
+            after.database.url.reveal(),
+          )
+        ),
     ),
   };
 }

@@ -308,6 +308,20 @@ test("the master key and the database can come from files", () => {
   expect(config.database.url.reveal()).toBe("postgres://h/d");
 });
 
+test("a previous master key is accepted only with a time at which it ends", () => {
+  const env = { PROXY_MASTER_KEY_PREVIOUS: "sk-the-one-before-it-1" };
+  expect(problems("", env)).toEqual([
+    "environment: PROXY_MASTER_KEY_PREVIOUS_UNTIL: must say until when PROXY_MASTER_KEY_PREVIOUS is accepted, such as 2027-01-31T12:00:00Z",
+  ]);
+  const { previousMasterKey } = loaded("", {
+    ...env,
+    PROXY_MASTER_KEY_PREVIOUS_UNTIL: "2027-01-31T12:00:00Z",
+  }).general;
+  expect(previousMasterKey?.key.reveal()).toBe("sk-the-one-before-it-1");
+  expect(previousMasterKey?.until).toBe(Date.UTC(2027, 0, 31, 12));
+  expect(loaded("").general.previousMasterKey).toBeNull();
+});
+
 test("an unset variable of a setting leaves the default, with a warning", () => {
   expect(
     warnings("proxy_settings: {request_timeout: os.environ/SLOW}"),

@@ -127,8 +127,16 @@ export interface JournalConfig {
   readonly limitBytes: number;
 }
 
+export interface PreviousMasterKey {
+  readonly key: Secret;
+  /** ms since the epoch; from then on it is refused. */
+  readonly until: number;
+}
+
 export interface GeneralConfig {
   readonly masterKey: Secret;
+  /** The one before, for a while after it was rotated; null: none. */
+  readonly previousMasterKey: PreviousMasterKey | null;
   /** Encrypts provider keys in the database; null: the master key serves. */
   readonly saltKey: Secret | null;
   /** Of the whole proxy; null: none. */

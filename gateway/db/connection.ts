@@ -16,7 +16,8 @@ export interface DatabaseState {
 }
 
 export interface DatabaseOptions {
-  readonly databaseUrl: string;
+  /** Asked for each connection: a rotated password counts from the next one. */
+  readonly databaseUrl: () => string;
   readonly pool: Pool;
   readonly log: Logger;
   /** Instances that share Redis may share the database; without it only one may run. */
@@ -57,7 +58,7 @@ export function watchDatabase(options: DatabaseOptions): DatabaseState {
 
   async function connect(): Promise<void> {
     const attempt = new pg.Client({
-      connectionString: options.databaseUrl,
+      connectionString: options.databaseUrl(),
       connectionTimeoutMillis: 3_000,
       keepAlive: true,
       application_name: "hearth-gateway-listen",

@@ -43,6 +43,11 @@ export function createPool(
   return pool;
 }
 
+/** Connections made from now on log in as this address says; those that are open stay until they are idle for ten seconds. */
+export function followLogin(pool: Pool, databaseUrl: string): void {
+  (pool.options as pg.PoolConfig).connectionString = databaseUrl;
+}
+
 /** SQLSTATE classes 08 (connection), 53 (resources), 57P (shutdown), and a server that only reads (25006). */
 const AWAY_STATES = /^(08|53|57P|57014|25006)/;
 /** What node-postgres says, without a code, of a connection that ended or never came. */

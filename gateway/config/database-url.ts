@@ -1,0 +1,12 @@
+/** Whether two addresses differ in user and password at most: the same server, database and options. */
+export function sameDatabase(one: string, other: string): boolean {
+  return withoutLogin(one) === withoutLogin(other);
+}
+
+function withoutLogin(address: string): string {
+  if (!URL.canParse(address)) return address;
+  const url = new URL(address);
+  url.username = "";
+  url.password = "";
+  return url.href;
+}

@@ -1,0 +1,108 @@
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import pg from "pg";
+import { afterAll, beforeAll, expect, inject, test } from "vitest";
+import { throwAwayDatabase } from "../../test/servers/database.ts";
+import {
+  MASTER_KEY,
+  startTestGateway,
+  type TestGateway,
+} from "../../test/servers/gateway.ts";
+import {
+  startMockProvider,
+  type MockProvider,
+} from "../../test/servers/provider.ts";
+
+const newMasterKey = "sk-the-next-master-key-of-the-tests";
+const nextRole = `gateway_${randomBytes(4).toString("hex")}`;
+const handed = mkdtempSync(join(tmpdir(), "hearth-rotation-"));
+let gateway: TestGateway;
+let provider: MockProvider;
+let database: Awaited<ReturnType<typeof throwAwayDatabase>>;
+let superuser: pg.Client;
+
+const hand = (name: string, value: string) =>
+  writeFileSync(join(handed, name), value);
+
+beforeAll(async () => {
+  superuser = new pg.Client({ connectionString: inject("postgresUrl") });
+  await superuser.connect();
+  database = await throwAwayDatabase();
+  provider = await startMockProvider();
+  const names = [
+    "DATABASE_URL",
+    "PROXY_MASTER_KEY",
+    "PROXY_MASTER_KEY_PREVIOUS",
+    "PROXY_MASTER_KEY_PREVIOUS_UNTIL",
+  ];
+  for (const name of names) hand(name, "");
+  hand("DATABASE_URL", database.url);
+  hand("PROXY_MASTER_KEY", MASTER_KEY);
+  gateway = await startTestGateway({
+    databaseUrl: "",
+    providerUrl: provider.url,
+    env: {
+      PROXY_MASTER_KEY: "",
+      ...Object.fromEntries(
+        names.map((name) => [`${name}_FILE`, join(handed, name)]),
+      ),
+    },
+  });
+});
+
+afterAll(async () => {
+  await gateway?.stop();
+  await provider?.close();
+  await database?.drop();
+  await superuser?.query(`DROP ROLE IF EXISTS ${nextRole}`);
+  await superuser?.end();
+  rmSync(handed, { recursive: true, force: true });
+});
+
+const reload = (key: string) =>
+  gateway.request("POST", "/config/reload", undefined, key);
+const asks = async (key: string) =>
+  (await gateway.request("GET", "/key/list", undefined, key)).status;
+
+test("a rotated master key works at once, the one before until its time is over", async () => {
+  hand("PROXY_MASTER_KEY", newMasterKey);
+  hand("PROXY_MASTER_KEY_PREVIOUS", MASTER_KEY);
+  hand(
+    "PROXY_MASTER_KEY_PREVIOUS_UNTIL",
+    new Date(Date.now() + 3_600_000).toISOString(),
+  );
+  expect((await reload(MASTER_KEY)).status).toBe(200);
+  expect([await asks(MASTER_KEY), await asks(newMasterKey)]).toEqual([
+    200, 200,
+  ]);
+  hand("PROXY_MASTER_KEY_PREVIOUS_UNTIL", new Date().toISOString());
+  expect((await reload(newMasterKey)).status).toBe(200);
+  expect([await asks(MASTER_KEY), await asks(newMasterKey)]).toEqual([
+    401, 200,
+  ]);
+});
+
+test("another login at the same database is followed without a restart", async () => {
+  await superuser.query(
+    `CREATE ROLE ${nextRole} LOGIN PASSWORD 'the-next-password' IN ROLE hearth_owner`,
+  );
+  await superuser.query(`ALTER ROLE ${nextRole} SET role hearth_owner`);
+  const url = new URL(database.url);
+  url.username = nextRole;
+  url.password = "the-next-password";
+  hand("DATABASE_URL", url.href);
+  const reloaded = await reload(newMasterKey);
+  expect(JSON.parse(reloaded.text)).toMatchObject({ need_restart: [] });
+  // More at a time than there are connections open.
+  const answers = await Promise.all(
+    Array.from({ length: 8 }, () => asks(newMasterKey)),
+  );
+  expect(new Set(answers)).toEqual(new Set([200]));
+  const { rows } = await superuser.query<{ usename: string }>(
+    "SELECT DISTINCT usename FROM pg_stat_activity WHERE datname = $1",
+    [new URL(database.url).pathname.slice(1)],
+  );
+  expect(rows.map(({ usename }) => usename)).toContain(nextRole);
+});
