@@ -1,6 +1,7 @@
+import { isSecretSetting } from "../alerts/config.ts";
 import { nameOf, namesIn, whereIs, type RawEntry } from "./raw-entry.ts";
 
-/** What one entry alone cannot know: names used twice, dependencies that are not there or go in a circle. */
+/** What one entry alone cannot know: names used twice, dependencies that are not there or go in a circle, secrets in a file. */
 export function crossCheck(entries: readonly RawEntry[]): readonly string[] {
   const checks = entries.filter(({ section }) => section === "checks");
   const names = checks.flatMap(({ value }) => nameOf(value) ?? []);
@@ -26,7 +27,31 @@ export function crossCheck(entries: readonly RawEntry[]): readonly string[] {
           `${whereIs(check, ["depends_on"])}: there is no other check "${name}"; there are ${others.join(", ")}.`,
       );
   });
-  return [...repeated, ...strangers, ...circles(checks)];
+  return [
+    ...repeated,
+    ...strangers,
+    ...circles(checks),
+    ...writtenSecrets(entries),
+  ];
+}
+
+/** A secret in a file is copied with it, so it may only be named there. */
+function writtenSecrets(entries: readonly RawEntry[]): readonly string[] {
+  return entries.flatMap((entry) => {
+    const { section, written } = entry;
+    if (section !== "notify" || typeof written !== "object" || written === null)
+      return [];
+    return Object.entries(written)
+      .filter(
+        ([key, value]) =>
+          isSecretSetting(Reflect.get(written, "kind"), key) &&
+          !/^\$\{[A-Z][A-Z0-9_]*\}$/.test(String(value)),
+      )
+      .map(
+        ([key]) =>
+          `${whereIs(entry, [key])} is a secret and must not stand in a file: write \${NAME}, and put it into the variable NAME or the file that NAME_FILE points to.`,
+      );
+  });
 }
 
 function circles(checks: readonly RawEntry[]): readonly string[] {

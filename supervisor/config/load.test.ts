@@ -140,7 +140,7 @@ peer: { url: "http://b:4080" }
     (name) =>
       ({ SLACK: "https://hooks.example/s3cret", PASSWORD: "s3cret" })[name],
   );
-  expect(leftOut).toEqual(["alerts by phone is left out: NOWHERE is not set."]);
+  expect(leftOut).toEqual(["notify phone is left out: NOWHERE is not set."]);
   expect(config.notify).toMatchObject([
     { kind: "slack", remind: 14_400_000, fallback: false },
     { kind: "smtp", port: 587, security: "starttls", to: ["b@example.org"] },

@@ -89,6 +89,7 @@ function mergeList(
       errors.push(`${at(source, list)}: ${name} must be a list.`);
     const items: readonly unknown[] = isSeq(list) ? list.items : [];
     for (const [index, node] of items.entries()) {
+      const written = plainValue(source, node);
       const missing = substitute(node, variables);
       const value = plainValue(source, node);
       const own = nameOf(value);
@@ -106,6 +107,7 @@ function mergeList(
         section: name,
         source,
         key: index,
+        written,
         value,
       });
     }
@@ -131,6 +133,7 @@ function mergeMapping(
     for (const pair of isMap(mapping) ? mapping.items : []) {
       if (!isScalar(pair.key)) continue;
       const key = String(pair.key.value);
+      const written = plainValue(source, pair.value);
       const missing = substitute(pair.value, variables);
       if (missing !== undefined) {
         merged.delete(key);
@@ -138,7 +141,9 @@ function mergeMapping(
         continue;
       }
       const value = plainValue(source, pair.value);
-      merged.set(key, { section: name, source, key, value });
+      // Empty, as `${NAME:-}` makes it, is not set.
+      if (value !== "")
+        merged.set(key, { section: name, source, key, written, value });
     }
   }
   return [...merged.values()];

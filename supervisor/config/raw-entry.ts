@@ -5,6 +5,8 @@ export type RawEntry = {
   readonly section: string;
   readonly source: Source;
   readonly key: number | string;
+  /** As in the file, before variables were put in. */
+  readonly written: unknown;
   readonly value: unknown;
 };
 

@@ -41,7 +41,14 @@ export function openSource(path: string, errors: string[]): Source | undefined {
   return document.errors.length > 0 ? undefined : { path, document, lines };
 }
 
-const sections = ["restarts", "checks", "notify", "watchdog", "peer"];
+/** What a file may hold: lists of named entries, and mappings whose keys win singly. */
+export const sections: Readonly<Record<string, "list" | "mapping">> = {
+  restarts: "mapping",
+  checks: "list",
+  notify: "list",
+  watchdog: "mapping",
+  peer: "mapping",
+};
 
 /** One section of a file; undefined when it is not there or empty. */
 export function section(source: Source, name: string): unknown {
@@ -70,9 +77,13 @@ export function checkSections(source: Source, errors: string[]): void {
     const name = isScalar(key) ? String(key.value) : "";
     if (!Object.hasOwn(sections, name))
       errors.push(
-        `${at(source, key)}: there is no section "${name}"; there are ${sections.slice(0, -1).join(", ")} and ${sections.at(-1)}.`,
+        `${at(source, key)}: there is no section "${name}"; there are ${listed(Object.keys(sections))}.`,
       );
   }
+}
+
+function listed(names: readonly string[]): string {
+  return `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
 }
 
 export function plainValue(source: Source, node: unknown): unknown {
