@@ -1,6 +1,8 @@
 import { DatabaseSync } from "node:sqlite";
+import { alarmTables } from "./alerts/alarm-store.ts";
 import { checkTables } from "./checks/check-tables.ts";
 import { textOf } from "./failure.ts";
+import { jobTables } from "./jobs/job-history.ts";
 
 /** The supervisor's own memory: every transition and every act with its reason. It needs nothing else to be up. */
 export type History = {
@@ -59,6 +61,7 @@ const steps: readonly string[] = [
    ) STRICT;
    CREATE INDEX events_by_name ON events (kind, name, id);`,
   checkTables,
+  jobTables,
 ];
 
 /** Opens (and brings up to date) the history file. `now` gives milliseconds since 1970. */

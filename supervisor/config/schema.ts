@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { notifySchema, peerSchema, watchdogSchema } from "../alerts/config.ts";
+import { jobsSchema } from "../jobs/config.ts";
 import { duration, name, times, whole } from "./fields.ts";
 
 const healRule = z.strictObject({
@@ -66,6 +67,7 @@ const restarts = z.strictObject({
 export const configSchema = z.strictObject({
   restarts: restarts.prefault({}),
   checks: z.array(check).default([]),
+  jobs: jobsSchema,
   notify: notifySchema,
   watchdog: watchdogSchema,
   peer: peerSchema,

@@ -45,6 +45,7 @@ export function openSource(path: string, errors: string[]): Source | undefined {
 export const sections: Readonly<Record<string, "list" | "mapping">> = {
   restarts: "mapping",
   checks: "list",
+  jobs: "mapping",
   notify: "list",
   watchdog: "mapping",
   peer: "mapping",

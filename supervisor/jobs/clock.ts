@@ -1,0 +1,25 @@
+/** Time as the runner sees it, so that a test can pass a year in a second. */
+export type Clock = {
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  /** Calls once when the time has come, however it came (a machine that slept, a clock that was set). Answers the way to call it off. */
+  readonly wakeAt: (at: number, act: () => void) => () => void;
+};
+
+const lookEveryMs = 30_000;
+
+/** The machine's own clock. */
+export const systemClock: Clock = {
+  now: Date.now,
+  wakeAt: (at, act) => {
+    let timer: NodeJS.Timeout;
+    // One long timer would be late by all the time that the machine slept.
+    const look = () => {
+      const left = at - Date.now();
+      if (left <= 0) act();
+      else timer = setTimeout(look, Math.min(left, lookEveryMs));
+    };
+    timer = setTimeout(look, Math.min(Math.max(0, at - Date.now()), 1));
+    return () => clearTimeout(timer);
+  },
+};

@@ -1,0 +1,135 @@
+import { z } from "zod";
+import { duration, whole } from "../config/fields.ts";
+import { isTimeZone, mistakeInCron } from "./schedule.ts";
+
+/** Five cron fields; null once read where the file says `off`. */
+const cronText = z
+  .string(
+    'must be five cron fields in quotes, such as "0 4 1 * *", or off: then it runs only when asked',
+  )
+  .transform((text, context) => {
+    if (text === "off") return null;
+    const mistake = mistakeInCron(text);
+    if (mistake === undefined) return text;
+    context.addIssue({ code: "custom", message: `"${text}" ${mistake}` });
+    return z.NEVER;
+  });
+
+const unitInBytes: Readonly<Record<string, number>> = {
+  MB: 1e6,
+  GB: 1e9,
+  TB: 1e12,
+};
+
+/** A size in a file ("20GB"); bytes once read. */
+const size = z
+  .string("must be a size such as 500MB or 20GB")
+  .transform((text, context) => {
+    const [, amount, unit = ""] =
+      /^(\d+(?:\.\d+)?) ?([MGT]B)$/.exec(text.trim()) ?? [];
+    const factor = unitInBytes[unit];
+    if (factor !== undefined && Number(amount) > 0)
+      return Math.round(Number(amount) * factor);
+    context.addIssue({
+      code: "custom",
+      message: `"${text}" is no size: write 500MB, 20GB or 1TB`,
+    });
+    return z.NEVER;
+  });
+
+/** What every job may be told, with its own defaults. `more` are settings of that job alone. */
+export function jobSettings<const More extends z.ZodRawShape>(
+  defaults: {
+    /** Five cron fields, or `off`. */
+    readonly cron: string;
+    readonly timeout: string;
+    readonly retries: number;
+  },
+  more: More,
+) {
+  return z
+    .strictObject({
+      cron: cronText.prefault(defaults.cron),
+      timeout: duration.prefault(defaults.timeout),
+      retries: whole(0, 10).default(defaults.retries),
+      ...more,
+    })
+    .prefault({} as never);
+}
+
+const keep = z
+  .strictObject({
+    daily: whole(1, 366).default(7),
+    weekly: whole(0, 520).default(4),
+    monthly: whole(0, 240).default(12),
+  })
+  .prefault({});
+export type KeepRule = Readonly<z.output<typeof keep>>;
+
+/** How many backups stay, for jobs that make some. */
+export const keepSetting = { keep };
+
+const directory = z.string("must be a directory").min(1, "must be a directory");
+
+/** `jobs:` of the configuration: a setting of each job, named as the job with `_` for `-`. */
+export const jobsSchema = z
+  .strictObject({
+    time_zone: z
+      .string("must be a time zone such as Europe/Berlin")
+      .refine(isTimeZone, "must be a time zone such as Europe/Berlin")
+      .default(() => Intl.DateTimeFormat().resolvedOptions().timeZone),
+    postgres_backup: jobSettings(
+      { cron: "0 3 * * *", timeout: "4h", retries: 3 },
+      keepSetting,
+    ),
+    backup_copy: jobSettings(
+      { cron: "0 5 * * *", timeout: "8h", retries: 4 },
+      { accept_at_most: size.prefault("50GB") },
+    ),
+    restore_drill: jobSettings(
+      { cron: "0 6 * * 0", timeout: "4h", retries: 1 },
+      {},
+    ),
+    ledger_check: jobSettings(
+      { cron: "30 4 * * *", timeout: "1h", retries: 2 },
+      {},
+    ),
+    retention: jobSettings(
+      { cron: "15 2 * * *", timeout: "30m", retries: 1 },
+      {
+        raw: duration.prefault("7d"),
+        hourly: duration.prefault("400d"),
+        reports: duration.prefault("800d"),
+      },
+    ),
+    spend_report: jobSettings(
+      { cron: "0 8 1 * *", timeout: "30m", retries: 3 },
+      {
+        period: z
+          .enum(["day", "week", "month"], "must be day, week or month")
+          .default("month"),
+        to: directory.default("reports/"),
+      },
+    ),
+    health_report: jobSettings(
+      { cron: "0 8 * * 1", timeout: "30m", retries: 3 },
+      {
+        period: z
+          .enum(["day", "week", "month"], "must be day, week or month")
+          .default("week"),
+        to: directory.default("reports/"),
+      },
+    ),
+  })
+  .prefault({});
+export type JobsConfig = Readonly<z.output<typeof jobsSchema>>;
+
+/** A job's schedule from its settings. */
+export function scheduleOf(settings: {
+  readonly cron: string | null;
+  readonly timeout: number;
+  readonly retries: number;
+}) {
+  const { cron, timeout, retries } = settings;
+  return { cron, timeoutMs: timeout, retries };
+}

@@ -1,0 +1,152 @@
+import type { DatabaseSync } from "node:sqlite";
+import { textOf } from "../failure.ts";
+
+/** The tables of the history file that jobs live in. */
+export const jobTables = `
+  CREATE TABLE job_schedules (job TEXT PRIMARY KEY, cron TEXT NOT NULL, served INTEGER NOT NULL) STRICT;
+  CREATE TABLE job_runs (
+    id INTEGER PRIMARY KEY, job TEXT NOT NULL, due INTEGER, caught_up INTEGER NOT NULL, started_at INTEGER NOT NULL,
+    ended_at INTEGER, status TEXT NOT NULL, attempts INTEGER NOT NULL, text TEXT NOT NULL, details TEXT
+  ) STRICT;
+  CREATE INDEX job_runs_by_job ON job_runs (job, id)`;
+
+/**
+ * done, skipped: as the job said; failed: after all its tries; stopped: a person said so; interrupted: the supervisor ended
+ * meanwhile, and begins it once more when it is back.
+ */
+export type RunStatus =
+  "running" | "done" | "skipped" | "failed" | "stopped" | "interrupted";
+
+/** One run of a job, all its tries together. Times in milliseconds since 1970. */
+export type JobRun = {
+  readonly id: number;
+  readonly job: string;
+  /** The time that it stands for; null when a person asked for it. */
+  readonly due: number | null;
+  /** Begun after its time, because nobody was there. */
+  readonly caughtUp: boolean;
+  readonly startedAt: number;
+  readonly endedAt: number | null;
+  readonly status: RunStatus;
+  readonly attempts: number;
+  /** The summary, or why it failed. */
+  readonly text: string;
+  readonly details: Readonly<Record<string, unknown>> | null;
+};
+
+export type JobHistory = {
+  /** The last due time that was dealt with under this schedule; undefined when the job or its schedule is new. */
+  readonly servedUntil: (job: string, cron: string) => number | undefined;
+  readonly serve: (job: string, cron: string, due: number) => void;
+  readonly begin: (
+    run: Pick<JobRun, "job" | "due" | "caughtUp" | "startedAt">,
+  ) => number;
+  readonly end: (
+    id: number,
+    end: Pick<JobRun, "endedAt" | "status" | "attempts" | "text" | "details">,
+  ) => void;
+  /** Runs that a dead supervisor left are said to be interrupted. */
+  readonly closeAbandoned: (now: number) => void;
+  /** Newest first. */
+  readonly runsOf: (job: string, limit: number) => readonly JobRun[];
+  readonly run: (id: number) => JobRun | undefined;
+  /** The last run of the job that ended `done`. */
+  readonly lastDone: (job: string) => JobRun | undefined;
+  /** Forgets runs that ended before; the last hundred of each job stay. */
+  readonly forgetBefore: (at: number) => number;
+};
+
+/**
+ * Reads and writes the tables above. What a full disk does not take is said to `onTrouble`, and jobs run on without it:
+ * a run that could not be written has a negative id.
+ */
+export function openJobHistory(
+  db: DatabaseSync,
+  onTrouble: (sentence: string) => void,
+): JobHistory {
+  let unwritten = 0;
+  const quietly = <T>(write: () => T): T | undefined => {
+    try {
+      return write();
+    } catch (error) {
+      onTrouble(`the history of jobs cannot be written: ${textOf(error)}`);
+      return undefined;
+    }
+  };
+  const served = db.prepare(
+    "SELECT served FROM job_schedules WHERE job = ? AND cron = ?",
+  );
+  const serve = db.prepare(
+    "INSERT OR REPLACE INTO job_schedules (job, cron, served) VALUES (?, ?, ?)",
+  );
+  const begin = db.prepare(
+    "INSERT INTO job_runs (job, due, caught_up, started_at, status, attempts, text) VALUES (?, ?, ?, ?, 'running', 0, '')",
+  );
+  const end = db.prepare(
+    "UPDATE job_runs SET ended_at = ?, status = ?, attempts = ?, text = ?, details = ? WHERE id = ?",
+  );
+  const abandon = db.prepare(
+    `UPDATE job_runs SET status = 'interrupted', ended_at = ?, text = 'the supervisor ended meanwhile'
+       WHERE status = 'running'`,
+  );
+  const runsOf = db.prepare(
+    "SELECT * FROM job_runs WHERE job = ? ORDER BY id DESC LIMIT ?",
+  );
+  const one = db.prepare("SELECT * FROM job_runs WHERE id = ?");
+  const lastDone = db.prepare(
+    "SELECT * FROM job_runs WHERE job = ? AND status = 'done' ORDER BY id DESC LIMIT 1",
+  );
+  const forget = db.prepare(
+    `DELETE FROM job_runs WHERE ended_at < ?1 AND id NOT IN (
+       SELECT id FROM (SELECT id, row_number() OVER (PARTITION BY job ORDER BY id DESC) AS place FROM job_runs)
+         WHERE place <= 100)`,
+  );
+  return {
+    servedUntil: (job, cron) => {
+      const row = served.get(job, cron);
+      return row === undefined ? undefined : Number(row["served"]);
+    },
+    serve: (job, cron, due) => void quietly(() => serve.run(job, cron, due)),
+    begin: ({ job, due, caughtUp, startedAt }) => {
+      const written = quietly(() =>
+        begin.run(job, due, caughtUp ? 1 : 0, startedAt),
+      );
+      return Number(written?.lastInsertRowid ?? (unwritten -= 1));
+    },
+    end: (id, { endedAt, status, attempts, text, details }) => {
+      const json = details === null ? null : JSON.stringify(details);
+      quietly(() => end.run(endedAt, status, attempts, text, json, id));
+    },
+    closeAbandoned: (now) => void quietly(() => abandon.run(now)),
+    runsOf: (job, limit) => runsOf.all(job, limit).map(runOf),
+    run: (id) => optionalRun(one.get(id)),
+    lastDone: (job) => optionalRun(lastDone.get(job)),
+    forgetBefore: (at) => Number(quietly(() => forget.run(at))?.changes ?? 0),
+  };
+}
+
+type Row = Readonly<Record<string, unknown>>;
+
+function optionalRun(row: Row | undefined): JobRun | undefined {
+  return row === undefined ? undefined : runOf(row);
+}
+
+function runOf(row: Row): JobRun {
+  const numberOrNull = (value: unknown) =>
+    value === null ? null : Number(value);
+  return {
+    id: Number(row["id"]),
+    job: String(row["job"]),
+    due: numberOrNull(row["due"]),
+    caughtUp: row["caught_up"] === 1,
+    startedAt: Number(row["started_at"]),
+    endedAt: numberOrNull(row["ended_at"]),
+    status: String(row["status"]) as RunStatus,
+    attempts: Number(row["attempts"]),
+    text: String(row["text"]),
+    details:
+      row["details"] === null
+        ? null
+        : (JSON.parse(String(row["details"])) as Record<string, unknown>),
+  };
+}

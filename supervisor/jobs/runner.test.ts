@@ -1,0 +1,211 @@
+import { DatabaseSync } from "node:sqlite";
+import { beforeEach, expect, test } from "vitest";
+import type { Alarm } from "../alerts/alarm.ts";
+import { Failure } from "../failure.ts";
+import { passingClock, type PassingClock } from "../testing/passing-clock.ts";
+import { jobTables, openJobHistory, type JobHistory } from "./job-history.ts";
+import type { Job, JobContext } from "./job.ts";
+import { openJobRunner, type JobRunner } from "./runner.ts";
+
+const minute = 60_000;
+const hour = 60 * minute;
+const start = Date.UTC(2026, 5, 1);
+
+let clock: PassingClock;
+let history: JobHistory;
+let alarms: Map<string, Alarm>;
+
+beforeEach(() => {
+  const db = new DatabaseSync(":memory:");
+  db.exec(jobTables);
+  clock = passingClock(start);
+  history = openJobHistory(db, (sentence) => expect.fail(sentence));
+  alarms = new Map();
+});
+
+function runnerWith(
+  run: Job["run"],
+  schedule: Partial<Job["schedule"]> = {},
+  scheduled = true,
+): JobRunner {
+  const runner = openJobRunner({
+    ...{ history, clock, timeZone: "UTC", scheduled },
+    alarms: {
+      raise: (alarm) => void alarms.set(alarm.fingerprint, alarm),
+      clear: (fingerprint) => void alarms.delete(fingerprint),
+    },
+  });
+  runner.add({
+    ...{ name: "sweep", description: "Sweeps." },
+    schedule: { cron: "0 1 * * *", timeoutMs: hour, retries: 0, ...schedule },
+    run,
+  });
+  runner.begin();
+  return runner;
+}
+
+/** Work that ends when the test says so. */
+function handWork() {
+  const contexts: JobContext[] = [];
+  const ends: PromiseWithResolvers<void>[] = [];
+  return {
+    contexts,
+    end: () => ends.at(-1)?.resolve(),
+    run: async (context: JobContext) => {
+      contexts.push(context);
+      const end = Promise.withResolvers<void>();
+      ends.push(end);
+      await end.promise;
+      return { status: "done", summary: "swept" } as const;
+    },
+  };
+}
+
+test("a failed run is tried again after waits that grow, and only the last failure is an alarm", async () => {
+  const tries: number[] = [];
+  const runner = runnerWith(
+    async () => {
+      tries.push(clock.now() - start - hour);
+      throw new Failure("the broom is gone: buy one.");
+    },
+    { retries: 2 },
+  );
+  await clock.pass(start + hour + 2 * minute);
+  expect(runner.list()[0]?.running?.progress).toEqual({
+    ...{ text: "the broom is gone: buy one.", done: null, attempt: 2 },
+    nextTryAt: start + hour + 5 * minute,
+  });
+  expect(alarms.size).toBe(0);
+  await clock.pass(start + 2 * hour);
+  expect(tries).toEqual([0, minute, 5 * minute]);
+  expect(runner.runsOf("sweep", 5)).toMatchObject([
+    { status: "failed", attempts: 3, text: "the broom is gone: buy one." },
+  ]);
+  expect(alarms.get("job:sweep")).toMatchObject({
+    text: "sweep failed: the broom is gone: buy one.",
+    command: "hearth jobs run sweep",
+  });
+});
+
+test("an alarm is raised again by the next supervisor, and cleared by a run that succeeds", async () => {
+  let works = false;
+  const run = async () => {
+    if (works) return { status: "done", summary: "swept" } as const;
+    throw new Error("no");
+  };
+  await runnerWith(run).stop();
+  const first = runnerWith(run);
+  await clock.pass(start + 2 * hour);
+  await first.stop();
+  alarms.clear();
+  const second = runnerWith(run);
+  expect([...alarms.keys()]).toEqual(["job:sweep"]);
+  works = true;
+  second.run("sweep");
+  await clock.pass(clock.now() + minute);
+  expect(alarms.size).toBe(0);
+});
+
+test("two of a kind never run at once: a person is told so, and a time that comes meanwhile is let go", async () => {
+  const work = handWork();
+  const runner = runnerWith(work.run, { timeoutMs: 100 * hour });
+  const asked = runner.run("sweep", { gently: true });
+  await clock.pass(start + 30 * minute);
+  expect(work.contexts[0]).toMatchObject({
+    ...{ asked: true, options: { gently: true } },
+  });
+  expect(() => runner.run("sweep")).toThrow(
+    "sweep runs already, for 30 min: wait for it, or stop it with `hearth jobs stop sweep`.",
+  );
+  await clock.pass(start + 2 * hour);
+  expect(work.contexts).toHaveLength(1);
+  work.contexts[0]?.progress("sweeping the hall", 0.5);
+  expect(runner.view(asked.id)?.progress).toMatchObject({
+    ...{ text: "sweeping the hall", done: 0.5 },
+  });
+  work.end();
+  await clock.pass(start + 26 * hour);
+  expect(work.contexts).toHaveLength(2);
+  work.end();
+  await clock.pass(start + 27 * hour);
+  expect(runner.runsOf("sweep", 5)).toMatchObject([
+    { status: "done", text: "swept", due: start + 25 * hour },
+    { status: "done", text: "swept", due: null, progress: null },
+  ]);
+});
+
+test("a run that takes too long is told to stop and fails by its timeout", async () => {
+  const runner = runnerWith(async ({ signal }) => {
+    await new Promise((resolve) => signal.addEventListener("abort", resolve));
+    throw new Error("aborted");
+  });
+  await clock.pass(start + 3 * hour);
+  expect(runner.runsOf("sweep", 1)[0]).toMatchObject({
+    status: "failed",
+    text: expect.stringMatching(/^it took longer than 1 h, its timeout/),
+    endedAt: start + 2 * hour,
+  });
+});
+
+test("work that does not hear is failed, not tried again, and still keeps the next one out", async () => {
+  const work = handWork();
+  const runner = runnerWith(work.run, { retries: 3 });
+  await clock.pass(start + 30 * hour);
+  expect(runner.runsOf("sweep", 5)).toMatchObject([{ status: "failed" }]);
+  expect(work.contexts).toHaveLength(1);
+  expect(() => runner.run("sweep")).toThrow("sweep runs already");
+  work.end();
+  await clock.pass(start + 50 * hour);
+  expect(work.contexts).toHaveLength(2);
+});
+
+test("a person stops a run: it is no failure and no alarm", async () => {
+  const runner = runnerWith(
+    async ({ signal }) => {
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      throw new Error("aborted");
+    },
+    { retries: 3 },
+  );
+  await clock.pass(start + hour + minute);
+  expect(runner.stopRun("sweep")).toBe(true);
+  await clock.pass(start + hour + 2 * minute);
+  expect(runner.runsOf("sweep", 5)).toMatchObject([
+    { status: "stopped", text: "stopped by a person" },
+  ]);
+  expect(runner.stopRun("sweep")).toBe(false);
+  expect(alarms.size).toBe(0);
+});
+
+test("where jobs are off nothing runs by itself, but when asked", async () => {
+  const runner = runnerWith(
+    async () => ({ status: "skipped", summary: "clean already" }),
+    {},
+    false,
+  );
+  await clock.pass(start + 50 * hour);
+  expect(runner.list()[0]).toMatchObject({
+    ...{ cron: null, nextAt: null, last: null },
+  });
+  runner.run("sweep");
+  await clock.pass(start + 51 * hour);
+  expect(runner.list()[0]?.last).toMatchObject({
+    ...{ status: "skipped", text: "clean already" },
+  });
+});
+
+test("a schedule that was changed begins anew instead of catching up", async () => {
+  const run = async () => ({ status: "done", summary: "swept" }) as const;
+  await runnerWith(run).stop();
+  clock.jump(start + 100 * hour);
+  const changed = runnerWith(run, { cron: "0 2 * * *" });
+  await clock.pass(start + 110 * hour);
+  expect(changed.runsOf("sweep", 5)).toEqual([]);
+});
+
+test("a job that is not there is named with those that are", () => {
+  const runner = runnerWith(async () => ({ status: "done", summary: "" }));
+  expect(() => runner.run("swep")).toThrow(
+    'there is no job "swep"; there are sweep.',
+  );
+});
