@@ -44,10 +44,30 @@ export const limits = {
   max_parallel_requests: perMinute.nullish(),
 } as const;
 
-/** An alias's own budget: `{budget_limit, time_period}`. */
+/** An alias's own budget: `{budget_limit, time_period}`; LiteLLM also writes `{max_budget, budget_duration}` and a bare number. */
 export const modelBudgets = z.record(
   z.string(),
-  z.object({ budget_limit: dollars, time_period: duration.nullish() }),
+  z
+    .union(
+      [
+        z.object({ budget_limit: dollars, time_period: duration.nullish() }),
+        z.object({ max_budget: dollars, budget_duration: duration.nullish() }),
+        dollars,
+      ],
+      {
+        error:
+          'it must be {"budget_limit": dollars of at least 0, "time_period": "1d"}',
+      },
+    )
+    .transform((budget) => {
+      if (typeof budget === "number") return { budget_limit: budget };
+      return "budget_limit" in budget
+        ? budget
+        : {
+            budget_limit: budget.max_budget,
+            time_period: budget.budget_duration,
+          };
+    }),
 );
 
 export const modelRates = z.record(z.string(), perMinute);

@@ -41,7 +41,6 @@ export const keyFields = {
   key_type: z.enum(["llm_api", "management", "read_only", "default"]).nullish(),
   temp_budget_increase: z.number().min(0).nullish(),
   temp_budget_expiry: moment.nullish(),
-  send_invite_email: flag.nullish(),
 } as const;
 
 /** A key that the caller chose. */
@@ -59,9 +58,18 @@ export type KeyFields = z.output<z.ZodObject<typeof keyFields>>;
 
 /** The columns that fields of a request set. */
 export function keyColumns(
-  { duration: life, send_invite_email: _, ...fields }: KeyFields,
+  { duration: life, ...fields }: KeyFields,
   now: number,
 ): Row {
+  if (
+    (fields.temp_budget_increase == null) !==
+    (fields.temp_budget_expiry == null)
+  )
+    throw new CallError(
+      "invalid_request",
+      "`temp_budget_increase` and `temp_budget_expiry` go together: send both, or neither.",
+      { param: "temp_budget_expiry" },
+    );
   if (life === undefined) return fields;
   const expires = life === null ? null : expiresAt(life, now);
   return { ...fields, expires: expires === null ? null : new Date(expires) };

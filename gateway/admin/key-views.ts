@@ -69,6 +69,8 @@ const listQuery = z.object({
   key_alias: name.optional(),
   return_full_object: queryFlag.default(false),
   include_team_keys: queryFlag.default(false),
+  /** `deleted`: those of the history, as they were when they went. */
+  status: z.enum(["active", "deleted"]).default("active"),
   sort_by: name.optional(),
   sort_order: z.enum(["asc", "desc"]).default("desc"),
 });
@@ -93,11 +95,17 @@ const list = adminRoute("GET /key/list", listQuery, async (admin, asked) => {
   if (asked.key_alias !== undefined)
     filter.and("key_alias = ?", asked.key_alias);
   const { page, size } = asked;
+  const deleted = asked.status === "deleted";
   const found = await readPage(
     admin.pool,
-    "keys",
+    deleted ? "deleted_keys" : "keys",
     filter,
-    orderOf(SORTABLE, asked.sort_by, asked.sort_order, "token"),
+    orderOf(
+      deleted ? ["deleted_at", ...SORTABLE] : SORTABLE,
+      asked.sort_by,
+      asked.sort_order,
+      "token",
+    ),
     page,
     size,
   );

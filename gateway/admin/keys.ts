@@ -46,6 +46,17 @@ export async function insertKey(
   return { row: row ?? {}, key };
 }
 
+const spent = z.number().min(0, "a spend is at least 0 dollars").nullish();
+
+function refuseToSetSpend(admin: Admin): void {
+  if (admin.reachesAll) return;
+  throw new CallError(
+    "permission_denied",
+    "Only a proxy_admin may set `spend`.",
+    { param: "spend" },
+  );
+}
+
 /** The only answer in which a key is ever shown. */
 export async function shownWithSecret(
   admin: Admin,
@@ -77,15 +88,15 @@ function describeOwner({ user_id, team_id, organization_id }: KeyFields) {
 
 const generate = adminRoute(
   "POST /key/generate",
-  z.object({ ...keyFields, key: chosenKey.nullish() }),
-  async (admin, { key, ...fields }) => {
+  z.object({ ...keyFields, key: chosenKey.nullish(), spend: spent }),
+  async (admin, { key, spend, ...fields }) => {
     const owned = await ownedFields(admin, fields);
-    return shownWithSecret(
-      admin,
-      await transaction(admin.pool, (client) =>
-        insertKey(admin, client, owned, key),
-      ),
+    if (spend != null && spend > 0) refuseToSetSpend(admin);
+    const made = await transaction(admin.pool, (client) =>
+      insertKey(admin, client, owned, key),
     );
+    if (spend != null && spend > 0) await setSpend(admin, KEY, made.row, spend);
+    return shownWithSecret(admin, made);
   },
 );
 
@@ -116,11 +127,7 @@ const generateForService = adminRoute(
   },
 );
 
-const updateFields = z.object({
-  ...keyFields,
-  key: name,
-  spend: z.number().min(0, "a spend is at least 0 dollars").nullish(),
-});
+const updateFields = z.object({ ...keyFields, key: name, spend: spent });
 
 /** Sets fields of a key; `spend` by a row of the ledger. */
 async function updateKey(
@@ -131,12 +138,7 @@ async function updateKey(
   refuseSpecialRights(admin, fields);
   const id = { token: before["token"] };
   if (!admin.reachesAll) {
-    if (spend != null)
-      throw new CallError(
-        "permission_denied",
-        "Only a proxy_admin may set `spend`.",
-        { param: "spend" },
-      );
+    if (spend != null) refuseToSetSpend(admin);
     // Where it would go must be within reach too.
     const { token: _, ...facts } = await keyFacts(admin.pool, {
       ...before,

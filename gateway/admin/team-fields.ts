@@ -16,12 +16,30 @@ import { findOne, MEMBER, shown, shownOne, TEAM } from "./payers.ts";
 import type { Admin } from "./route.ts";
 import { userReference } from "./user-fields.ts";
 
+/** Routes that members can be let use; others are never theirs. */
+export const PERMISSIONS = [
+  "/key/generate",
+  "/key/service-account/generate",
+  "/key/update",
+  "/key/delete",
+  "/key/regenerate",
+  "/key/:key/regenerate",
+  "/key/block",
+  "/key/unblock",
+];
+
+export const permissions = names.refine(
+  (routes) => routes.every((route) => PERMISSIONS.includes(route)),
+  `it may have ${PERMISSIONS.join(", ")}`,
+);
+
 /** What a team's admin may set; the rest is for those who pay. */
 export const ownFields = {
   team_alias: name.nullish(),
   metadata: object.nullish(),
   model_aliases: texts.nullish(),
   team_member_budget: dollars.nullish(),
+  team_member_permissions: permissions.nullish(),
 } as const;
 
 /** What every route that writes teams takes. */

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { query, transaction } from "../db/pool.ts";
 import type { Row } from "../db/rows.ts";
 import { CallError } from "../http/errors.ts";
-import { models, name, names, plainName, someNames } from "./fields.ts";
+import { models, name, plainName, someNames } from "./fields.ts";
 import {
   change,
   create,
@@ -19,6 +19,8 @@ import { setSpend } from "./spend.ts";
 import {
   newMember,
   paysFor,
+  PERMISSIONS,
+  permissions,
   reachableTeam,
   refuseOtherFields,
   shownTeam,
@@ -195,26 +197,11 @@ function changeModels(
   );
 }
 
-/** Routes that members can be let use; others are never theirs. */
-const PERMISSIONS = [
-  "/key/generate",
-  "/key/service-account/generate",
-  "/key/update",
-  "/key/delete",
-  "/key/regenerate",
-  "/key/:key/regenerate",
-  "/key/block",
-  "/key/unblock",
-];
-
 const updatePermissions = adminRoute(
   "POST /team/permissions_update",
   z.object({
     team_id: name,
-    team_member_permissions: names.refine(
-      (routes) => routes.every((route) => PERMISSIONS.includes(route)),
-      `it may have ${PERMISSIONS.join(", ")}`,
-    ),
+    team_member_permissions: permissions,
   }),
   async (admin, { team_id: teamId, team_member_permissions }) => {
     await reachableTeam(admin, admin.pool, teamId);

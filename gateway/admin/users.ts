@@ -4,7 +4,7 @@ import type { Row } from "../db/rows.ts";
 import { refusalOf } from "../http/conflicts.ts";
 import { CallError } from "../http/errors.ts";
 import { checkInput } from "./body.ts";
-import { flag, name, names, someNames, texts } from "./fields.ts";
+import { dollars, flag, name, names, someNames, texts } from "./fields.ts";
 import { keyFields } from "./key-fields.ts";
 import { insertKey } from "./keys.ts";
 import {
@@ -21,6 +21,7 @@ import {
 } from "./payers.ts";
 import { adminRoute, type Admin, type AdminRoute } from "./route.ts";
 import { setSpend } from "./spend.ts";
+import { teamRole } from "./team-fields.ts";
 import {
   refuseRole,
   refuseTakenEmail,
@@ -30,13 +31,22 @@ import {
   userReference,
 } from "./user-fields.ts";
 
+/** A team to join, with the part and the budget there. */
+const teamOfUser = z.object({
+  team_id: name,
+  user_role: teamRole.default("user"),
+  max_budget_in_team: dollars.nullish(),
+});
+
 const newUserFields = z.object({
   ...userFields,
   user_id: name.nullish(),
-  teams: names.nullish(),
+  teams: z
+    .array(z.union([name, teamOfUser]))
+    .max(1_000)
+    .nullish(),
   organizations: names.nullish(),
   auto_create_key: flag.nullish(),
-  send_invite_email: flag.nullish(),
   key_alias: keyFields.key_alias,
   duration: keyFields.duration,
   aliases: texts.nullish(),
@@ -50,7 +60,6 @@ const newUser = adminRoute(
       teams,
       organizations,
       auto_create_key: withKey,
-      send_invite_email: _,
       key_alias,
       duration,
       aliases,
@@ -88,7 +97,7 @@ const newUser = adminRoute(
       token_id: key?.row["token"] ?? null,
       key_name: key?.row["key_name"] ?? null,
       expires: key?.row["expires"] ?? null,
-      teams: teams ?? [],
+      teams: (teams ?? []).map(teamIdOf),
     };
   },
 );
@@ -112,7 +121,7 @@ async function join(
   admin: Admin,
   client: Client,
   userId: string,
-  teams: readonly string[],
+  teams: readonly (string | z.output<typeof teamOfUser>)[],
   organizations: readonly string[],
 ): Promise<void> {
   for (const organizationId of new Set(organizations))
@@ -120,7 +129,8 @@ async function join(
       organization_id: organizationId,
       user_id: userId,
     });
-  for (const teamId of new Set(teams)) {
+  const byId = new Map(teams.map((team) => [teamIdOf(team), team]));
+  for (const [teamId, asked] of byId) {
     const team = await findOne(client, TEAM, { team_id: teamId });
     if (!admin.reachesAll)
       admin.refuse({
@@ -128,8 +138,18 @@ async function join(
         teamId,
         organizationId: team["organization_id"] as string | null,
       });
-    await create(admin, client, MEMBER, { team_id: teamId, user_id: userId });
+    await create(admin, client, MEMBER, {
+      team_id: teamId,
+      user_id: userId,
+      ...(typeof asked === "string"
+        ? {}
+        : { role: asked.user_role, max_budget: asked.max_budget_in_team }),
+    });
   }
+}
+
+function teamIdOf(team: string | z.output<typeof teamOfUser>): string {
+  return typeof team === "string" ? team : team.team_id;
 }
 
 const updateFields = z.object({

@@ -201,10 +201,21 @@ const grouped = adminRoute(
         `it may be ${Object.keys(GROUPS).join(", ")}`,
       )
       .default("team"),
+    api_key: name.optional(),
+    internal_user_id: name.optional(),
+    team_id: name.optional(),
+    customer_id: name.optional(),
   }),
   async (admin, asked) => {
     const { column, list, name: named } = GROUPS[asked.group_by];
     const filter = onDays(admin, asked);
+    if (asked.api_key !== undefined)
+      filter.and("api_key = ?", tokenOf(asked.api_key));
+    if (asked.internal_user_id !== undefined)
+      filter.and("user_id = ?", asked.internal_user_id);
+    if (asked.team_id !== undefined) filter.and("team_id = ?", asked.team_id);
+    if (asked.customer_id !== undefined)
+      filter.and("end_user = ?", asked.customer_id);
     const label =
       asked.group_by === "team" ? "coalesce(t.team_alias, c.name)" : "c.name";
     return query<Row>(

@@ -1,0 +1,159 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import {
+  startAdminFixture,
+  type AdminFixture,
+} from "../../test/servers/admin.ts";
+import { LITELLM_FIELDS } from "./litellm-fields.ts";
+
+let fixture: AdminFixture;
+
+beforeAll(async () => {
+  fixture = await startAdminFixture();
+});
+
+afterAll(() => fixture?.stop());
+
+test.each([
+  ["/key/generate", { max_budgt: 5 }, "max_budgt", "did you mean `max_budget`"],
+  ["/key/generate", { budget: 5 }, "budget", "is not a field of this route"],
+  [
+    "/team/new",
+    { members_with_roles: [{ user_id: "a", roll: "admin" }] },
+    "members_with_roles[0].roll",
+    "did you mean `role`",
+  ],
+  [
+    "/key/generate",
+    { model_max_budget: { mock: { budget_limit: 1, time_perod: "1d" } } },
+    "model_max_budget.mock.time_perod",
+    "did you mean `time_period`",
+  ],
+  ["/user/new", { usr_email: "a@b.example" }, "usr_email", "did you mean"],
+  ["/budget/new", { max_budjet: 1 }, "max_budjet", "did you mean"],
+])(
+  "%s refuses %o by name, and makes nothing",
+  async (path, body, param, says) => {
+    const before = await fixture.get("/key/list");
+    const { status, error } = await fixture.refused("POST", path, body);
+    expect(status).toBe(400);
+    expect(error).toMatchObject({
+      param,
+      message: expect.stringContaining(says),
+    });
+    expect(await fixture.get("/key/list")).toMatchObject({
+      total_count: before["total_count"],
+    });
+  },
+);
+
+test("a misspelt filter of a list is refused", async () => {
+  expect(
+    await fixture.refused("GET", "/key/list?user_idd=alice"),
+  ).toMatchObject({ status: 400, error: { param: "user_idd" } });
+});
+
+test("one wrong entry among many is named, the others are changed", async () => {
+  const [good, bad] = [await fixture.makeKey({}), await fixture.makeKey({})];
+  const done = await fixture.post("/key/bulk_update", {
+    keys: [
+      { key: good, max_budget: 3 },
+      { key: bad, max_bugdet: 3 },
+    ],
+  });
+  expect(done["successful_updates"]).toHaveLength(1);
+  expect(done["failed_updates"]).toMatchObject([
+    { failed_reason: expect.stringContaining("did you mean `max_budget`") },
+  ]);
+});
+
+test("every field of LiteLLM's is taken while it is empty", async () => {
+  const empty = Object.fromEntries(
+    LITELLM_FIELDS.map(({ field }) => [field, null]),
+  );
+  await fixture.post("/key/generate", empty);
+  await fixture.post("/team/new", empty);
+  await fixture.post("/user/new", { ...empty, user_id: "from-litellm" });
+});
+
+test("a field of LiteLLM's that would protect something is refused with what to do instead", async () => {
+  for (const [path, field, value] of [
+    ["/key/generate", "guardrails", ["pii"]],
+    ["/team/new", "team_member_rpm_limit", 5],
+    ["/user/new", "model_max_budget", { mock: 1 }],
+    ["/customer/new", "allowed_model_region", "eu"],
+  ] as const) {
+    const body = { [field]: value, user_id: "u" };
+    const { status, error } = await fixture.refused("POST", path, body);
+    expect([path, status]).toEqual([path, 400]);
+    expect(error).toMatchObject({
+      param: field,
+      message: expect.stringMatching(/has no effect here: .+ or leave it out/),
+    });
+  }
+  await fixture.post("/key/generate", { rotation_interval: "30d" });
+});
+
+test("budgets of models are taken in LiteLLM's spellings too", async () => {
+  const made = await fixture.post("/key/generate", {
+    model_max_budget: {
+      mock: { max_budget: 2, budget_duration: "1d" },
+      other: 5,
+    },
+  });
+  expect(made["model_max_budget"]).toEqual({
+    mock: { budget_limit: 2, time_period: "1d" },
+    other: { budget_limit: 5 },
+  });
+});
+
+test("a user joins teams with a part and a budget there", async () => {
+  await fixture.post("/team/new", { team_id: "joined" });
+  const user = await fixture.post("/user/new", {
+    user_id: "joiner",
+    teams: [{ team_id: "joined", user_role: "admin", max_budget_in_team: 4 }],
+  });
+  expect(user["teams"]).toEqual(["joined"]);
+  const { team_memberships: members } = await fixture.get(
+    "/team/info?team_id=joined",
+  );
+  expect(members).toContainEqual(
+    expect.objectContaining({
+      user_id: "joiner",
+      role: "admin",
+      max_budget: 4,
+    }),
+  );
+});
+
+test("a key begins with a spend, where an admin says so", async () => {
+  const made = await fixture.post("/key/generate", { spend: 1.5 });
+  expect(made["spend"]).toBe(1.5);
+  const user = await fixture.makeKey({ user_id: "plain" });
+  expect(
+    await fixture.refused("POST", "/key/generate", { spend: 1 }, user),
+  ).toMatchObject({ status: 403, error: { param: "spend" } });
+  expect(await fixture.differences()).toEqual([]);
+});
+
+test("a temporary increase needs its end", async () => {
+  const key = await fixture.makeKey({});
+  expect(
+    await fixture.refused("POST", "/key/update", {
+      key,
+      temp_budget_increase: 5,
+    }),
+  ).toMatchObject({ status: 400, error: { param: "temp_budget_expiry" } });
+});
+
+test("deleted keys are listed from the history", async () => {
+  const key = await fixture.makeKey({ key_alias: "was-here" });
+  await fixture.post("/key/delete", { keys: [key] });
+  expect(
+    await fixture.get(
+      "/key/list?status=deleted&key_alias=was-here&return_full_object=true",
+    ),
+  ).toMatchObject({
+    total_count: 1,
+    keys: [{ key_alias: "was-here", deleted_by: "default_user_id" }],
+  });
+});

@@ -1,0 +1,87 @@
+/**
+ * Fields that LiteLLM's admin routes take and Hearth has no use for. Its clients and scripts send them, often empty.
+ * Documented in docs/litellm.md.
+ */
+
+/** Taken whatever they hold: nobody is let do more, or charged less, because they mean nothing here. */
+const UNUSED: ReadonlySet<string> = new Set([
+  "agent_id",
+  "auto_rotate",
+  "budget_reset_at",
+  "config",
+  "expand",
+  "include_created_by_keys",
+  "model_info",
+  "project_id",
+  "prompts",
+  "router_settings",
+  "rotation_interval",
+  "rpm_limit_type",
+  "secret_manager_settings",
+  "send_invite_email",
+  "sso_user_id",
+  "timezone",
+  "tpm_limit_type",
+]);
+
+/** Each would restrict, protect or charge in LiteLLM: taken while empty, refused where it holds something. */
+const MISSED: Readonly<Record<string, string>> = {
+  access_group_ids: "list the models in `models`",
+  admins: "use `members_with_roles`",
+  allowed_cache_controls: "callers say Cache-Control themselves",
+  allowed_model_region: "use `models` and an alias for each region",
+  allowed_passthrough_routes: "there are no pass-through routes",
+  allowed_vector_store_indexes: "there are no vector stores",
+  blocked: "block its keys with POST /key/block",
+  budget_limits: "use `model_max_budget` of its keys",
+  default_model: "callers name the model themselves",
+  enforced_batch_output_expires_after: "there are no batches",
+  enforced_file_expires_after: "there are no files",
+  enforced_params: "there are no enforced parameters",
+  guardrails: "there are no guardrails",
+  members: "use `members_with_roles`",
+  model_max_budget: "set it on its keys",
+  model_rpm_limit: "set it on its keys",
+  model_tpm_limit: "set it on its keys",
+  models: "set it on keys, users or teams",
+  new_master_key: "change PROXY_MASTER_KEY and restart",
+  object_permission: "there are no MCP servers, agents or vector stores",
+  password: "people sign in with their keys",
+  permissions: "set it on its keys",
+  policies: "there are no policies",
+  spend: "set it with the route that updates",
+  team_id: "use `teams`",
+  team_member_budget_duration:
+    "give the member a tier with POST /team/member_update",
+  team_member_key_duration: "set `duration` on each key",
+  team_member_rpm_limit: "give the member a tier with POST /team/member_update",
+  team_member_tpm_limit: "give the member a tier with POST /team/member_update",
+};
+
+/** What to do instead of a field of LiteLLM's that holds something; null: it is no such field, or nothing is lost. */
+export function insteadOf(field: string, value: unknown): string | null {
+  return isEmpty(value) || !Object.hasOwn(MISSED, field)
+    ? null
+    : (MISSED[field] ?? null);
+}
+
+/** Whether a field that a route does not take may be sent all the same. */
+export function isLitellmField(field: string): boolean {
+  return UNUSED.has(field) || Object.hasOwn(MISSED, field);
+}
+
+/** For the documents: names, sorted, with what to do instead where a value would be lost. */
+export const LITELLM_FIELDS: readonly {
+  readonly field: string;
+  readonly instead: string | null;
+}[] = [
+  ...[...UNUSED].map((field) => ({ field, instead: null })),
+  ...Object.entries(MISSED).map(([field, instead]) => ({ field, instead })),
+].sort((one, other) => one.field.localeCompare(other.field));
+
+function isEmpty(value: unknown): boolean {
+  if (value === null || value === undefined) return true;
+  if (value === "" || value === 0 || value === false) return true;
+  if (typeof value !== "object") return false;
+  return Object.keys(value).length === 0;
+}

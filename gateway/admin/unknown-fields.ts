@@ -1,0 +1,98 @@
+import { z } from "zod";
+import { nearestName } from "../config/problems.ts";
+import { CallError } from "../http/errors.ts";
+import { insteadOf, isLitellmField } from "./litellm-fields.ts";
+
+/**
+ * Throws 400 for a field that a route does not take: a misspelt `max_budget` must not leave a key without a budget.
+ * Fields of LiteLLM's that mean nothing here pass. `value` has passed the schema.
+ */
+export function refuseUnknownFields(
+  schema: z.ZodType,
+  value: unknown,
+  path = "",
+): void {
+  const fitting = fit(schema, value);
+  for (const [field, inner, innerSchema] of fieldsOf(fitting, value)) {
+    const at =
+      typeof field === "number" ? `${path}[${field}]` : join(path, field);
+    if (innerSchema !== null) refuseUnknownFields(innerSchema, inner, at);
+    else if (typeof field === "string") refuse(fitting, field, inner, at);
+  }
+}
+
+function join(path: string, field: string): string {
+  return path === "" ? field : `${path}.${field}`;
+}
+
+function refuse(
+  schema: z.ZodType,
+  field: string,
+  value: unknown,
+  at: string,
+): void {
+  const instead = insteadOf(field, value);
+  if (instead !== null)
+    throw new CallError(
+      "invalid_request",
+      `\`${at}\` has no effect here: ${instead}, or leave it out.`,
+      { param: at },
+    );
+  if (isLitellmField(field)) return;
+  const known = Object.keys((schema as z.ZodObject).shape);
+  const near = nearestName(field, known);
+  throw new CallError(
+    "invalid_request",
+    near === null
+      ? `\`${at}\` is not a field of this route. It takes ${known.length === 0 ? "none" : known.sort().join(", ")}.`
+      : `\`${at}\` is not a field of this route: did you mean \`${near}\`?`,
+    { param: at },
+  );
+}
+
+type Field = readonly [string | number, unknown, z.ZodType | null];
+
+/** The fields of a value with their schemas; null for one that the schema does not know. */
+function fieldsOf(inner: z.ZodType, value: unknown): readonly Field[] {
+  if (inner instanceof z.ZodArray && Array.isArray(value))
+    return value.map((item, at) => [at, item, inner.element as z.ZodType]);
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    return [];
+  const entries = Object.entries(value);
+  if (inner instanceof z.ZodRecord)
+    return entries.map(([name, item]) => [
+      name,
+      item,
+      inner.valueType as z.ZodType,
+    ]);
+  if (!(inner instanceof z.ZodObject)) return [];
+  // A loose object takes anything.
+  const loose = inner.def.catchall !== undefined;
+  return entries.flatMap(([name, item]): readonly Field[] => {
+    const field = Object.hasOwn(inner.shape, name)
+      ? (inner.shape[name] as z.ZodType)
+      : null;
+    return field === null && loose ? [] : [[name, item, field]];
+  });
+}
+
+/** The schema that a value passed: of several the first that takes it. */
+function fit(schema: z.ZodType, value: unknown): z.ZodType {
+  const inner = bare(schema);
+  if (!(inner instanceof z.ZodUnion)) return inner;
+  const options = inner.options as readonly z.ZodType[];
+  const fitting = options.find((option) => option.safeParse(value).success);
+  return fitting === undefined ? inner : fit(fitting, value);
+}
+
+/** The schema without what makes it optional or changes its answer. */
+function bare(schema: z.ZodType): z.ZodType {
+  if (
+    schema instanceof z.ZodOptional ||
+    schema instanceof z.ZodNullable ||
+    schema instanceof z.ZodDefault
+  )
+    return bare(schema.def.innerType as z.ZodType);
+  if (schema instanceof z.ZodPipe) return bare(schema.def.in as z.ZodType);
+  return schema;
+}
