@@ -61,6 +61,7 @@ const steps: readonly string[] = [
    ) STRICT;
    CREATE INDEX events_by_name ON events (kind, name, id);`,
   checkTables,
+  alarmTables,
   jobTables,
 ];
 

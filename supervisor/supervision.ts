@@ -1,6 +1,6 @@
 import type { FastifyInstance } from "fastify";
-import { recordAlarms } from "./alerts/recorded-alarms.ts";
 import type { Alarms } from "./alerts/alarm.ts";
+import { openAlerts } from "./alerts/alerts-room.ts";
 import type { CheckState } from "./checks/state.ts";
 import { startWatch, type CheckView, type Watch } from "./checks/watch.ts";
 import type { LoadedConfig } from "./config/load.ts";
@@ -84,17 +84,23 @@ export async function openSupervision(
   };
   leftOut.forEach(onNotice);
 
+  const alerts = openAlerts({
+    env,
+    config,
+    history,
+    onNotice: options.onNotice,
+  });
   const surroundings: Surroundings = {
     home,
     env,
     config,
     history,
-    alarms: recordAlarms(history),
+    alarms: alerts.alerting,
     runtime: () => runtime,
     watch: () => watch,
     onNotice: options.onNotice,
   };
-  const opened = rooms.map((open) => open(surroundings));
+  const opened = [alerts.room, ...rooms.map((open) => open(surroundings))];
 
   function status(): Status {
     const services = runtime?.list() ?? [];

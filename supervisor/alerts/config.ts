@@ -79,10 +79,6 @@ export const peerSchema = z
   .strictObject({ url: webAddress.optional() })
   .prefault({});
 
-export const sinkKinds: readonly string[] = sink.options.map(
-  ({ shape }) => shape.kind.value,
-);
-
 /** What may only come from a variable, so that no secret lies in a file that is copied about. */
 export function isSecretSetting(kind: unknown, key: string): boolean {
   return (

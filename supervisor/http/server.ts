@@ -1,4 +1,4 @@
-import Fastify, { type FastifyInstance, type FastifyReply } from "fastify";
+import Fastify, { type FastifyInstance } from "fastify";
 import type { Watch } from "../checks/watch.ts";
 import { sentencesOf } from "../failure.ts";
 import type { History } from "../history.ts";
@@ -7,6 +7,7 @@ import { Failure, codeOf } from "../failure.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Status } from "../status.ts";
 import { judgeAccess } from "./access.ts";
+import { refuse } from "./refuse.ts";
 import { renderStatusPage } from "./status-page.ts";
 
 export type ApiParts = {
@@ -159,8 +160,4 @@ function noSuch(what: string, name: string, known: readonly string[]): string {
   return known.length === 0
     ? `there is no ${what} "${name}", nor any other.`
     : `there is no ${what} "${name}"; there are ${known.join(", ")}.`;
-}
-
-function refuse(reply: FastifyReply, status: number, message: string) {
-  return reply.code(status).send({ error: { message, code: String(status) } });
 }

@@ -1,0 +1,51 @@
+import { hostname } from "node:os";
+import type { SupervisorConfig } from "../config/schema.ts";
+import type { Environment } from "../environment.ts";
+import { readVariable } from "../environment.ts";
+import type { History } from "../history.ts";
+import { registerAlertRoutes } from "../http/alert-routes.ts";
+import type { Room } from "../supervision.ts";
+import { openAlarmStore } from "./alarm-store.ts";
+import { startAlerting, type Alerting } from "./alerting.ts";
+import { makeSinks } from "./sinks/make-sinks.ts";
+import { startWatchdog } from "./watchdog.ts";
+
+export type AlertsOptions = {
+  readonly env: Environment;
+  readonly config: SupervisorConfig;
+  readonly history: History;
+  readonly onNotice: (sentence: string) => void;
+};
+
+const advanceEveryMs = 1000;
+
+/** Alarms and everybody who is told of them. What was raised before it begins is told then. */
+export function openAlerts({ env, config, history, onNotice }: AlertsOptions): {
+  readonly alerting: Alerting;
+  readonly room: Room;
+} {
+  const alerting = startAlerting({
+    store: openAlarmStore(history.db),
+    sinks: makeSinks(config.notify),
+    host: readVariable("HEARTH_HOST_NAME", env) ?? hostname(),
+    now: Date.now,
+    onNotice,
+    onRaised: ({ subject, text }) => history.act(subject, "alarm", text),
+    onCleared: ({ subject, text }) => history.act(subject, "alarm-over", text),
+  });
+  let timer: NodeJS.Timeout | undefined;
+  let endWatchdog = () => {};
+  const room: Room = {
+    routes: (server) => registerAlertRoutes(server, alerting),
+    begin: () => {
+      timer = setInterval(() => void alerting.advance(), advanceEveryMs);
+      endWatchdog = startWatchdog(config.watchdog, alerting);
+    },
+    stop: async () => {
+      clearInterval(timer);
+      endWatchdog();
+      await alerting.stop();
+    },
+  };
+  return { alerting, room };
+}
