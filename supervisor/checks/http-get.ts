@@ -7,7 +7,7 @@ export type HttpAnswer = {
 };
 
 export type HttpAsk = {
-  readonly method?: "GET" | "POST";
+  readonly method?: "GET" | "POST" | "DELETE";
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
   readonly signal: AbortSignal;

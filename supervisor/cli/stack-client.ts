@@ -11,9 +11,11 @@ export type StackClient = {
   readonly address: string;
   /** Answers the parsed body; throws a Failure with the supervisor's own sentence for any status but 2xx and 503. */
   readonly ask: (
-    method: "GET" | "POST",
+    method: "GET" | "POST" | "DELETE",
     path: string,
     timeoutMs?: number,
+    /** Sent as JSON. */
+    body?: unknown,
   ) => Promise<unknown>;
 };
 
@@ -50,10 +52,15 @@ export function findStack(
         };
   return {
     address,
-    ask: async (method, path, timeoutMs = usualTimeoutMs) => {
+    ask: async (method, path, timeoutMs = usualTimeoutMs, body) => {
       const answer = await askHttp(`${address}${path}`, {
         method,
-        headers,
+        ...(body === undefined
+          ? { headers }
+          : {
+              headers: { ...headers, "content-type": "application/json" },
+              body: JSON.stringify(body),
+            }),
         signal: AbortSignal.timeout(timeoutMs),
       }).catch((error: unknown) => {
         throw new Failure(

@@ -21,6 +21,9 @@ export type Home = {
   readonly echoConfig: string;
   readonly journal: string;
   readonly logs: string;
+  /** One folder a kind, one in it for each backup. */
+  readonly backups: string;
+  readonly reports: string;
   /** Single secrets as files (0600), each named as the variable it stands for. */
   readonly handed: string;
   readonly history: string;
@@ -55,6 +58,8 @@ export function locateHome(
     echoConfig: join(root, "echo.yaml"),
     journal: join(root, "journal"),
     logs: join(root, "logs"),
+    backups: join(root, "backups"),
+    reports: join(root, "reports"),
     handed: join(root, "handed"),
     history: join(root, "supervisor.db"),
     runFile: join(root, "run.json"),
