@@ -61,8 +61,8 @@ const steps: readonly string[] = [
    ) STRICT;
    CREATE INDEX events_by_name ON events (kind, name, id);`,
   checkTables,
-  alarmTables,
   jobTables,
+  alarmTables,
 ];
 
 /** Opens (and brings up to date) the history file. `now` gives milliseconds since 1970. */
