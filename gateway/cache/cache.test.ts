@@ -32,10 +32,7 @@ function keyOf(
 ): string | null {
   return cacheKeyOf(
     { ...config, ...changes },
-    "acompletion",
-    "m",
-    payers,
-    body,
+    { callType: "acompletion", alias: "m", payers, body },
     readCacheWishes(body, {}),
   );
 }

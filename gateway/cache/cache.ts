@@ -6,6 +6,8 @@ export interface ResponseCache {
   readonly kind: "memory" | "redis";
   /** An answer that this process holds itself; null where answers are in Redis. */
   peek(key: string): Buffer | null;
+  /** Several answers at once, null for what is not there; nothing is there while the cache is away. */
+  readMany(keys: readonly string[]): Promise<readonly (Buffer | null)[]>;
   /** Never awaited by a call: a cache that is away loses an entry, not an answer. */
   store(key: string, value: Buffer, ttlMs: number | null): void;
   count(hit: boolean): void;
@@ -48,6 +50,8 @@ export function createMemoryResponseCache(
   return Object.assign(createCounters(), {
     kind: "memory" as const,
     peek: (key: string) => memory.get(key),
+    readMany: async (keys: readonly string[]) =>
+      keys.map((key) => memory.get(key)),
     store: (key: string, value: Buffer, ownTtlMs: number | null) =>
       memory.set(key, value, ownTtlMs ?? ttlMs),
     async ping() {
@@ -69,6 +73,8 @@ export function createRedisResponseCache(
   return Object.assign(createCounters(), {
     kind: "redis" as const,
     peek: () => null,
+    readMany: (keys: readonly string[]) =>
+      redis.mgetBuffer(...keys).catch(() => keys.map(() => null)),
     store(key: string, value: Buffer, ownTtlMs: number | null) {
       redis.set(key, value, "PX", ownTtlMs ?? ttlMs).catch(() => undefined);
     },

@@ -1,4 +1,4 @@
-import { createHash } from "node:crypto";
+import { createHash, type Hash } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import type { Payers } from "../accounting/payers.ts";
 import type { CacheConfig } from "../config/types.ts";
@@ -49,6 +49,15 @@ const NOT_IN_KEY = new Set([
   "store",
   "safety_identifier",
 ]);
+const NOT_IN_ITEM_KEY = new Set([...NOT_IN_KEY, "input"]);
+
+/** What a cached answer depends on. */
+export interface AskedOfCache {
+  readonly callType: string;
+  readonly alias: string;
+  readonly payers: Payers;
+  readonly body: Readonly<Record<string, unknown>>;
+}
 
 /**
  * The name of a call's answer in the cache: `<namespace>:<SHA-256>` over scope, alias and all that changes the answer.
@@ -56,19 +65,51 @@ const NOT_IN_KEY = new Set([
  */
 export function cacheKeyOf(
   config: CacheConfig,
-  callType: string,
-  alias: string,
-  payers: Payers,
-  body: Readonly<Record<string, unknown>>,
+  asked: AskedOfCache,
   wishes: CacheWishes,
 ): string | null {
+  if (!isCached(config, asked.callType, wishes)) return null;
+  return `${config.namespace}:${hashOf(config, asked, NOT_IN_KEY).digest("hex")}`;
+}
+
+/** The name of each item of an embeddings call, whatever list it stands in; null: not cached. */
+export function itemKeysOf(
+  config: CacheConfig,
+  asked: AskedOfCache,
+  wishes: CacheWishes,
+): readonly string[] | null {
+  if (!isCached(config, asked.callType, wishes)) return null;
+  const common = hashOf(config, asked, NOT_IN_ITEM_KEY);
+  return itemsOf(asked.body["input"]).map((item) => {
+    const hash = common.copy().update(`,item:${canonical(item)}`);
+    return `${config.namespace}:${hash.digest("hex")}`;
+  });
+}
+
+/** What an embeddings call wants a vector of, each: texts, or lists of token numbers. */
+export function itemsOf(input: unknown): readonly unknown[] {
+  return Array.isArray(input) && typeof input[0] !== "number" ? input : [input];
+}
+
+function isCached(
+  config: CacheConfig,
+  callType: string,
+  wishes: CacheWishes,
+): boolean {
   if (
     !config.enabled ||
     !(config.callTypes as readonly string[]).includes(callType)
   )
-    return null;
-  if (config.mode === "default_off" && !wishes.asked) return null;
-  if (!wishes.read && !wishes.store) return null;
+    return false;
+  if (config.mode === "default_off" && !wishes.asked) return false;
+  return wishes.read || wishes.store;
+}
+
+function hashOf(
+  config: CacheConfig,
+  { callType, alias, payers, body }: AskedOfCache,
+  without: ReadonlySet<string>,
+): Hash {
   const hash = createHash("sha256");
   hash.update(
     JSON.stringify([
@@ -78,9 +119,9 @@ export function cacheKeyOf(
     ]),
   );
   for (const name of Object.keys(body).sort())
-    if (!NOT_IN_KEY.has(name))
+    if (!without.has(name))
       hash.update(`,${JSON.stringify(name)}:${canonical(body[name])}`);
-  return `${config.namespace}:${hash.digest("hex")}`;
+  return hash;
 }
 
 function tenantOf(payers: Payers): string {

@@ -17,19 +17,23 @@ const MOST_LOADS = 3;
 
 /**
  * Looks into the cache and takes the limits of everyone who pays, in one round trip; a call that must wait for others'
- * leases waits up to 2 s. Throws the refusal as the caller shall read it.
+ * leases waits up to 2 s. Throws the refusal as the caller shall read it. `hit`: all of the answer is at hand, the call
+ * is only counted.
  */
 export async function lookupAndAdmit(
   gateway: Gateway,
   call: Call,
+  hit = false,
 ): Promise<Admitted> {
-  const cacheKey = call.cache.read ? call.cacheKey : null;
+  // A list of embeddings is looked up by its items.
+  const byItem = (call.itemKeys?.length ?? 0) > 1;
+  const cacheKey = call.cache.read && !byItem ? call.cacheKey : null;
   // Limits in Redis with a cache in process: the answer is looked up here, and the limits only count the call.
   const own =
     gateway.limits.kind === "redis" && cacheKey !== null
       ? gateway.cache.peek(cacheKey)
       : null;
-  const admit = admitCallOf(gateway, call, cacheKey, own !== null);
+  const admit = admitCallOf(gateway, call, cacheKey, hit || own !== null);
   for (let loads = 0; loads <= MOST_LOADS; loads++) {
     const admission = await admitWaiting(gateway.limits, admit);
     switch (admission.kind) {
@@ -63,7 +67,7 @@ export async function raiseLease(
   call: Call,
   group: ModelGroup,
 ): Promise<boolean> {
-  const estimate = estimateOf(gateway, call, group);
+  const estimate = estimateOf(gateway, call.whole ?? call, group);
   if (estimate <= estimateOf(gateway, call, call.group)) return true;
   const admission = await gateway.limits.admit({
     ...admitCallOf(gateway, call, null, false),

@@ -6,43 +6,77 @@ import {
   encodeAnswer,
   type CachedAnswer,
 } from "../cache/entry.ts";
+import type { Usage } from "../accounting/prices.ts";
 import type { Gateway } from "../gateway.ts";
+import type { AnswerFacts } from "../providers/wire.ts";
 import type { Admitted } from "./admit.ts";
 import type { Call } from "./call.ts";
 import { answerHeaders } from "./headers.ts";
 import { correctUsage, type Upstream } from "./provider.ts";
-import { endCall, journalIntent, journalOutcome, settle } from "./record.ts";
+import { endCall, journalIntent } from "./record.ts";
 
 /** Reads a whole answer, records and settles it, then sends it in the client's shape. */
 export async function sendAnswer(
   gateway: Gateway,
   call: Call,
   admitted: Admitted,
-  upstream: Extract<Upstream, { kind: "whole" }>,
+  upstream: WholeAnswer,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const { deployment, attempts, translation } = upstream;
-  const { body, facts } = translation.answer(upstream.body);
+  const { body, facts } = upstream.translation.answer(upstream.body);
+  const { usage, outcome } = await recordAnswer(
+    gateway,
+    call,
+    upstream,
+    facts,
+    null,
+  );
+  keepAnswer(gateway, call, outcome, {
+    contentType: upstream.contentType,
+    usage,
+    cost: outcome.spend,
+    responseId: facts.responseId,
+    modelId: upstream.deployment.id,
+    body,
+  });
+  return sendWhole(gateway, call, admitted, upstream, outcome, body, reply);
+}
+
+type WholeAnswer = Extract<Upstream, { kind: "whole" }>;
+
+/** Records and settles a whole answer; `metadata` goes into its row. */
+export async function recordAnswer(
+  gateway: Gateway,
+  call: Call,
+  upstream: WholeAnswer,
+  facts: AnswerFacts,
+  metadata: Readonly<Record<string, unknown>> | null,
+): Promise<{ readonly usage: Usage; readonly outcome: Outcome }> {
+  const { deployment, attempts } = upstream;
   const usage = usageOf(gateway.tokens, call, deployment, facts);
-  const outcome = await journalOutcome(gateway, call, {
+  const outcome = await endCall(gateway, call, {
     status: "success",
     deployment,
     usage,
     firstTokenAt: null,
     responseId: facts.responseId,
     cached: null,
-    metadata: attempts.length === 0 ? null : { attempts },
+    metadata: attempts.length === 0 ? metadata : { ...metadata, attempts },
   });
-  await settle(gateway, call, outcome);
   correctUsage(gateway, upstream, usage);
-  keepAnswer(gateway, call, outcome, {
-    contentType: upstream.contentType,
-    usage,
-    cost: outcome.spend,
-    responseId: facts.responseId,
-    modelId: deployment.id,
-    body,
-  });
+  return { usage, outcome };
+}
+
+/** Sends a whole answer that was recorded. */
+export function sendWhole(
+  gateway: Gateway,
+  call: Call,
+  admitted: Admitted,
+  upstream: WholeAnswer,
+  outcome: Outcome,
+  body: Buffer,
+  reply: FastifyReply,
+): FastifyReply {
   return reply
     .headers(
       answerHeaders(gateway, call, admitted, {

@@ -8,7 +8,12 @@ import {
 } from "../access/callers.ts";
 import type { RouteName } from "../access/policy.ts";
 import type { LimitSources, Payers } from "../accounting/payers.ts";
-import { cacheKeyOf, readCacheWishes, type CacheWishes } from "../cache/key.ts";
+import {
+  cacheKeyOf,
+  itemKeysOf,
+  readCacheWishes,
+  type CacheWishes,
+} from "../cache/key.ts";
 import { DatabaseUnavailable } from "../db/pool.ts";
 import type { Gateway } from "../gateway.ts";
 import { CallError } from "../http/errors.ts";
@@ -73,6 +78,10 @@ export interface Call {
   readonly forwarded: ForwardedHeaders;
   /** null: this call neither reads nor fills the cache. */
   readonly cacheKey: string | null;
+  /** Embeddings are cached by the item: the name of each; null: the call is no embeddings call, or not cached. */
+  readonly itemKeys: readonly string[] | null;
+  /** Of an embeddings call for only what the cache does not hold: the call as it was sent. */
+  readonly whole: Call | null;
   readonly sessionId: string | null;
   readonly requesterIp: string;
 }
@@ -102,6 +111,12 @@ export async function beginCall(
   const wishes = readCallWishes(body, request.headers, caller);
   const startedAt = Date.now();
   const timeoutMs = wishes.timeoutMs ?? gateway.config.router.timeoutMs;
+  const { config } = gateway;
+  const asked = { callType: kind.callType, alias: group.alias, payers, body };
+  const itemKeys =
+    kind.callType === "aembedding"
+      ? itemKeysOf(config.cache, asked, cache)
+      : null;
   return {
     id: randomUUID(),
     startedAt,
@@ -117,8 +132,8 @@ export async function beginCall(
       endUser,
       tags: tags.filter((tag) => tag !== null),
       proxy: {
-        maxBudget: gateway.config.general.maxBudget,
-        budgetDuration: gateway.config.general.budgetDuration,
+        maxBudget: config.general.maxBudget,
+        budgetDuration: config.general.budgetDuration,
         requestsPerMinute: null,
         tokensPerMinute: null,
         parallel: null,
@@ -129,21 +144,20 @@ export async function beginCall(
     cache,
     wishes,
     deadlineAt: timeoutMs === null ? null : startedAt + timeoutMs,
-    cacheKey: cacheKeyOf(
-      gateway.config.cache,
-      kind.callType,
-      group.alias,
-      payers,
-      body,
-      cache,
-    ),
+    cacheKey:
+      itemKeys?.length === 1
+        ? (itemKeys[0] ?? null)
+        : cacheKeyOf(config.cache, asked, cache),
+    itemKeys,
+    whole: null,
     forwarded: forwardedOf(request),
     sessionId: sessionOf(body, request),
     requesterIp: request.ip,
   };
 }
 
-function tokenizedModel(group: ModelGroup): string {
+/** The model whose tokenizer counts for an alias. */
+export function tokenizedModel(group: ModelGroup): string {
   const [first] = group.deployments;
   return first?.baseModel ?? first?.model ?? group.alias;
 }

@@ -119,6 +119,8 @@ function healthCall(gateway: Gateway, deployment: PricedDeployment): Call {
     deadlineAt: startedAt + LIMIT_MS,
     forwarded: {},
     cacheKey: null,
+    itemKeys: null,
+    whole: null,
     sessionId: null,
     requesterIp: "",
   };

@@ -75,7 +75,7 @@ export async function chooseDeployment(
   if (!("deployment" in first)) throw noDeployments(call.group.alias, first);
   for (;;) {
     try {
-      const translation = translate(gateway, call, first.deployment);
+      const translation = translate(gateway, call, first);
       return { route, first, translation };
     } catch (error) {
       giveBack(gateway, first);
@@ -98,7 +98,7 @@ async function nextTarget(
     try {
       return {
         first: next,
-        translation: translate(gateway, call, next.deployment),
+        translation: translate(gateway, call, next),
       };
     } catch (error) {
       if (!(error instanceof CallError)) throw error;
@@ -113,11 +113,13 @@ function giveBack(gateway: Gateway, { taken }: Target): void {
   if (taken !== null) gateway.router.usage.correct(taken, 0);
 }
 
+/** A fallback is another model: it is asked for all of a list of embeddings, also for what the cache holds of the alias. */
 function translate(
   gateway: Gateway,
-  call: Call,
-  deployment: PricedDeployment,
+  asked: Call,
+  { deployment, group }: Target,
 ): Translation {
+  const call = group === asked.group ? asked : (asked.whole ?? asked);
   return call.wishes.mock.response === null
     ? translationFor(gateway.config, call, deployment)
     : mockTranslation(gateway.config, call, deployment);

@@ -1,5 +1,6 @@
 import { inputOnly, usageFromOpenAI } from "../accounting/prices.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
+import { readEmbeddings } from "./embedding-vectors.ts";
 import { isRecord, parseRecord, recordOf, textOf } from "./json.ts";
 import { createStreamReader, openaiRequest, readAnswer } from "./openai.ts";
 import { sentenceOf } from "./sentence.ts";
@@ -71,9 +72,20 @@ function factsOf(endpoint: Endpoint, bytes: Buffer): AnswerFacts {
       return responsesFacts(bytes);
     case "images":
       return imageFacts(bytes);
+    case "embeddings":
+      return embeddingsFacts(bytes);
     default:
       return readAnswer(bytes);
   }
+}
+
+function embeddingsFacts(bytes: Buffer): AnswerFacts {
+  const rest = readEmbeddings(bytes)?.rest;
+  return {
+    usage: usageFromOpenAI(rest?.["usage"]),
+    responseId: typeof rest?.["id"] === "string" ? rest["id"] : null,
+    text: "",
+  };
 }
 
 /** Images are paid by the piece, by their tokens, or both, as the prices say. */

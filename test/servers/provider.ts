@@ -227,10 +227,10 @@ function sendEmbedding(
     JSON.stringify({
       object: "list",
       model: body["model"],
-      data: inputs.map((_, index) => ({
+      data: inputs.map((input, index) => ({
         object: "embedding",
         index,
-        embedding: [0.1, 0.2, 0.3],
+        embedding: [String(input).length, 0.2, 0.3],
       })),
       usage: wishes.usage ?? {
         prompt_tokens: PROMPT_TOKENS,

@@ -1,0 +1,168 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { throwAwayDatabase } from "../../test/servers/database.ts";
+import {
+  INPUT_PRICE,
+  modelYaml,
+  startTestGateway,
+  type TestAnswer,
+  type TestGateway,
+} from "../../test/servers/gateway.ts";
+import {
+  startMockProvider,
+  type MockProvider,
+} from "../../test/servers/provider.ts";
+import {
+  redisServerHere,
+  startRedis,
+  type TestRedis,
+} from "../../test/servers/redis.ts";
+import { query } from "../db/pool.ts";
+
+const stores = redisServerHere() ? ["memory", "redis"] : ["memory"];
+
+describe.each(stores)("embeddings with a cache in %s", (store) => {
+  let database: Awaited<ReturnType<typeof throwAwayDatabase>>;
+  let redis: TestRedis | null = null;
+  let provider: MockProvider;
+  let gateway: TestGateway;
+
+  beforeAll(async () => {
+    database = await throwAwayDatabase();
+    provider = await startMockProvider();
+    if (store === "redis") redis = await startRedis();
+    const more = `
+  - model_name: falls
+    provider_params: { model: openai/falls, api_base: "http://127.0.0.1:9/v1", api_key: x, max_retries: 0, input_cost_per_token: 0.000001 }
+proxy_settings: { cache: true, fallbacks: [{ falls: [mock] }] }
+`;
+    gateway = await startTestGateway({
+      databaseUrl: database.url,
+      providerUrl: provider.url,
+      yaml: modelYaml(provider.url, more),
+      ...(redis === null
+        ? {}
+        : {
+            env: { REDIS_HOST: "127.0.0.1", REDIS_PORT: String(redis.port) },
+          }),
+    });
+  });
+
+  afterAll(async () => {
+    await gateway?.stop();
+    await provider?.close();
+    await redis?.remove();
+    await database?.drop();
+  });
+
+  const embed = (
+    key: string,
+    input: unknown,
+    fields: Readonly<Record<string, unknown>> = {},
+  ) =>
+    gateway.request(
+      "POST",
+      "/v1/embeddings",
+      { model: "mock", input, ...fields },
+      key,
+    );
+  const firsts = (answer: TestAnswer) =>
+    (
+      answer.json["data"] as unknown as {
+        index: number;
+        embedding: number[];
+      }[]
+    ).map(({ index, embedding }) => [index, embedding[0]]);
+  const lastInput = () => provider.requests.at(-1)?.body["input"];
+  const cacheOf = (answer: TestAnswer) => answer.headers.get("x-hearth-cache");
+
+  test("only the items that the cache does not hold are asked for", async () => {
+    const key = await gateway.makeKey({ user_id: `items-${store}` });
+    const first = await embed(key, ["a", "bb"]);
+    expect(firsts(first)).toEqual([
+      [0, 1],
+      [1, 2],
+    ]);
+    const part = await embed(key, ["ccc", "a", "dddd", "bb", "ccc"]);
+    expect(lastInput()).toEqual(["ccc", "dddd"]);
+    expect(firsts(part)).toEqual([
+      [0, 3],
+      [1, 1],
+      [2, 4],
+      [3, 2],
+      [4, 3],
+    ]);
+    expect(cacheOf(part)).toBe("miss");
+    expect(Number(part.headers.get("x-hearth-cost"))).toBeCloseTo(
+      10 * INPUT_PRICE,
+      12,
+    );
+    const asked = provider.requests.length;
+    const all = await embed(key, ["dddd", "a"]);
+    const single = await embed(key, "ccc");
+    const inList = await embed(key, ["bb"]);
+    expect([all, single, inList].map(cacheOf)).toEqual(["hit", "hit", "hit"]);
+    expect(firsts(all)).toEqual([
+      [0, 4],
+      [1, 1],
+    ]);
+    expect(firsts(single)).toEqual([[0, 3]]);
+    expect(provider.requests.length).toBe(asked);
+    expect(all.headers.get("x-hearth-cost")).toBe("0");
+    expect(all.json["model"]).toBe("mock-model");
+
+    await gateway.running.gateway.ledger.flush();
+    const rows = await query<Record<string, unknown>>(
+      gateway.running.gateway.pool,
+      `SELECT cache_hit, spend::float8, metadata FROM spend_log WHERE user_id = $1 ORDER BY started_at`,
+      [`items-${store}`],
+    );
+    expect(rows.map((row) => row["cache_hit"])).toEqual([
+      false,
+      false,
+      true,
+      true,
+      true,
+    ]);
+    expect(rows[1]?.["metadata"]).toMatchObject({ cached_items: 2 });
+    expect(rows[2]?.["spend"]).toBe(0);
+  });
+
+  test("token lists are items too; other dimensions are other vectors; no-cache asks", async () => {
+    const key = await gateway.makeKey({});
+    await embed(key, [
+      [1, 2],
+      [3, 4],
+    ]);
+    expect(cacheOf(await embed(key, [3, 4]))).toBe("hit");
+    expect(cacheOf(await embed(key, [[3, 4]], { dimensions: 2 }))).toBe("miss");
+    const again = await embed(key, [3, 4], { cache: { "no-cache": true } });
+    expect(cacheOf(again)).toBe("miss");
+    const other = await gateway.makeKey({ user_id: "stranger" });
+    expect(cacheOf(await embed(other, [3, 4]))).toBe("miss");
+  });
+
+  test("a fallback is asked for everything, and its vectors are not kept for the alias", async () => {
+    const key = await gateway.makeKey({});
+    const answer = await embed(key, ["x", "yy"], { model: "falls" });
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get("x-hearth-attempted-fallbacks")).toBe("1");
+    const again = await embed(key, ["x"], { model: "falls" });
+    expect(cacheOf(again)).toBe("miss");
+  });
+
+  test("a hit goes through where the rest of the budget is gone for others, and an overspent key is refused", async () => {
+    const key = await gateway.makeKey({ max_budget: 15 * INPUT_PRICE });
+    await embed(key, ["p", "q"]);
+    expect(cacheOf(await embed(key, ["q", "p"]))).toBe("hit");
+    await embed(key, ["r", "s"]);
+    const refused = await embed(key, ["q", "p"]);
+    expect(refused.json["error"]?.["type"]).toBe("budget_exceeded");
+  });
+
+  test("all sums agree", async () => {
+    await gateway.running.gateway.ledger.flush();
+    expect(
+      await query(gateway.running.gateway.pool, "SELECT * FROM spend_check"),
+    ).toEqual([]);
+  });
+});

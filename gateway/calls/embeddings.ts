@@ -1,0 +1,237 @@
+import type { FastifyReply } from "fastify";
+import type { Outcome } from "../accounting/records.ts";
+import { inputOnly, type Usage } from "../accounting/prices.ts";
+import {
+  decodeAnswer,
+  encodeAnswer,
+  type CachedAnswer,
+} from "../cache/entry.ts";
+import { itemsOf } from "../cache/key.ts";
+import type { Gateway } from "../gateway.ts";
+import { CallError } from "../http/errors.ts";
+import {
+  readEmbeddings,
+  writeEmbeddings,
+} from "../providers/embedding-vectors.ts";
+import type { Admitted } from "./admit.ts";
+import { recordAnswer, sendCached, sendWhole } from "./answer.ts";
+import { tokenizedModel, type Call } from "./call.ts";
+import type { Upstream } from "./provider.ts";
+
+/** One item of an embeddings call that the cache held. */
+interface KeptVector {
+  readonly vector: string;
+  /** As the provider named it. */
+  readonly model: string;
+  readonly entry: CachedAnswer;
+}
+
+/** What the cache holds of a call's items, in their order; null for those it does not hold. */
+export type Kept = readonly (KeptVector | null)[];
+
+/** The items of a list that are in the cache; a single item is looked up with the limits, in their round trip. */
+export async function readKept(gateway: Gateway, call: Call): Promise<Kept> {
+  const { itemKeys } = call;
+  if (itemKeys === null || itemKeys.length < 2 || !call.cache.read) return [];
+  const entries = await gateway.cache.readMany(itemKeys);
+  return entries.map((bytes) => (bytes === null ? null : decodeVector(bytes)));
+}
+
+/** Of a call whose items are in part in the cache: the call for the others, each once. */
+export function askedOnly(gateway: Gateway, call: Call, kept: Kept): Call {
+  const items = itemsOf(call.body["input"]);
+  const missing = missingKeys(call, kept);
+  if (missing.size === 0 || missing.size === items.length) return call;
+  const body = {
+    ...call.body,
+    input: [...missing.values()].map((at) => items[at]),
+  };
+  const inputTokens = call.kind.countInput(
+    gateway,
+    body,
+    tokenizedModel(call.group),
+  );
+  return { ...call, body, inputTokens, whole: call };
+}
+
+export function allKept(kept: Kept): boolean {
+  return kept.length > 0 && kept.every((item) => item !== null);
+}
+
+/** Sends what the cache held when it held all; null: a provider must be asked. */
+export async function embeddingsFromCache(
+  gateway: Gateway,
+  call: Call,
+  admitted: Admitted,
+  kept: Kept,
+  reply: FastifyReply,
+): Promise<FastifyReply | null> {
+  const single =
+    admitted.cached === null ? null : decodeVector(admitted.cached);
+  const all = single === null ? kept : [single];
+  const found = all.filter((item) => item !== null);
+  const [first] = found;
+  if (first === undefined || found.length < (call.itemKeys?.length ?? 1))
+    return null;
+  const sum = (of: (item: KeptVector) => number) =>
+    found.reduce((total, item) => total + of(item), 0);
+  const tokens = sum(({ entry }) => entry.usage.inputTokens);
+  return sendCached(
+    gateway,
+    call,
+    admitted,
+    {
+      ...first.entry,
+      usage: inputOnly(tokens),
+      cost: sum(({ entry }) => entry.cost),
+      body: writeEmbeddings(
+        found.map(({ vector }) => vector),
+        first.model,
+        tokens,
+      ),
+    },
+    reply,
+  );
+}
+
+/** Records and settles what the provider answered, keeps its vectors, and sends them with those that the cache held. */
+export async function sendEmbeddings(
+  gateway: Gateway,
+  asked: Call,
+  admitted: Admitted,
+  upstream: Extract<Upstream, { kind: "whole" }>,
+  kept: Kept,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const fellBack = upstream.fallbacks > 0;
+  const call = asked.whole ?? asked;
+  const { body, facts } = upstream.translation.answer(upstream.body);
+  const { usage, outcome } = await recordAnswer(
+    gateway,
+    fellBack ? call : asked,
+    upstream,
+    facts,
+    asked.whole === null || fellBack
+      ? null
+      : { cached_items: kept.filter((item) => item !== null).length },
+  );
+  // Another model's vectors are of another space: they are neither kept nor put beside those that were.
+  const answer = fellBack
+    ? body
+    : completed(gateway, asked, { body, usage, outcome, kept, upstream });
+  if (call.cacheKey !== null && call.cache.store)
+    gateway.flights.land(call.cacheKey, {
+      contentType: upstream.contentType,
+      usage,
+      cost: outcome.spend,
+      responseId: facts.responseId,
+      modelId: upstream.deployment.id,
+      body: answer,
+    });
+  return sendWhole(gateway, call, admitted, upstream, outcome, answer, reply);
+}
+
+interface Answered {
+  readonly body: Buffer;
+  readonly usage: Usage;
+  readonly outcome: Outcome;
+  readonly kept: Kept;
+  readonly upstream: Upstream;
+}
+
+function completed(
+  gateway: Gateway,
+  asked: Call,
+  { body, usage, outcome, kept, upstream }: Answered,
+): Buffer {
+  const call = asked.whole ?? asked;
+  if (call.itemKeys === null) return body;
+  const answer = readEmbeddings(body);
+  const missing = missingKeys(call, kept);
+  // Asked as it was sent, an item that stands in it twice was asked for twice.
+  const places = asked.whole === null ? call.itemKeys : [...missing.keys()];
+  const vectors = answer?.vectors ?? null;
+  if (answer === null || vectors?.length !== places.length) {
+    if (asked.whole === null) return body;
+    throw new CallError(
+      "upstream_error",
+      `${call.group.alias}: the provider answered with other vectors than it was asked for. Try again.`,
+    );
+  }
+  const model =
+    typeof answer.rest["model"] === "string"
+      ? answer.rest["model"]
+      : upstream.deployment.model;
+  const found = new Map(places.map((key, at) => [key, vectors[at] ?? ""]));
+  if (call.cache.store)
+    keepVectors(gateway, asked, { places, vectors, model, usage, outcome });
+  if (asked.whole === null) return body;
+  return writeEmbeddings(
+    call.itemKeys.map((key, at) => kept[at]?.vector ?? found.get(key) ?? ""),
+    model,
+    kept.reduce(
+      (tokens, item) => tokens + (item?.entry.usage.inputTokens ?? 0),
+      usage.inputTokens,
+    ),
+  );
+}
+
+/** Each with its share of what the call used, by length: so much a hit saves. */
+function keepVectors(
+  gateway: Gateway,
+  asked: Call,
+  answer: {
+    readonly places: readonly string[];
+    readonly vectors: readonly string[];
+    readonly model: string;
+    readonly usage: Usage;
+    readonly outcome: Outcome;
+  },
+): void {
+  const { places, vectors, model, usage, outcome } = answer;
+  const lengths = itemsOf(asked.body["input"]).map((item) =>
+    Math.max(1, (item as string | readonly number[]).length),
+  );
+  const all = lengths.reduce((sum, length) => sum + length, 0);
+  for (const [at, key] of places.entries()) {
+    const share = (lengths[at] ?? 0) / all;
+    gateway.cache.store(
+      key,
+      encodeAnswer({
+        contentType: "application/json",
+        usage: inputOnly(Math.round(usage.inputTokens * share)),
+        cost: outcome.spend * share,
+        responseId: null,
+        modelId: outcome.modelId ?? "",
+        body: Buffer.from(`${JSON.stringify(model)}\n${vectors[at] ?? ""}`),
+      }),
+      asked.cache.ttlMs,
+    );
+  }
+}
+
+/** The items that the cache did not hold, by key, with the place where each stands first. */
+function missingKeys(call: Call, kept: Kept): ReadonlyMap<string, number> {
+  const missing = new Map<string, number>();
+  for (const [at, key] of (call.itemKeys ?? []).entries())
+    if (kept[at] == null && !missing.has(key)) missing.set(key, at);
+  return missing;
+}
+
+/** null for bytes that are not ours. */
+function decodeVector(bytes: Buffer): KeptVector | null {
+  const entry = decodeAnswer(bytes);
+  if (entry === null) return null;
+  const text = entry.body.toString("latin1");
+  const end = text.indexOf("\n");
+  try {
+    const model: unknown = JSON.parse(
+      Buffer.from(text.slice(0, end), "latin1").toString("utf8"),
+    );
+    return typeof model === "string"
+      ? { entry, model, vector: text.slice(end + 1) }
+      : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,60 @@
+import { isRecord, parseRecord } from "./json.ts";
+
+/** A whole answer of `/v1/embeddings` without reading its numbers: there are thousands in each vector. */
+export interface EmbeddingsAnswer {
+  /** Everything but the vectors. */
+  readonly rest: Readonly<Record<string, unknown>>;
+  /** Each vector as its JSON text, in the order of the input; null: the answer is not as it should be. */
+  readonly vectors: readonly string[] | null;
+}
+
+/** A list of numbers, or base64; neither can hold what ends it. */
+const VECTOR = /"embedding"\s*:\s*(\[[^\]]*\]|"[^"\\]*")/g;
+
+/** null for bytes that are not JSON. */
+export function readEmbeddings(bytes: Buffer): EmbeddingsAnswer | null {
+  const found: string[] = [];
+  const rest = bytes
+    .toString("latin1")
+    .replace(
+      VECTOR,
+      (_, vector: string) => `"embedding":${found.push(vector) - 1}`,
+    );
+  const answer = parseRecord(Buffer.from(rest, "latin1").toString("utf8"));
+  return answer === null
+    ? null
+    : { rest: answer, vectors: inOrder(answer["data"], found) };
+}
+
+function inOrder(
+  data: unknown,
+  found: readonly string[],
+): readonly string[] | null {
+  if (!Array.isArray(data) || data.length !== found.length) return null;
+  const vectors: string[] = [];
+  for (const [place, item] of data.entries()) {
+    if (!isRecord(item)) return null;
+    const vector = found[Number(item["embedding"])];
+    if (vector === undefined) return null;
+    vectors[typeof item["index"] === "number" ? item["index"] : place] = vector;
+  }
+  return Object.keys(vectors).length === data.length &&
+    vectors.length === data.length
+    ? vectors
+    : null;
+}
+
+/** An answer of these vectors, as OpenAI writes it. */
+export function writeEmbeddings(
+  vectors: readonly string[],
+  model: string,
+  tokens: number,
+): Buffer {
+  const data = vectors.map(
+    (vector, index) =>
+      `{"object":"embedding","index":${index},"embedding":${vector}}`,
+  );
+  return Buffer.from(
+    `{"object":"list","data":[${data.join(",")}],"model":${JSON.stringify(model)},"usage":{"prompt_tokens":${tokens},"total_tokens":${tokens}}}`,
+  );
+}
