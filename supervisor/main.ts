@@ -8,7 +8,7 @@ import { startWatcher } from "./watcher.ts";
 
 const log = openLog();
 
-/** The supervisor alone, as its environment says: HEARTH_RUNTIME=process starts and keeps the embedded stack, none only watches. */
+/** The supervisor alone, as its environment says: HEARTH_RUNTIME=process starts and keeps the embedded stack, docker looks after this host's containers, none only watches. */
 async function main(): Promise<void> {
   const stop = new AbortController();
   const halt = new AbortController();
@@ -39,10 +39,11 @@ async function main(): Promise<void> {
     });
     log.info(stack.addresses, "everything is up");
     await stack.stop(await stopAsked.promise);
-  } else if (runtime === "none") {
+  } else if (runtime === "docker" || runtime === "none") {
     const watcher = await startWatcher({
       home: locateHome(),
       env: process.env,
+      containers: runtime === "docker",
       ...report,
     });
     log.info({ address: watcher.address }, "watching");
@@ -50,7 +51,7 @@ async function main(): Promise<void> {
     await watcher.stop();
   } else {
     throw new Failure(
-      `HEARTH_RUNTIME is "${runtime}": it must be process (start and keep everything on this machine) or none (only watch).`,
+      `HEARTH_RUNTIME is "${runtime}": it must be process (start and keep everything on this machine), docker (look after the containers that DOCKER_HOST shows) or none (only watch).`,
     );
   }
   log.info("stopped");

@@ -1,18 +1,24 @@
 import type { CheckState } from "./checks/state.ts";
 import type { CheckView } from "./checks/watch.ts";
 import { loadConfig } from "./config/load.ts";
+import { createContainerRuntime } from "./containers/container-runtime.ts";
+import { openEngine } from "./containers/engine.ts";
 import { makeHome, type Home } from "./embedded/home.ts";
 import { lockHome } from "./embedded/lock.ts";
 import { configFiles } from "./embedded/stack-config.ts";
 import { readPort, readVariable, type Environment } from "./environment.ts";
 import { Failure } from "./failure.ts";
 import { openHistory, outliveFullDisk } from "./history.ts";
+import type { ServiceState, ServiceView } from "./runtime.ts";
 import { openSupervision } from "./supervision.ts";
 
 export type WatcherOptions = {
   readonly home: Home;
   readonly env: Environment;
+  /** Looks at this host's containers, and heals them; otherwise there is nothing that could be restarted. */
+  readonly containers: boolean;
   readonly onNotice: (sentence: string) => void;
+  readonly onService: (view: ServiceView, before: ServiceState) => void;
   readonly onCheck: (view: CheckView, before: CheckState) => void;
 };
 
@@ -21,12 +27,17 @@ export type Watcher = {
   readonly stop: () => Promise<void>;
 };
 
-/** A supervisor that started nothing: it looks at what its configuration names, remembers and tells. */
+/** A supervisor that started nothing: it looks at what its configuration names and at its host's containers, heals, remembers and tells. */
 export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
   const { home, env } = options;
   const config = loadConfig(configFiles(env), (name) =>
     readVariable(name, env),
   );
+  const engine = options.containers
+    ? openEngine(
+        readVariable("DOCKER_HOST", env) ?? "unix:///var/run/docker.sock",
+      )
+    : undefined;
   process.umask(0o077);
   makeHome(home);
   const lock = lockHome(home.lock);
@@ -35,6 +46,15 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
       `another supervisor runs on ${home.root}: stop that one, or choose another place with HEARTH_HOME.`,
     );
   const history = outliveFullDisk(openHistory(home.history), options.onNotice);
+  const runtime =
+    engine === undefined
+      ? undefined
+      : createContainerRuntime({
+          engine,
+          history,
+          onChange: options.onService,
+          onTrouble: options.onNotice,
+        });
   try {
     const supervision = await openSupervision({
       home,
@@ -48,17 +68,23 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
       onCheck: options.onCheck,
       onNotice: options.onNotice,
     });
+    if (runtime !== undefined) {
+      await runtime.begin();
+      supervision.show(runtime);
+    }
     supervision.begin();
     return {
       address: supervision.address,
       stop: async () => {
         await supervision.rest();
         await supervision.close();
+        await runtime?.close();
         history.close();
         lock.release();
       },
     };
   } catch (error) {
+    await runtime?.close();
     history.close();
     lock.release();
     throw error;

@@ -96,8 +96,7 @@ export function buildSupervisorArgs(
       HEARTH_HOME: home,
       HEARTH_JOBS: host.name === data ? "on" : "off",
       HEARTH_PEER_URL: `http://${peer.address}:${ports.supervisor}`,
-      // The supervisor of today has no runtime for containers yet: it watches, heals nothing.
-      HEARTH_RUNTIME: "none",
+      HEARTH_RUNTIME: "docker",
       HEARTH_SUPERVISOR_HOST: "0.0.0.0",
       HEARTH_SUPERVISOR_PORT: String(ports.supervisor),
       // For `docker exec hearth-supervisor hearth …`.

@@ -1,0 +1,189 @@
+import { z } from "zod";
+import type {
+  ContainerFacts,
+  ServiceState,
+  ServiceStats,
+  ServiceView,
+} from "../runtime.ts";
+
+/** Marks what the deployment made. */
+export const ourLabel = "hearth.config";
+
+/** Services are called as with `hearth up`; containers by what runs in them. */
+export function serviceName(container: string): string {
+  const name = container.replace(/^\//, "").replace(/^hearth-/, "");
+  return name === "couchdb" ? "notes" : name;
+}
+
+export function containerName(service: string): string {
+  return `hearth-${service === "notes" ? "couchdb" : service}`;
+}
+
+const time = z
+  .string()
+  // Docker's "never" is year 1.
+  .transform((text) => (text.startsWith("0001-") ? null : Date.parse(text)));
+
+const inspected = z.object({
+  Id: z.string(),
+  Name: z.string(),
+  RestartCount: z.number().default(0),
+  Config: z.object({
+    Image: z.string(),
+    Labels: z.record(z.string(), z.string()).nullish(),
+  }),
+  State: z.object({
+    Status: z.string(),
+    Pid: z.number(),
+    ExitCode: z.number(),
+    OOMKilled: z.boolean().default(false),
+    Error: z.string().default(""),
+    StartedAt: time,
+    FinishedAt: time,
+    Health: z
+      .object({
+        Status: z.string(),
+        Log: z
+          .array(z.object({ ExitCode: z.number(), Output: z.string() }))
+          .nullish(),
+      })
+      .nullish(),
+  }),
+  NetworkSettings: z
+    .object({
+      Ports: z
+        .record(
+          z.string(),
+          z
+            .array(z.object({ HostIp: z.string(), HostPort: z.string() }))
+            .nullable(),
+        )
+        .nullish(),
+    })
+    .nullish(),
+});
+
+/** What Docker answered about one container, in our words; undefined when it does not carry our label. `begun` is when this supervisor began, in milliseconds since 1970. */
+export function readContainer(
+  answer: string,
+  begun: number,
+): ServiceView | undefined {
+  const { Id, Name, RestartCount, Config, State, NetworkSettings } =
+    inspected.parse(JSON.parse(answer));
+  if (Config.Labels?.[ourLabel] === undefined) return undefined;
+  const facts: ContainerFacts = {
+    id: Id,
+    image: Config.Image,
+    status: State.Status,
+    health: healthOf(State.Health?.Status),
+    healthOutput: lastLineOf(State.Health?.Log?.at(-1)?.Output ?? ""),
+    startedAt: State.StartedAt,
+    exitCode: State.FinishedAt === null ? null : State.ExitCode,
+    oomKilled: State.OOMKilled,
+  };
+  const published = Object.values(NetworkSettings?.Ports ?? {})
+    .flatMap((bindings) => bindings ?? [])
+    .at(0);
+  const state = stateOf(facts);
+  return {
+    name: serviceName(Name),
+    state,
+    since:
+      (state === "ended" || state === "backing-off"
+        ? State.FinishedAt
+        : State.StartedAt) ?? begun,
+    pid: State.Pid === 0 ? null : State.Pid,
+    address:
+      published === undefined
+        ? ""
+        : `${published.HostIp}:${published.HostPort}`,
+    port: Number(published?.HostPort ?? 0),
+    adopted: State.StartedAt !== null && State.StartedAt < begun,
+    tookMs: null,
+    restarts: RestartCount,
+    reason: reasonOf(facts, State.Error),
+    container: facts,
+  };
+}
+
+function healthOf(status: string | undefined): ContainerFacts["health"] {
+  return status === "starting" || status === "healthy" || status === "unhealthy"
+    ? status
+    : "none";
+}
+
+function stateOf({ status, health }: ContainerFacts): ServiceState {
+  switch (status) {
+    case "created":
+      return "starting";
+    case "running":
+      return health === "starting" ? "starting" : "running";
+    case "restarting":
+      return "backing-off";
+    case "removing":
+      return "stopping";
+    case "paused":
+      return "stopped";
+    default:
+      return "ended";
+  }
+}
+
+function reasonOf(facts: ContainerFacts, error: string): string | null {
+  const how = facts.oomKilled
+    ? "killed because its memory ran out"
+    : `ended with exit code ${facts.exitCode ?? 0}`;
+  switch (stateOf(facts)) {
+    case "running":
+      return facts.health === "unhealthy"
+        ? `unhealthy${facts.healthOutput === "" ? "" : `: ${facts.healthOutput}`}`
+        : null;
+    case "ended":
+      return error === "" ? how : `${how} (${error})`;
+    case "backing-off":
+      return `${how}; Docker starts it again`;
+    case "stopped":
+      return "paused by hand: docker unpause lets it go on";
+    default:
+      return null;
+  }
+}
+
+function lastLineOf(text: string): string {
+  return text.trim().split("\n").at(-1)?.slice(0, 200) ?? "";
+}
+
+const measured = z.object({
+  memory_stats: z.object({
+    usage: z.number().default(0),
+    limit: z.number().optional(),
+    stats: z.record(z.string(), z.number()).default({}),
+  }),
+  cpu_stats: z.object({ cpu_usage: z.object({ total_usage: z.number() }) }),
+});
+
+/** Memory as `docker stats` shows it: without the page cache that can be given back at once. */
+export function readStats(answer: string): ServiceStats {
+  const { memory_stats: memory, cpu_stats: cpu } = measured.parse(
+    JSON.parse(answer),
+  );
+  const reclaimable =
+    memory.stats["total_inactive_file"] ?? memory.stats["inactive_file"] ?? 0;
+  return {
+    memoryBytes: Math.max(0, memory.usage - reclaimable),
+    cpuSeconds: cpu.cpu_usage.total_usage / 1e9,
+    ...(memory.limit === undefined ? {} : { memoryLimitBytes: memory.limit }),
+  };
+}
+
+const listed = z.array(z.object({ Names: z.array(z.string()) }));
+
+/** The services that Docker listed. */
+export function readNames(answer: string): readonly string[] {
+  return listed
+    .parse(JSON.parse(answer))
+    .flatMap(({ Names }) => Names.slice(0, 1))
+    .filter((name) => name.startsWith("/hearth-"))
+    .map(serviceName)
+    .toSorted();
+}

@@ -1,0 +1,141 @@
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+
+/** A container as the small engine keeps it; everything that is left out is as in a healthy one of ours. */
+export type SmallContainer = {
+  readonly id?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly restarts?: number;
+  readonly state?: Readonly<Record<string, unknown>>;
+};
+
+export type SmallEngine = {
+  readonly dockerHost: string;
+  /** By container name, such as hearth-gateway. */
+  readonly containers: Map<string, SmallContainer>;
+  /** What it was asked, as "POST /containers/x/restart?t=15". */
+  readonly asked: string[];
+  /** hang: takes requests and never answers; refuse: 403 as the filtering proxy does. */
+  mode: "answer" | "hang" | "refuse";
+  readonly close: () => Promise<void>;
+};
+
+/** Speaks as much of Docker's API as the container runtime asks for, in the engine's own shapes; for tests without an engine. */
+export async function startSmallEngine(): Promise<SmallEngine> {
+  const containers = new Map<string, SmallContainer>();
+  const asked: string[] = [];
+  const server = createServer((request, response) => {
+    const url = request.url ?? "";
+    asked.push(`${request.method} ${url}`);
+    if (engine.mode === "hang") return;
+    if (engine.mode === "refuse") return void response.writeHead(403).end();
+    answer(response, new URL(url, "http://engine"));
+  });
+  await new Promise<void>((resolve) =>
+    server.listen(0, "127.0.0.1", () => resolve()),
+  );
+
+  function answer(response: ServerResponse, { pathname }: URL): void {
+    if (pathname === "/containers/json")
+      return json(
+        response,
+        [...containers.keys()].map((name) => ({ Names: [`/${name}`] })),
+      );
+    const [, name = "", verb] =
+      /^\/containers\/([^/]+)\/(\w+)$/.exec(pathname) ?? [];
+    const container = containers.get(name);
+    if (container === undefined)
+      return json(response, { message: `No such container: ${name}` }, 404);
+    switch (verb) {
+      case "json":
+        return json(response, inspected(name, container));
+      case "stats":
+        return json(response, {
+          memory_stats: {
+            usage: 50_000_000,
+            limit: 100_000_000,
+            stats: { inactive_file: 10_000_000 },
+          },
+          cpu_stats: { cpu_usage: { total_usage: 2_500_000_000 } },
+        });
+      case "logs":
+        response.end(
+          Buffer.concat([
+            frame(1, Buffer.from("one\n")),
+            // A character cut between two frames.
+            frame(2, Buffer.from("gr\u00fc\u00df\n").subarray(0, 3)),
+            frame(2, Buffer.from("gr\u00fc\u00df\n").subarray(3)),
+          ]),
+        );
+        return;
+      case "restart":
+        containers.set(name, {
+          ...container,
+          state: { StartedAt: new Date().toISOString() },
+        });
+        response.writeHead(204).end();
+        return;
+      default:
+        response.writeHead(403).end();
+    }
+  }
+
+  const engine: SmallEngine = {
+    dockerHost: `tcp://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    containers,
+    asked,
+    mode: "answer",
+    close: () =>
+      new Promise((resolve) => {
+        server.closeAllConnections();
+        server.close(() => resolve());
+      }),
+  };
+  return engine;
+}
+
+/** `docker inspect`'s answer for a container that is healthy since long ago, with changes. */
+export function inspected(name: string, container: SmallContainer): object {
+  return {
+    Id: container.id ?? `id-of-${name}`,
+    Name: `/${name}`,
+    RestartCount: container.restarts ?? 0,
+    Config: {
+      Image: "sha256:image",
+      Labels: container.labels ?? { "hearth.config": "0123456789abcdef" },
+    },
+    State: {
+      Status: "running",
+      Pid: 4711,
+      ExitCode: 0,
+      OOMKilled: false,
+      Error: "",
+      StartedAt: "2026-01-02T03:04:05.678901234Z",
+      FinishedAt: "0001-01-01T00:00:00Z",
+      Health: {
+        Status: "healthy",
+        Log: [{ ExitCode: 0, Output: "ok" }],
+      },
+      ...container.state,
+    },
+    NetworkSettings: {
+      Ports: {
+        "9/tcp": null,
+        "4001/tcp": [{ HostIp: "10.8.0.1", HostPort: "4001" }],
+      },
+    },
+  };
+}
+
+function frame(stream: number, text: Buffer): Buffer {
+  const header = Buffer.alloc(8);
+  header[0] = stream;
+  header.writeUInt32BE(text.length, 4);
+  return Buffer.concat([header, text]);
+}
+
+function json(response: ServerResponse, body: unknown, status = 200): void {
+  response
+    .writeHead(status, { "content-type": "application/json" })
+    .end(JSON.stringify(body));
+}
