@@ -10,6 +10,11 @@ import type { Environment } from "./environment.ts";
 import { textOf } from "./failure.ts";
 import type { History } from "./history.ts";
 import { buildApi, listen } from "./http/server.ts";
+import { systemClock } from "./jobs/clock.ts";
+import { openJobHistory } from "./jobs/job-history.ts";
+import { jobsAreOn } from "./jobs/job-switch.ts";
+import { openJobsRoom } from "./jobs/jobs-room.ts";
+import { openJobRunner, type JobRunner } from "./jobs/runner.ts";
 import type { Runtime } from "./runtime.ts";
 import { findAttention, judge, type Status } from "./status.ts";
 
@@ -34,6 +39,8 @@ export type Surroundings = {
   readonly config: SupervisorConfig;
   readonly history: History;
   readonly alarms: Alarms;
+  /** Rooms add their jobs when they open. */
+  readonly jobs: JobRunner;
   /** Undefined until the services are up, and where nothing runs services. */
   readonly runtime: () => Runtime | undefined;
   readonly watch: () => Watch | undefined;
@@ -52,7 +59,7 @@ export type Room = {
 type OpenRoom = (surroundings: Surroundings) => Room;
 
 /** In the order in which they begin; they stop in the reverse one. */
-const rooms: readonly OpenRoom[] = [];
+const rooms: readonly OpenRoom[] = [openJobsRoom];
 
 export type Supervision = {
   readonly address: string;
@@ -90,12 +97,20 @@ export async function openSupervision(
     history,
     onNotice: options.onNotice,
   });
+  const jobs = openJobRunner({
+    history: openJobHistory(history.db, options.onNotice),
+    alarms: alerts.alerting,
+    clock: systemClock,
+    timeZone: config.jobs.time_zone,
+    scheduled: jobsAreOn(env),
+  });
   const surroundings: Surroundings = {
     home,
     env,
     config,
     history,
     alarms: alerts.alerting,
+    jobs,
     runtime: () => runtime,
     watch: () => watch,
     onNotice: options.onNotice,

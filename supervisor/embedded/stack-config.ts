@@ -14,33 +14,46 @@ import { handOver, type Secrets } from "./secrets.ts";
 
 const loopback = "127.0.0.1";
 
-/** The shipped file and the operator's own, or the one that HEARTH_SUPERVISOR_CONFIG names, with what we start filled in. */
-export function readStackConfig(
-  {
-    home,
-    env,
-    echo,
-  }: {
-    readonly home: Home;
-    readonly env: Environment;
-    readonly echo: boolean;
-  },
+/** The operator's environment with what we start filled in, as a supervisor on its own host finds it. */
+export function stackEnvironment(
+  home: Home,
+  env: Environment,
   ports: Ports,
   secrets: Secrets,
-): LoadedConfig {
-  const databaseUrlFile = handOver(
-    home,
-    "SUPERVISOR_DATABASE_URL",
-    databaseUrl("supervisor", secrets.supervisorDbPassword, ports.postgres),
-  );
-  const started: Environment = {
+): Environment {
+  const database = (role: string, password: string) =>
+    databaseUrl(role, password, ports.postgres);
+  const handed = {
+    SUPERVISOR_DATABASE_URL: database(
+      "supervisor",
+      secrets.supervisorDbPassword,
+    ),
+    BACKUP_DATABASE_URL: database("backup", secrets.backupDbPassword),
+    RESTORE_DATABASE_URL: database("postgres", secrets.postgresPassword),
+    PROXY_MASTER_KEY: secrets.masterKey,
+    NOTES_ADMIN_PASSWORD: secrets.notesAdminPassword,
+  };
+  return {
     ...env,
+    ...Object.fromEntries(
+      Object.entries(handed).flatMap(([name, secret]) => [
+        [name, undefined],
+        [`${name}_FILE`, handOver(home, name, secret)],
+      ]),
+    ),
     GATEWAY_URL: `http://${loopback}:${ports.gateway}`,
     NOTES_URL: `http://${loopback}:${ports.notes}`,
-    SUPERVISOR_DATABASE_URL: undefined,
-    SUPERVISOR_DATABASE_URL_FILE: databaseUrlFile,
+    HEARTH_JOBS: readVariable("HEARTH_JOBS", env) ?? "on",
   };
-  const loaded = loadConfig(configFiles(env), (name) =>
+}
+
+/** The shipped file and the operator's own, or the one that HEARTH_SUPERVISOR_CONFIG names; `started` as above. */
+export function readStackConfig(
+  started: Environment,
+  echo: boolean,
+  ports: Ports,
+): LoadedConfig {
+  const loaded = loadConfig(configFiles(started), (name) =>
     readVariable(name, started),
   );
   if (!echo || loaded.config.checks.some(({ name }) => name === "echo"))

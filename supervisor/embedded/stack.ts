@@ -23,7 +23,7 @@ import { choosePorts, type Ports } from "./ports.ts";
 import { findPostgresPlace } from "./postgres-place.ts";
 import { postgresService } from "./postgres.ts";
 import { readOrMakeSecrets, type Secrets } from "./secrets.ts";
-import { readStackConfig } from "./stack-config.ts";
+import { readStackConfig, stackEnvironment } from "./stack-config.ts";
 
 export type StackOptions = {
   readonly home: Home;
@@ -90,12 +90,13 @@ async function startLocked(
   const { home, env } = options;
   const secrets = readOrMakeSecrets(home);
   const ports = await choosePorts(env, readRunFile(home.runFile));
-  const config = readStackConfig(options, ports, secrets);
+  const started = stackEnvironment(home, env, ports, secrets);
+  const config = readStackConfig(started, options.echo, ports);
   const place = findPostgresPlace(home);
   writeEchoConfig(home, options.echo ? ports.echo : undefined);
   const supervision = await openSupervision({
     home,
-    env,
+    env: started,
     config: { ...config, leftOut: [...config.leftOut, ...place.notices] },
     history,
     host: loopback,
