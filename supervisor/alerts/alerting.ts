@@ -59,6 +59,7 @@ export function startAlerting(options: AlertingOptions): Alerting {
       Object.entries(kept.told).filter(([name]) => names.has(name)),
     );
     const record = { ...kept, told };
+    if (isOfLostSink(record.alarm, names)) continue;
     if (record.clearedAt === null) active.set(record.alarm.fingerprint, record);
     else if (Object.keys(told).length > 0)
       ending.set(record.alarm.fingerprint, record);
@@ -236,6 +237,15 @@ function isSame(a: Alarm, b: Alarm): boolean {
 
 function sinkFingerprint(name: string): string {
   return `sink:${name}`;
+}
+
+/** A way to tell that is configured no more has no trouble any more. */
+function isOfLostSink(alarm: Alarm, names: ReadonlySet<string>): boolean {
+  const { fingerprint } = alarm;
+  return (
+    fingerprint.startsWith("sink:") &&
+    ![...names].some((name) => sinkFingerprint(name) === fingerprint)
+  );
 }
 
 function sinkAlarm(name: string, trouble: string): Alarm {
