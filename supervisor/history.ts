@@ -26,7 +26,8 @@ export type History = {
   readonly restartsOf: (service: string) => readonly number[];
   /** When it was last healed, as `restartsOf`. */
   readonly healsOf: (service: string) => readonly number[];
-  readonly latest: (limit: number) => readonly HistoryEntry[];
+  /** The newest first; of one name alone when it is given. */
+  readonly latest: (limit: number, name?: string) => readonly HistoryEntry[];
   /** The open file, for the rooms that keep their own tables in it. */
   readonly db: DatabaseSync;
   readonly close: () => void;
@@ -83,7 +84,9 @@ export function openHistory(
        (SELECT max(id) FROM events WHERE kind = 'act' AND name = ?1 AND to_state IN ('start', 'restart-asked')), 0)
      ORDER BY id`,
   );
-  const latest = db.prepare("SELECT * FROM events ORDER BY id DESC LIMIT ?");
+  const latest = db.prepare(
+    "SELECT * FROM events WHERE ?1 IS NULL OR name = ?1 ORDER BY id DESC LIMIT ?2",
+  );
   const timesOf = (name: string, act: Act) =>
     actsSinceTold.all(name, act).map((row) => Number(row["at"]));
   return {
@@ -98,7 +101,7 @@ export function openHistory(
     },
     restartsOf: (name) => timesOf(name, "restart"),
     healsOf: (name) => timesOf(name, "heal"),
-    latest: (limit) => latest.all(limit).map(entryOf),
+    latest: (limit, name) => latest.all(name ?? null, limit).map(entryOf),
     db,
     close: () => db.close(),
   };

@@ -21,6 +21,7 @@ export type ApiParts = {
 };
 
 const mostLogLines = 5000;
+const mostEntries = 10_000;
 
 /** The supervisor's HTTP face: /, /healthz, /readyz, /api/… Errors are {error: {message}}. */
 export function buildApi(parts: ApiParts): FastifyInstance {
@@ -72,7 +73,17 @@ export function buildApi(parts: ApiParts): FastifyInstance {
       .send(renderStatusPage(parts.status())),
   );
   server.get("/api/status", () => parts.status());
-  server.get("/api/history", () => ({ entries: parts.history.latest(200) }));
+  server.get<{ Querystring: { limit?: string; name?: string } }>(
+    "/api/history",
+    (request, reply) => {
+      const limit = Number(request.query.limit ?? 200);
+      if (!Number.isInteger(limit) || limit < 1 || limit > mostEntries)
+        return refuse(reply, 400, `limit must be from 1 to ${mostEntries}.`);
+      return reply.send({
+        entries: parts.history.latest(limit, request.query.name),
+      });
+    },
+  );
 
   server.get<{ Params: { name: string }; Querystring: { lines?: string } }>(
     "/api/logs/:name",
