@@ -26,6 +26,14 @@ export const address = z
     "must be one address of that host: everything would be open to every network",
   );
 
+/** Login roles by name; "yes" stands for all of them. */
+export const roleNames = z
+  .string("must be no, yes, or names of roles")
+  .regex(
+    /^(no|yes|[a-z_]+(,[a-z_]+)*)$/,
+    "must be no, yes, or names of roles such as gateway_a,supervisor",
+  );
+
 /** Goes into URLs and files as it is. */
 export const password = z
   .string("must be a text")

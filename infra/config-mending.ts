@@ -28,6 +28,7 @@ const examples: Readonly<Record<string, string>> = {
   supervisorConfig: "config/supervisor.local.yaml",
   gatewayRole: "a",
   importRoles: "no",
+  masterKeyPreviousUntil: "2027-01-31T12:00:00Z",
   postgresVersion: "18",
   "postgresAt.host": "127.0.0.1",
   "postgresAt.port": "5432",

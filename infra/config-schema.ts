@@ -8,6 +8,7 @@ import {
   imageReference,
   mebibytes,
   password,
+  roleNames,
   seconds,
   webAddress,
   wholeNumber,
@@ -101,7 +102,8 @@ export const configSchema = z.strictObject({
   gatewayConfig: z.string().min(1, "must be the path of a file").optional(),
   supervisorConfig: z.string().min(1, "must be the path of a file").optional(),
   gatewayRole: hostName.default("a"),
-  importRoles: z.enum(["no", "yes"], "must be yes or no").default("no"),
+  /** Which login roles are there already and are to be taken over: none, all, or names separated by commas. */
+  importRoles: roleNames.default("no"),
   postgresVersion: z
     .union([z.string(), z.number()])
     .transform(String)
@@ -132,15 +134,27 @@ export const configSchema = z.strictObject({
     .string("must be 32 hexadecimal digits")
     .regex(/^[0-9a-f]{32}$/, "must be 32 hexadecimal digits"),
   masterKey: password,
+  /** Accepted until `masterKeyPreviousUntil`: the key before the last rotation. */
+  masterKeyPrevious: password.optional(),
+  masterKeyPreviousUntil: z.iso
+    .datetime({
+      offset: true,
+      error: "must be a time such as 2027-01-31T12:00:00Z",
+    })
+    .optional(),
   saltKey: password,
   postgresPassword: password,
   gatewayPassword: password,
   supervisorPassword: password,
   backupPassword: password,
   redisPassword: password,
+  /** Accepted as well while a rotation is under way. */
+  redisPasswordPrevious: password.optional(),
   notesAdminPassword: password,
   notesCookieSecret: password,
   operatorPassword: password,
+  /** What `npm run deploy -- rotate` has begun, so that the same command goes on after an interruption. */
+  rotation: z.string().optional(),
   providerKeys: z
     .record(
       z
@@ -154,15 +168,18 @@ export const configSchema = z.strictObject({
 /** Fields that must be stored with --secret. */
 export const secretFields: readonly string[] = [
   "masterKey",
+  "masterKeyPrevious",
   "saltKey",
   "postgresPassword",
   "gatewayPassword",
   "supervisorPassword",
   "backupPassword",
   "redisPassword",
+  "redisPasswordPrevious",
   "notesAdminPassword",
   "notesCookieSecret",
   "operatorPassword",
+  "rotation",
   "providerKeys",
   "edgeKey",
 ];

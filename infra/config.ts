@@ -167,6 +167,16 @@ function crossCheck(config: HearthConfig): readonly string[] {
           `is ${reference}, which has no digest and may be another image tomorrow (images that exist only on the hosts: pulumi config set hearth:imagesWithoutDigest allow)`,
         ),
       );
+  if (
+    config.masterKeyPrevious !== undefined &&
+    config.masterKeyPreviousUntil === undefined
+  )
+    errors.push(
+      sentence(
+        ["masterKeyPreviousUntil"],
+        "is missing, and a previous master key is never accepted for ever",
+      ),
+    );
   if (edge.tls !== "none" && edge.hostname === undefined)
     errors.push(
       sentence(["edge", "hostname"], `is missing, edge.tls is ${edge.tls}`),

@@ -38,6 +38,8 @@ export interface ContainerSpec {
   /** Never a secret: `docker inspect` shows it. */
   readonly environment: Readonly<Record<string, string>>;
   readonly files: readonly UploadedFile[];
+  /** What a file says apart from a rotated secret, where `ignoreChanges` hides the file: a change of it is a new container. */
+  readonly contents?: string;
   readonly ports: readonly PublishedPort[];
   readonly volumes: readonly VolumeMount[];
   readonly networks: readonly {

@@ -11,7 +11,7 @@ export interface CouchSettings {
 const hashIterations = 50_000;
 
 /**
- * The one static ini of the notes server, for CouchDB 3.5 and the embedded store alike; no setting is made over HTTP.
+ * The one static ini of the notes server, for CouchDB 3.5 and the embedded store alike; only a rotated password is set over HTTP.
  * Old section names stand beside the new ones: the plugin's checker falls back to them when a proxy hides the Server header.
  */
 export function buildCouchIni(settings: CouchSettings): string {

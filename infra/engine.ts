@@ -10,12 +10,16 @@ export interface EngineAddress {
   readonly sshOpts: readonly string[];
 }
 
-/** Runs one docker command for an engine and gives its standard output. Over ssh it is the host's own docker that runs. */
+/**
+ * Runs one docker command for an engine and gives its standard output. Over ssh it is the host's own docker that runs. A secret
+ * goes in as `input`: arguments are seen by everybody on both machines.
+ */
 export async function dockerAt(
   engine: EngineAddress,
   args: readonly string[],
+  input = "",
 ): Promise<string> {
-  return (await runDocker(engine, args)).stdout;
+  return (await runDocker(engine, args, input)).stdout;
 }
 
 /** The last lines that a container wrote, to either output; a program's reason not to start is on the second. */
@@ -24,28 +28,50 @@ export async function containerLog(
   container: string,
   lines: number,
 ): Promise<string> {
-  const { stdout, stderr } = await runDocker(engine, [
-    "logs",
-    "--tail",
-    String(lines),
-    container,
-  ]);
+  const { stdout, stderr } = await runDocker(
+    engine,
+    ["logs", "--tail", String(lines), container],
+    "",
+  );
   return `${stdout}${stderr}`;
 }
 
 async function runDocker(
-  { endpoint, sshOpts }: EngineAddress,
+  engine: EngineAddress,
   args: readonly string[],
+  input: string,
 ): Promise<{ readonly stdout: string; readonly stderr: string }> {
+  const [file, ...rest] = dockerCommand(engine, args);
+  const running = run(file, rest);
+  running.child.stdin?.on("error", () => undefined).end(input);
+  return running;
+}
+
+/** The program of this machine, and its arguments, that runs one docker command for an engine. */
+export function dockerCommand(
+  engine: EngineAddress,
+  args: readonly string[],
+): readonly [string, ...string[]] {
+  const ssh = sshCommand(engine);
+  return ssh === null
+    ? ["docker", "-H", engine.endpoint, ...args]
+    : [...ssh, ["docker", ...args].map(shellWord).join(" ")];
+}
+
+/** How this machine's ssh reaches the host, without what it is to do there; null for an engine that is reached without ssh. */
+export function sshCommand({
+  endpoint,
+  sshOpts,
+}: EngineAddress): readonly [string, ...string[]] | null {
   const ssh = /^ssh:\/\/([^/:]+)(?::(\d+))?$/.exec(endpoint);
   return ssh === null
-    ? run("docker", ["-H", endpoint, ...args])
-    : run("ssh", [
+    ? null
+    : [
+        "ssh",
         ...sshOpts,
         ...(ssh[2] === undefined ? [] : ["-p", ssh[2]]),
         ssh[1] ?? "",
-        ["docker", ...args].map(shellWord).join(" "),
-      ]);
+      ];
 }
 
 function shellWord(text: string): string {

@@ -1,7 +1,8 @@
 import * as docker from "@pulumi/docker";
 import { ResourceHook, type Resource } from "@pulumi/pulumi";
 import type { HearthConfig, HostName } from "./config.ts";
-import { removeLeftover } from "./leftover.ts";
+import type { EngineAddress } from "./engine.ts";
+import { removeLeftover, removeLeftoverNetwork } from "./leftover.ts";
 
 /** One host: its Docker provider and networks. Everything on it is made through `provider`. */
 export interface Host {
@@ -12,6 +13,8 @@ export interface Host {
   readonly publish: readonly string[];
   /** The engine's own socket on that host. */
   readonly socket: string;
+  /** How hooks reach its engine. */
+  readonly engine: EngineAddress;
   readonly provider: docker.Provider;
   readonly networks: readonly Resource[];
   /** On every container: an interrupted `up` leaves one behind, and "the name is already in use" would stop the next. */
@@ -55,23 +58,45 @@ function createHost(name: HostName, config: HearthConfig): Host {
     ...(ssh ? { sshOpts: [...sshOpts] } : {}),
   });
   // Without labels: a changed label of a network in use can neither be updated nor, in 30 s, replaced.
+  const engine = { endpoint, sshOpts };
+  const clearNetwork = clearWay(`clear-network-${name}`, (network) =>
+    removeLeftoverNetwork(engine, network),
+  );
+  const hooks = { beforeCreate: [clearNetwork] };
   const networks = [
-    new docker.Network(`network-${name}`, { name: networkName }, { provider }),
+    new docker.Network(
+      `network-${name}`,
+      { name: networkName },
+      { provider, hooks },
+    ),
     new docker.Network(
       `socket-network-${name}`,
       { name: socketNetworkName, internal: true },
-      { provider },
+      { provider, hooks },
     ),
   ];
-  const beforeCreate = new ResourceHook(
-    `clear-way-${name}`,
-    async ({ newInputs }) =>
-      removeLeftover(
-        { endpoint, sshOpts },
-        String((newInputs as { readonly name?: unknown }).name),
-      ),
+  return {
+    name,
+    address,
+    publish,
+    socket,
+    engine,
+    provider,
+    networks,
+    beforeCreate: clearWay(`clear-way-${name}`, (container) =>
+      removeLeftover(engine, container),
+    ),
+  };
+}
+
+/** A hook that removes what an interrupted `up` or a lost state left behind under the name that is to be made. */
+export function clearWay(
+  hook: string,
+  remove: (name: string) => Promise<void>,
+): ResourceHook {
+  return new ResourceHook(hook, async ({ newInputs }) =>
+    remove(String((newInputs as { readonly name?: unknown }).name)),
   );
-  return { name, address, publish, socket, provider, networks, beforeCreate };
 }
 
 /** Host and port at which containers on `from` reach a service placed on `at`: by alias on the same host, else by address. */

@@ -42,6 +42,8 @@ export async function program(): Promise<StackOutputs> {
       socketProxy,
       postgres.supervisorRole,
       postgres.backupRole,
+      // A new master key: first those that accept it, then those that use it.
+      ...gateways,
     ]);
     new Edge(`edge-${host.name}`, config, hosts, host, [
       ...gateways,

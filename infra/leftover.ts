@@ -1,5 +1,6 @@
 import { configLabel } from "./container.ts";
 import { dockerAt, type EngineAddress } from "./engine.ts";
+import { askPostgres } from "./postgres-socket.ts";
 
 /**
  * Stops and removes a container of this name that an interrupted `up` or a lost state left behind. One that does not carry our
@@ -9,21 +10,103 @@ export async function removeLeftover(
   engine: EngineAddress,
   name: string,
 ): Promise<void> {
-  const found = await dockerAt(engine, [
+  const [found] = await listContainers(engine, `name=^/${name}$`);
+  if (found === undefined) return;
+  if (!found.ours)
+    throw new Error(
+      `a container named ${name} that Hearth did not make is on ${engine.endpoint}: rename or remove it, then run up again.`,
+    );
+  await stopAndRemove(engine, [found.id]);
+}
+
+/**
+ * Removes a network of this name that the state does not know, and our containers on it, which the state then does not know
+ * either. With a second network of one name Docker refuses to start any container on it.
+ */
+export async function removeLeftoverNetwork(
+  engine: EngineAddress,
+  name: string,
+): Promise<void> {
+  const ids = words(
+    await dockerAt(engine, [
+      "network",
+      "ls",
+      "--quiet",
+      "--no-trunc",
+      "--filter",
+      `name=^${name}$`,
+    ]),
+  );
+  for (const id of ids) {
+    const attached = await listContainers(engine, `network=${id}`);
+    const strange = attached.find(({ ours }) => !ours);
+    if (strange !== undefined)
+      throw new Error(
+        `a network named ${name} that Hearth did not make, or that others use, is on ${engine.endpoint}: take the container ${strange.name} off it, then run up again.`,
+      );
+    await stopAndRemove(
+      engine,
+      attached.map((container) => container.id),
+    );
+    await dockerAt(engine, ["network", "rm", id]);
+  }
+}
+
+/** Drops a login role that the state does not know; it owns nothing, and what it owns all the same goes to the owner's role. */
+export async function removeLeftoverRole(
+  engine: EngineAddress,
+  name: string,
+): Promise<void> {
+  const role = `"${name.replaceAll('"', '""')}"`;
+  const found = await askPostgres(
+    engine,
+    `SELECT rolname FROM pg_roles WHERE rolname = '${name.replaceAll("'", "''")}';`,
+  );
+  if (found === "") return;
+  await askPostgres(
+    engine,
+    `REASSIGN OWNED BY ${role} TO hearth_owner; DROP OWNED BY ${role}; DROP ROLE ${role};`,
+  );
+}
+
+interface Found {
+  readonly id: string;
+  readonly name: string;
+  readonly ours: boolean;
+}
+
+async function listContainers(
+  engine: EngineAddress,
+  filter: string,
+): Promise<readonly Found[]> {
+  const lines = await dockerAt(engine, [
     "ps",
     "--all",
     "--no-trunc",
     "--filter",
-    `name=^/${name}$`,
+    filter,
     "--format",
-    `{{.ID}} {{.Label "${configLabel}"}}`,
+    `{{.ID}} {{.Names}} {{.Label "${configLabel}"}}`,
   ]);
-  const [id, label] = found.trim().split(" ");
-  if (id === undefined || id === "") return;
-  if (label === undefined || label === "")
-    throw new Error(
-      `a container named ${name} that Hearth did not make is on ${engine.endpoint}: rename or remove it, then run up again.`,
-    );
-  await dockerAt(engine, ["stop", "--time", "60", id]);
-  await dockerAt(engine, ["rm", "--force", id]);
+  return lines
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => {
+      const [id = "", name = "", label = ""] = line.split(" ");
+      return { id, name, ours: label !== "" };
+    });
+}
+
+/** All at once: docker waits for them side by side. */
+async function stopAndRemove(
+  engine: EngineAddress,
+  ids: readonly string[],
+): Promise<void> {
+  if (ids.length === 0) return;
+  await dockerAt(engine, ["stop", "--time", "60", ...ids]);
+  await dockerAt(engine, ["rm", "--force", ...ids]);
+}
+
+function words(text: string): readonly string[] {
+  return text.split("\n").filter((each) => each !== "");
 }

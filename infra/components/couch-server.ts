@@ -27,7 +27,13 @@ export class CouchServer extends pulumi.ComponentResource {
       buildCouchArgs(config),
       image.imageId,
       host,
-      { parent: this, dependsOn: volume },
+      {
+        parent: this,
+        dependsOn: volume,
+        // The admin's password is rotated over HTTP in the running server, which must not be replaced for it; a container made
+        // for another reason carries the new one. What else changes in the ini is told by `contents` below.
+        ignoreChanges: ["uploads[0].content"],
+      },
     );
     this.registerOutputs({});
   }
@@ -36,8 +42,15 @@ export class CouchServer extends pulumi.ComponentResource {
 const volumeName = "hearth-notes";
 
 export function buildCouchArgs(config: HearthConfig): ContainerSpec {
+  const ini = (adminPassword: string) =>
+    buildCouchIni({
+      uuid: config.notesUuid,
+      cookieSecret: config.notesCookieSecret,
+      adminPassword,
+    });
   return {
     name: "hearth-couchdb",
+    contents: ini(""),
     // CouchDB's own user with root's group, so that it can read the upload; as root its entrypoint would make 0600 files 0644.
     user: "5984:0",
     environment: {},
@@ -45,13 +58,7 @@ export function buildCouchArgs(config: HearthConfig): ContainerSpec {
       {
         // Not the last of the chain: that one is written by the server.
         path: "/opt/couchdb/etc/local.d/10-hearth.ini",
-        content: pulumi.secret(
-          buildCouchIni({
-            uuid: config.notesUuid,
-            cookieSecret: config.notesCookieSecret,
-            adminPassword: config.notesAdminPassword,
-          }),
-        ),
+        content: pulumi.secret(ini(config.notesAdminPassword)),
         permissions: "0440",
       },
     ],

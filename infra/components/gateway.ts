@@ -64,6 +64,9 @@ export function buildGatewayArgs(
       HEARTH_SALT_KEY: config.saltKey,
       PROXY_MASTER_KEY: config.masterKey,
       REDIS_PASSWORD: config.redisPassword,
+      ...(config.masterKeyPrevious === undefined
+        ? {}
+        : { PROXY_MASTER_KEY_PREVIOUS: config.masterKeyPrevious }),
     },
     "0440",
   );
@@ -81,6 +84,9 @@ export function buildGatewayArgs(
       HEARTH_JOURNAL_DIR: journalDirectory,
       REDIS_HOST: redis.host,
       REDIS_PORT: String(redis.port),
+      ...(config.masterKeyPreviousUntil === undefined
+        ? {}
+        : { PROXY_MASTER_KEY_PREVIOUS_UNTIL: config.masterKeyPreviousUntil }),
       ...(config.localRunnerA === undefined
         ? {}
         : { LOCAL_RUNNER_A_URL: config.localRunnerA }),

@@ -4,7 +4,8 @@ import * as postgresql from "@pulumi/postgresql";
 import * as pulumi from "@pulumi/pulumi";
 import { imageReferenceOf, type HearthConfig } from "../config.ts";
 import type { ContainerSpec } from "../container.ts";
-import { networkName, ports, type Host } from "../hosts.ts";
+import { clearWay, networkName, ports, type Host } from "../hosts.ts";
+import { removeLeftoverRole } from "../leftover.ts";
 import { scramVerifier } from "../scram.ts";
 import {
   keepVolume,
@@ -59,16 +60,22 @@ export class PostgresServer extends pulumi.ComponentResource {
       // It pings once and never again: the container's `wait` is what it waits for.
       { parent: this, dependsOn: [this.container] },
     );
+    const clearRole = clearWay("clear-role", (role) =>
+      removeLeftoverRole(host.engine, role),
+    );
     const roles = Object.fromEntries(
       buildRoles(config).map((role) => [
         role.kind,
-        new postgresql.Role(`${name}-${role.kind}`, role.args, {
+        // Named like the role: with gateway_b in gateway_a's place the engine makes b, replaces both gateways, and drops a last.
+        // One resource for both would rename the role under the sessions that use it.
+        new postgresql.Role(`${name}-${String(role.args.name)}`, role.args, {
           parent: this,
           provider,
           dependsOn: [this.container],
+          hooks: { beforeCreate: [clearRole] },
           additionalSecretOutputs: ["password"],
           // Adopts roles of a server whose state was lost; harmless for those in state, refused for those that are not there.
-          ...(config.importRoles === "yes"
+          ...(isImported(config, String(role.args.name))
             ? { import: String(role.args.name) }
             : {}),
         }),
@@ -88,6 +95,10 @@ export function gatewayRoleName(config: HearthConfig): string {
   return `gateway_${config.gatewayRole}`;
 }
 
+function isImported({ importRoles }: HearthConfig, role: string): boolean {
+  return importRoles === "yes" || importRoles.split(",").includes(role);
+}
+
 export function buildPostgresArgs(
   config: HearthConfig,
   host: Host,
@@ -105,6 +116,9 @@ export function buildPostgresArgs(
       `shared_buffers=${Math.floor(config.memory.postgres / 4)}MB`,
       "-c",
       "max_connections=100",
+      // A statement that fails is not written to the log: those about roles carry verifiers.
+      "-c",
+      "log_min_error_statement=panic",
     ],
     environment: { POSTGRES_DB: "hearth", ...secrets.environment },
     files: [

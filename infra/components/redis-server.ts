@@ -4,11 +4,12 @@ import { imageReferenceOf, type HearthConfig } from "../config.ts";
 import type { ContainerSpec } from "../container.ts";
 import { networkName, ports, type Host } from "../hosts.ts";
 import {
-  keepVolume,
-  placeContainer,
-  pullImage,
-  secretDirectory,
-} from "./placed.ts";
+  buildRedisUsers,
+  redisPasswordFile,
+  redisPasswords,
+  redisUsersFile,
+} from "../redis-login.ts";
+import { keepVolume, placeContainer, pullImage } from "./placed.ts";
 
 /** Counters, limits and the response cache of both gateways. */
 export class RedisServer extends pulumi.ComponentResource {
@@ -23,20 +24,24 @@ export class RedisServer extends pulumi.ComponentResource {
       host,
       this,
     );
-    this.container = placeContainer(
-      name,
-      buildRedisArgs(config, host),
-      image.imageId,
-      host,
-      { parent: this, dependsOn: [volume] },
-    );
+    const spec = buildRedisArgs(config, host);
+    this.container = placeContainer(name, spec, image.imageId, host, {
+      parent: this,
+      dependsOn: [volume],
+      // Rotated in the running server (redis-login.ts), which must not be replaced for it; one that is made for another
+      // reason carries the new password.
+      ignoreChanges: spec.files.flatMap(({ path }, index) =>
+        path === redisPasswordFile || path === redisUsersFile
+          ? [`uploads[${index}].content`]
+          : [],
+      ),
+    });
     this.registerOutputs({});
   }
 }
 
 const volumeName = "hearth-redis";
 const configFile = "/run/hearth/redis.conf";
-const passwordFile = `${secretDirectory}/REDIS_PASSWORD`;
 
 export function buildRedisArgs(
   config: HearthConfig,
@@ -50,13 +55,18 @@ export function buildRedisArgs(
     environment: {},
     files: [
       {
-        path: passwordFile,
+        path: redisPasswordFile,
         content: pulumi.secret(config.redisPassword),
         permissions: "0440",
       },
       {
         path: configFile,
-        content: pulumi.secret(buildRedisConf(config)),
+        content: buildRedisConf(config),
+        permissions: "0440",
+      },
+      {
+        path: redisUsersFile,
+        content: pulumi.secret(buildRedisUsers(redisPasswords(config))),
         permissions: "0440",
       },
     ],
@@ -69,7 +79,7 @@ export function buildRedisArgs(
       // From a file and by the environment: an argument would be seen by everybody on the host.
       test: [
         "CMD-SHELL",
-        `REDISCLI_AUTH="$(cat ${passwordFile})" redis-cli ping | grep -q PONG`,
+        `REDISCLI_AUTH="$(cat ${redisPasswordFile})" redis-cli ping | grep -q PONG`,
       ],
       interval: "10s",
       timeout: "5s",
@@ -86,7 +96,7 @@ function buildRedisConf(config: HearthConfig): string {
 port ${ports.redis}
 # The network and the password are the boundary.
 protected-mode no
-requirepass ${config.redisPassword}
+aclfile ${redisUsersFile}
 dir /data
 # Below the container's limit: copy-on-write while the AOF is rewritten needs the rest.
 maxmemory ${Math.floor(config.memory.redis * 0.7)}mb

@@ -1,0 +1,31 @@
+import { dockerAt, type EngineAddress } from "./engine.ts";
+
+/**
+ * Runs statements as superuser over the container's own socket, where no password is asked for: the way in while the password
+ * is being changed or is not known. Gives what they say, columns separated by `|`. The statements go in by standard input.
+ */
+export async function askPostgres(
+  engine: EngineAddress,
+  statements: string,
+): Promise<string> {
+  const said = await dockerAt(
+    engine,
+    [
+      "exec",
+      "--interactive",
+      "--user",
+      "postgres",
+      "hearth-postgres",
+      "psql",
+      "--username=postgres",
+      "--dbname=hearth",
+      "--set=ON_ERROR_STOP=1",
+      "--no-psqlrc",
+      "--quiet",
+      "--tuples-only",
+      "--no-align",
+    ],
+    statements,
+  );
+  return said.trim();
+}

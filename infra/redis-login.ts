@@ -1,0 +1,85 @@
+import { createHash } from "node:crypto";
+import type { HearthConfig } from "./config.ts";
+import { dockerAt, type EngineAddress } from "./engine.ts";
+
+const directory = "/run/hearth";
+
+/** For the health check and for `redis-cli` within the container. */
+export const redisPasswordFile = `${directory}/REDIS_PASSWORD`;
+/** Redis' own list of users; only hashes stand in it. */
+export const redisUsersFile = `${directory}/redis.acl`;
+
+/** The passwords that Redis accepts: two while a rotation is under way. */
+export function redisPasswords(config: {
+  readonly redisPassword: string;
+  readonly redisPasswordPrevious?: HearthConfig["redisPasswordPrevious"];
+}): readonly string[] {
+  const { redisPassword, redisPasswordPrevious } = config;
+  return redisPasswordPrevious === undefined
+    ? [redisPassword]
+    : [redisPassword, redisPasswordPrevious];
+}
+
+export function buildRedisUsers(passwords: readonly string[]): string {
+  return `user default on ${hashes(passwords)} ~* &* +@all\n`;
+}
+
+function hashes(passwords: readonly string[]): string {
+  return passwords
+    .map(
+      (password) => `#${createHash("sha256").update(password).digest("hex")}`,
+    )
+    .join(" ");
+}
+
+/**
+ * Makes a running Redis accept exactly these passwords from now on, and keeps them for its own restart; the first one is its
+ * health check's. Connections that are open stay. Throws what Redis or Docker says.
+ */
+export async function acceptRedisPasswords(
+  engine: EngineAddress,
+  passwords: readonly string[],
+): Promise<void> {
+  const users = buildRedisUsers(passwords);
+  // The old password opens `redis-cli` here; from the next line on both files are the new ones.
+  const said = await inRedis(
+    engine,
+    ["sh", "-c", `REDISCLI_AUTH="$(cat ${redisPasswordFile})" redis-cli`],
+    `ACL SETUSER default resetpass ${hashes(passwords)}\n`,
+  );
+  if (said.trim() !== "OK")
+    throw new Error(`Redis did not take its new password: ${said.trim()}`);
+  await replaceFile(engine, redisUsersFile, users);
+  await replaceFile(engine, redisPasswordFile, passwords[0] ?? "");
+}
+
+/** The files are root's, and a root without capabilities may still make others in its own directory. */
+function replaceFile(
+  engine: EngineAddress,
+  path: string,
+  content: string,
+): Promise<string> {
+  return inRedis(
+    engine,
+    [
+      "sh",
+      "-c",
+      `umask 277 && rm -f ${path}.next && cat > ${path}.next && chmod 440 ${path}.next && mv -f ${path}.next ${path}`,
+    ],
+    content,
+    ["--user", "0:0"],
+  );
+}
+
+function inRedis(
+  engine: EngineAddress,
+  command: readonly string[],
+  input: string,
+  options: readonly string[] = [],
+): Promise<string> {
+  return dockerAt(
+    engine,
+    ["exec", "--interactive", ...options, "hearth-redis", ...command],
+    input,
+  );
+}

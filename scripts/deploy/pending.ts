@@ -1,0 +1,69 @@
+import type { Stack } from "@pulumi/pulumi/automation/stack.js";
+
+/** A resource as the state file has it; what is secret is encrypted there. */
+export interface StateResource {
+  readonly urn: string;
+  readonly type: string;
+  readonly id?: string;
+  readonly provider?: string;
+  readonly protect?: boolean;
+  /** Being replaced: the old one, still to be deleted. */
+  readonly delete?: boolean;
+  readonly inputs?: Readonly<Record<string, unknown>>;
+}
+
+export interface State {
+  readonly resources: readonly StateResource[];
+  readonly pending_operations: readonly {
+    readonly type: string;
+    readonly resource: StateResource;
+  }[];
+}
+
+/** What the engine remembers. An empty state where nothing was ever deployed. */
+export async function readState(stack: Stack): Promise<State> {
+  const { deployment } = (await stack.exportStack()) as {
+    readonly deployment?: Partial<State>;
+  };
+  return {
+    resources: deployment?.resources ?? [],
+    pending_operations: deployment?.pending_operations ?? [],
+  };
+}
+
+/**
+ * Takes "creating" entries of an interrupted run out of the state: the engine itself never does, and warns of them for ever.
+ * What was really made is found by its name: volumes are adopted, the rest is cleared away by the program's hooks.
+ */
+export async function dropPendingCreates({
+  stack,
+  say,
+}: {
+  readonly stack: Stack;
+  readonly say: (line: string) => void;
+}): Promise<void> {
+  const exported = await stack.exportStack();
+  const deployment = (exported.deployment ?? {}) as Partial<State>;
+  const pending = deployment.pending_operations ?? [];
+  const kept = pending.filter(({ type }) => type !== "creating");
+  if (kept.length === pending.length) return;
+  const names = pending
+    .filter(({ type }) => type === "creating")
+    .map(({ resource }) => nameOf(resource.urn));
+  say(`An interrupted run was about to make ${names.join(", ")}: begun anew.`);
+  await stack.importStack({
+    ...exported,
+    deployment: { ...deployment, pending_operations: kept },
+  });
+}
+
+/** The resource's own name, the last part of its URN. */
+export function nameOf(urn: string): string {
+  return urn.split("::").at(-1) ?? urn;
+}
+
+/** "a" or "b" for what lives on a host, from the URN of its docker provider. */
+export function hostOf({ urn, provider }: StateResource): "a" | "b" | null {
+  const host = /::host-([ab])(::|$)/.exec(provider ?? urn)?.[1];
+  return host === "a" || host === "b" ? host : null;
+}

@@ -1,0 +1,110 @@
+import { secretFields } from "../../infra/config-schema.ts";
+import type { HearthConfig } from "../../infra/config.ts";
+import {
+  kinds,
+  type Rotation,
+  type RotationKind,
+  type RotationWish,
+} from "./rotations.ts";
+import { bringUp, readSettings, type Session } from "./session.ts";
+import { removeSettings, setSetting } from "./settings.ts";
+
+/**
+ * Replaces one secret on the servers and in the stack's configuration, without a failed call: B's gateway is replaced before
+ * A's. What was decided is kept, encrypted, under `hearth:rotation` until all is done, so that the same command goes on after
+ * an interruption. Throws one sentence.
+ */
+export async function rotate(
+  session: Session,
+  kind: RotationKind,
+  wish: RotationWish,
+): Promise<void> {
+  const { say } = session;
+  const config = await readSettings(session);
+  const rotation =
+    underWay(config, kind, say) ?? (await begin(session, config, kind, wish));
+  const { before, after, passing, next } = kinds[kind];
+  await before?.(session, config, rotation);
+  for (const [key, value] of Object.entries(rotation.settings))
+    await changeSetting(session, config, key, value);
+  await bringUp(session);
+  await after?.(session, config, rotation);
+  await removeSettings(session, [...passing, "rotation"]);
+  say(next(rotation));
+}
+
+/** The old master key ends now instead of at its time. */
+export async function endGrace(session: Session): Promise<void> {
+  const { masterKeyPrevious } = await readSettings(session);
+  if (masterKeyPrevious === undefined) {
+    session.say("No old master key is accepted; there is nothing to end.");
+    return;
+  }
+  await removeSettings(session, [
+    "masterKeyPrevious",
+    "masterKeyPreviousUntil",
+  ]);
+  await bringUp(session);
+  session.say("The old master key is refused.");
+}
+
+/** The rotation that was begun, if any; a sentence when another kind is under way. */
+export function rotationIn({ rotation }: HearthConfig): Rotation | null {
+  return rotation === undefined ? null : (JSON.parse(rotation) as Rotation);
+}
+
+function underWay(
+  config: HearthConfig,
+  kind: RotationKind,
+  say: Session["say"],
+): Rotation | null {
+  const rotation = rotationIn(config);
+  if (rotation === null) return null;
+  if (rotation.of !== kind)
+    throw new Error(
+      `a rotation of ${rotation.of} is not over: \`npm run deploy -- ${rotateCommand(rotation)}\` goes on with it; then rotate ${kind}.`,
+    );
+  say(`Going on with the rotation of ${kind} that was begun.`);
+  return rotation;
+}
+
+/** The words that go on with a rotation. */
+export function rotateCommand({ of, settings }: Rotation): string {
+  const [path = ""] = Object.keys(settings);
+  return of === "provider"
+    ? `rotate provider ${path.replace("providerKeys.", "")}`
+    : `rotate ${of}`;
+}
+
+async function begin(
+  session: Session,
+  config: HearthConfig,
+  kind: RotationKind,
+  wish: RotationWish,
+): Promise<Rotation> {
+  const rotation: Rotation = { of: kind, ...kinds[kind].begin(config, wish) };
+  await setSetting(session, "rotation", {
+    value: JSON.stringify(rotation),
+    secret: true,
+  });
+  return rotation;
+}
+
+async function changeSetting(
+  session: Session,
+  config: HearthConfig,
+  key: string,
+  value: string,
+): Promise<void> {
+  const [top = "", name] = key.split(".");
+  const secret = secretFields.includes(top);
+  if (name === undefined) return setSetting(session, key, { value, secret });
+  const one = { value, secret, path: true };
+  // An object that was set as one JSON text has no paths.
+  return setSetting(session, key, one).catch(() =>
+    setSetting(session, top, {
+      value: JSON.stringify({ ...config.providerKeys, [name]: value }),
+      secret,
+    }),
+  );
+}
