@@ -20,6 +20,8 @@ const hearth: Verb = {
     alerts: async () => (await import("./alerts.ts")).alerts,
     silence: async () => (await import("./silence.ts")).silence,
     models: async () => (await import("./models.ts")).models,
+    jobs: async () => (await import("./jobs.ts")).jobs,
+    compact: async () => (await import("./jobs.ts")).compact,
     config: async () => (await import("./config.ts")).config,
   },
 };

@@ -90,6 +90,31 @@ export const jobsSchema = z
       { cron: "0 6 * * 0", timeout: "4h", retries: 1 },
       {},
     ),
+    compaction: jobSettings(
+      { cron: "0 4 1 * *", timeout: "6h", retries: 1 },
+      {
+        least: size.prefault("64MB"),
+        least_percent: whole(0, 100).default(20),
+        most_conflicts: whole(0, 100_000).default(50),
+        rest: duration.prefault("24h"),
+      },
+    ),
+    notes_backup: jobSettings(
+      { cron: "30 3 * * *", timeout: "4h", retries: 3 },
+      keepSetting,
+    ),
+    notes_drill: jobSettings(
+      { cron: "30 6 * * 0", timeout: "4h", retries: 1 },
+      {},
+    ),
+    notes_conflicts: jobSettings(
+      { cron: "45 7 * * *", timeout: "30m", retries: 2 },
+      {},
+    ),
+    notes_devices: jobSettings(
+      { cron: "50 7 * * *", timeout: "30m", retries: 2 },
+      {},
+    ),
     ledger_check: jobSettings(
       { cron: "30 4 * * *", timeout: "1h", retries: 2 },
       {},

@@ -164,7 +164,8 @@ export function openJobRunner(options: JobRunnerOptions): JobRunner {
   }
 
   function entryOf(name: string): Entry {
-    const entry = entries.get(name);
+    // Settings spell it with `_`.
+    const entry = entries.get(name.replaceAll("_", "-"));
     if (entry !== undefined) return entry;
     throw new NoSuchJob(
       `there is no job "${name}"; there are ${[...entries.keys()].join(", ")}.`,
