@@ -50,5 +50,9 @@ export interface Gateway {
   /** Reads the configuration again; a mistake in it changes nothing. */
   reload(): Promise<Reloaded>;
   /** True from the first signal to stop: readiness says 503, running calls end. */
+  /** Reads the models of the database again, here; other instances hear of the change. */
+  reloadModels(): Promise<void>;
+  /** What references in stored models are read from. */
+  readonly env: Readonly<Record<string, string | undefined>>;
   readonly stopping: () => boolean;
 }

@@ -71,6 +71,7 @@ try {
     readConfig,
     log,
     version: readVersion(),
+    env: process.env,
   });
   let asked: { signal: NodeJS.Signals; at: number } | null = null;
   const onSignal = (signal: NodeJS.Signals) => {

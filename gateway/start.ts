@@ -43,6 +43,7 @@ import { createProviderClient } from "./providers/client.ts";
 import { createCatalog } from "./routing/catalog.ts";
 import { createCooldowns } from "./routing/cooldowns.ts";
 import { createModelHealth } from "./routing/health.ts";
+import { createStoredModels } from "./routing/stored-models.ts";
 import { createObservations } from "./routing/strategies.ts";
 import { createMemoryUsage, createRedisUsage } from "./routing/usage.ts";
 
@@ -62,6 +63,8 @@ export interface StartOptions {
   readonly readConfig: () => LoadResult;
   readonly log: Logger;
   readonly version: string;
+  /** Where providers' own key variables are read for models of the database. */
+  readonly env: Readonly<Record<string, string | undefined>>;
 }
 
 /** Brings the ledger up to date at the end, but a database that is away must not hold up the stop: the journal keeps it. */
@@ -75,6 +78,7 @@ export async function startGateway({
   config,
   log,
   version,
+  env,
 }: StartOptions): Promise<RunningGateway> {
   const journal = await openGatewayJournal(config, log);
   let databaseUrl = config.database.url.reveal();
@@ -136,6 +140,7 @@ export async function startGateway({
     log,
     shared: redis !== null,
     onChange(table, id) {
+      if (table === "models") return void readModels();
       if (table !== "spend_totals") return callers.changed(table, id);
       ledger
         .reload([id])
@@ -148,6 +153,7 @@ export async function startGateway({
     },
     onReconnect() {
       callers.forgetAll();
+      void readModels();
       adjustedSince(pool, Date.now() - MISSED_MS)
         .then((entities) => ledger.reload(entities))
         .catch((error: unknown) =>
@@ -155,7 +161,7 @@ export async function startGateway({
         );
     },
     async onReady() {
-      await recordDeployments(pool, config.models);
+      await gateway.reloadModels();
       await followSettings(
         pool,
         {
@@ -181,9 +187,29 @@ export async function startGateway({
       process.exit(1);
     },
   });
+  const stored = createStoredModels({
+    pool,
+    keys: () => live.config.general,
+    env,
+    log,
+  });
   const catalogOf = ({ models, router }: GatewayConfig) =>
-    createCatalog(models, prices, router.modelGroupAlias);
+    createCatalog(
+      [...models, ...stored.deployments()],
+      prices,
+      router.modelGroupAlias,
+    );
   let live = { config, catalog: catalogOf(config) };
+  const recordModels = () =>
+    recordDeployments(pool, live.catalog.deployments).catch((error: unknown) =>
+      log.warn({ error }, "deployments were not recorded"),
+    );
+  const readModels = () =>
+    gateway
+      .reloadModels()
+      .catch((error: unknown) =>
+        log.warn({ error }, "models of the database could not be read"),
+      );
   const gateway: Gateway = {
     get config() {
       return live.config;
@@ -236,13 +262,17 @@ export async function startGateway({
         databaseUrl = login;
         followLogin(pool, login);
       }
-      await recordDeployments(pool, read.config.models).catch(
-        (error: unknown) =>
-          log.warn({ error }, "deployments were not recorded"),
-      );
+      await recordModels();
       log.info(diff, "the configuration was read again");
       return { ok: true, diff };
     },
+    async reloadModels() {
+      if (!live.config.general.storeModelInDb) return;
+      await stored.load();
+      live = { ...live, catalog: catalogOf(live.config) };
+      await recordModels();
+    },
+    env,
     stopping: () => stopping,
   };
   const server = createServer({ ...config.server, log });

@@ -18,6 +18,11 @@ import {
 } from "../../test/servers/redis.ts";
 import { query } from "../db/pool.ts";
 
+const FAILING = `
+  - model_name: failing
+    provider_params: { model: openai/f, api_base: "http://127.0.0.1:9/v1", api_key: x }
+`;
+
 /** The promise of accounting.md §3: what an admin changes holds on every instance within a second. */
 const WITHIN = { timeout: 1_000, interval: 50 };
 
@@ -38,7 +43,7 @@ describe.runIf(redisServerHere())(
         startTestGateway({
           databaseUrl: database.url,
           providerUrl: provider.url,
-          yaml: `${modelYaml(provider.url)}proxy_settings: { cache: true, cache_params: { type: redis } }\n`,
+          yaml: `${modelYaml(provider.url, FAILING)}proxy_settings: { cache: true, cache_params: { type: redis } }\n`,
           env: { REDIS_HOST: "127.0.0.1", REDIS_PORT: String(redis.port) },
         });
       one = await start();
@@ -92,6 +97,60 @@ describe.runIf(redisServerHere())(
       await one.chat(key, "shared question");
       const again = await other.chat(key, "shared question");
       expect(again.headers.get("x-hearth-cache")).toBe("hit");
+    });
+
+    test("a model added, changed and deleted at one is so at the other within a second", async () => {
+      const key = await one.makeKey({});
+      const ask = async () =>
+        (await other.chat(key, `p ${++prompts}`, { model: "added" })).status;
+      expect(await ask()).toBe(400);
+      const made = await one.request("POST", "/model/new", {
+        model_name: "added",
+        provider_params: {
+          model: "openai/added",
+          api_base: provider.url,
+          api_key: "x",
+        },
+      });
+      await expect.poll(ask, WITHIN).toBe(200);
+      const id = made.json["model_info"]?.["id"];
+      await one.request("POST", "/model/update", {
+        model_info: { id },
+        provider_params: { model: "openai/renamed" },
+      });
+      await expect
+        .poll(async () => {
+          await ask();
+          return provider.requests.at(-1)?.body["model"];
+        }, WITHIN)
+        .toBe("renamed");
+      await one.request("POST", "/model/delete", { id });
+      await expect.poll(ask, WITHIN).toBe(400);
+    });
+
+    test("a deployment that rests at one rests at the other within a second", async () => {
+      const key = await one.makeKey({});
+      const ask = async (gateway: TestGateway) =>
+        (
+          await gateway.chat(key, `p ${++prompts}`, {
+            model: "failing",
+            num_retries: 0,
+          })
+        ).status;
+      for (let failures = 0; failures < 4; failures++)
+        expect(await ask(one)).toBe(502);
+      expect(await ask(one)).toBe(429);
+      await expect.poll(() => ask(other), WITHIN).toBe(429);
+    });
+
+    test("Redis tells of itself to those who may read everything", async () => {
+      const info = await one.request("GET", "/cache/redis/info");
+      expect(info.json["info"]?.["redis_version"]).toMatch(/^\d/);
+      expect(Number(info.json["num_clients"])).toBeGreaterThanOrEqual(2);
+      const key = await one.makeKey({});
+      expect(
+        (await one.request("GET", "/cache/redis/info", undefined, key)).status,
+      ).toBe(403);
     });
 
     test("all sums agree over both", async () => {

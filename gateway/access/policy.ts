@@ -196,6 +196,12 @@ const POLICY = {
 
   "GET /me/usage": ANY_KEY,
   "GET /refusals": READ,
+  "POST /model/new": ADMIN,
+  "POST /model/update": ADMIN,
+  "POST /model/delete": ADMIN,
+  "GET /model/info": ANY_KEY,
+  "GET /model_group/info": ANY_KEY,
+
   "GET /spend/logs": READ,
   "GET /spend/keys": READ_ALL,
   "GET /spend/users": READ_ALL,
@@ -218,6 +224,7 @@ const POLICY = {
 
   "GET /health": READ_ALL,
   "GET /cache/ping": READ_ALL,
+  "GET /cache/redis/info": READ_ALL,
   "POST /cache/delete": ADMIN,
   "POST /cache/flushall": ADMIN,
   "POST /config/reload": ADMIN,

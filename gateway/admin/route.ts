@@ -3,6 +3,7 @@ import { z } from "zod";
 import { actorFor, refuseUnlessReached } from "../access/actor.ts";
 import type { Actor, ObjectFacts } from "../access/actor.ts";
 import { authenticate } from "../access/authenticate.ts";
+import type { Caller } from "../access/callers.ts";
 import { ruleOf, type RouteName, type Rule } from "../access/policy.ts";
 import type { Pool } from "../db/pool.ts";
 import type { Windowing } from "../db/totals.ts";
@@ -13,6 +14,7 @@ import { checkInput } from "./body.ts";
 export interface Admin {
   readonly gateway: Gateway;
   readonly pool: Pool;
+  readonly caller: Caller;
   readonly actor: Actor;
   readonly rule: Rule;
   /** Whoever asks reaches everybody's objects by this route. */
@@ -61,6 +63,7 @@ export function adminRoute<Input extends z.ZodObject>(
       const admin: Admin = {
         gateway,
         pool,
+        caller,
         actor,
         rule,
         reachesAll: rule.reach[actor.role] === "all",

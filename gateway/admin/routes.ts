@@ -7,6 +7,8 @@ import { TABLES } from "../spend/tables.ts";
 import { KEY_ROTATION } from "./key-rotation.ts";
 import { KEY_VIEWS } from "./key-views.ts";
 import { KEY_CHANGES } from "./keys.ts";
+import { MODEL_VIEWS } from "./model-views.ts";
+import { MODEL_CHANGES } from "./models.ts";
 import { ORGANIZATIONS } from "./organizations.ts";
 import { PLAIN } from "./plain.ts";
 import type { AdminRoute } from "./route.ts";
@@ -28,6 +30,8 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...TEAM_VIEWS,
   ...ORGANIZATIONS,
   ...PLAIN,
+  ...MODEL_CHANGES,
+  ...MODEL_VIEWS,
   ...LOGS,
   ...REFUSALS,
   ...TABLES,

@@ -15,6 +15,8 @@ export interface ResponseCache {
   readonly misses: number;
   /** Writes and reads one entry of its own; throws when it cannot. */
   ping(): Promise<void>;
+  /** What the Redis server tells of itself; null where answers are in this process. Throws when it is away. */
+  serverInfo(): Promise<Readonly<Record<string, string>> | null>;
   /** How many of the named entries there were. */
   remove(keys: readonly string[]): Promise<number>;
   /** Everything under the cache's own prefix, nothing else; answers how many entries went. */
@@ -58,6 +60,7 @@ export function createMemoryResponseCache(
       memory.set(`${namespace}:ping`, Buffer.from("ping"), ttlMs);
       memory.remove(`${namespace}:ping`);
     },
+    serverInfo: async () => null,
     remove: async (keys: readonly string[]) =>
       keys.filter((key) => memory.remove(key)).length,
     flush: async () => memory.clear(),
@@ -83,6 +86,17 @@ export function createRedisResponseCache(
       await redis.set(key, "ping", "PX", 1_000);
       if ((await redis.get(key)) !== "ping")
         throw new Error("Redis did not give back what was written");
+    },
+    async serverInfo() {
+      const lines = (await redis.info()).split("\r\n");
+      return Object.fromEntries(
+        lines
+          .filter((line) => line.includes(":"))
+          .map((line) => {
+            const colon = line.indexOf(":");
+            return [line.slice(0, colon), line.slice(colon + 1)];
+          }),
+      );
     },
     async remove(keys: readonly string[]) {
       return keys.length === 0 ? 0 : redis.unlink(...keys);

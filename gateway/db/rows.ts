@@ -12,6 +12,8 @@ const JSON_COLUMNS = new Set([
   "model_rpm_limit",
   "model_tpm_limit",
   "model_aliases",
+  "params",
+  "info",
   "before",
   "after",
 ]);

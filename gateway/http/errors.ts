@@ -16,6 +16,7 @@ const KINDS = {
   model_pending: { status: 503, type: "model_pending" },
   journal_full: { status: 503, type: "journal_full" },
   limits_unavailable: { status: 503, type: "limits_unavailable" },
+  cache_unavailable: { status: 503, type: "cache_unavailable" },
   unknown_model: { status: 400, type: "invalid_request_error" },
   no_deployments_available: { status: 429, type: "no_deployments_available" },
   upstream_error: { status: 502, type: "upstream_error" },

@@ -4,6 +4,7 @@ import { authorizeRoute } from "../access/authorize.ts";
 import { z } from "zod";
 import { validateBody } from "../calls/validate.ts";
 import type { Gateway } from "../gateway.ts";
+import { CallError } from "../http/errors.ts";
 
 interface CachePing {
   readonly status: "healthy" | "unhealthy";
@@ -44,7 +45,35 @@ export async function pingCache(
   };
 }
 
-const deleteBody = z.object({ keys: z.array(z.string()).min(1).max(1_000) });
+/** GET /cache/redis/info (admin): Redis's own account of itself. */
+export async function redisInfo(gateway: Gateway, request: FastifyRequest) {
+  authorizeRoute(
+    await authenticate(gateway, request.headers),
+    "GET /cache/redis/info",
+  );
+  const { cache } = gateway;
+  const info = await cache.serverInfo().catch(() => {
+    throw new CallError(
+      "cache_unavailable",
+      "Redis does not answer now. Calls go on without the cache; try again in a moment.",
+      { headers: { "retry-after": "2" } },
+    );
+  });
+  if (info === null)
+    throw new CallError(
+      "invalid_request",
+      "The cache is in this process, there is no Redis: set REDIS_HOST and restart, or look at /cache/ping.",
+    );
+  return {
+    cache_type: cache.kind,
+    num_clients: Number(info["connected_clients"] ?? 0),
+    info,
+  };
+}
+
+export const deleteBody = z.object({
+  keys: z.array(z.string()).min(1).max(1_000),
+});
 
 /** POST /cache/delete (admin): the named entries (`x-hearth-cache-key`). */
 export async function deleteFromCache(

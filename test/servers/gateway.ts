@@ -56,18 +56,19 @@ export async function startTestGateway(options: {
     options.directory ?? mkdtempSync(join(tmpdir(), "hearth-test-gateway-"));
   const file = join(directory, "gateway.yaml");
   writeFileSync(file, options.yaml ?? modelYaml(options.providerUrl));
+  const env = {
+    DATABASE_URL: options.databaseUrl,
+    PROXY_MASTER_KEY: MASTER_KEY,
+    HEARTH_JOURNAL_DIR: join(directory, "journal"),
+    HEARTH_DRAIN_NOTICE: "0s",
+    ...options.env,
+  };
   const readConfig = () =>
     loadConfig({
       file,
       port: 0,
       projectRoot: fileURLToPath(new URL("../..", import.meta.url)),
-      env: {
-        DATABASE_URL: options.databaseUrl,
-        PROXY_MASTER_KEY: MASTER_KEY,
-        HEARTH_JOURNAL_DIR: join(directory, "journal"),
-        HEARTH_DRAIN_NOTICE: "0s",
-        ...options.env,
-      },
+      env,
     });
   const loaded = readConfig();
   if (!loaded.ok)
@@ -77,6 +78,7 @@ export async function startTestGateway(options: {
     readConfig,
     log: pino({ level: process.env["TEST_LOG"] ?? "silent" }),
     version: "0.0.0-test",
+    env,
   });
   const url = `http://127.0.0.1:${running.port}`;
 

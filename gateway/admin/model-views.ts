@@ -1,0 +1,138 @@
+import { z } from "zod";
+import { mayUse } from "../access/models.ts";
+import {
+  ratesAt,
+  type Price,
+  type PriceCard,
+} from "../accounting/price-card.ts";
+import type { PricedDeployment } from "../routing/catalog.ts";
+import { name } from "./fields.ts";
+import { adminRoute, type Admin, type AdminRoute } from "./route.ts";
+
+/** A model as admin routes show it, under both spellings; its secrets are not among `params`. */
+export function shownModel(
+  id: string,
+  alias: string,
+  params: Readonly<Record<string, unknown>>,
+  info: Readonly<Record<string, unknown>>,
+  stored: boolean,
+) {
+  return {
+    model_name: alias,
+    litellm_params: params,
+    provider_params: params,
+    model_info: { ...info, id, db_model: stored },
+  };
+}
+
+const modelInfo = adminRoute(
+  "GET /model/info",
+  z.object({ litellm_model_id: name.optional(), model_id: name.optional() }),
+  async (admin, { litellm_model_id: theirs, model_id: id = theirs }) => ({
+    data: visible(admin)
+      .filter((deployment) => id === undefined || deployment.id === id)
+      .map((deployment) => described(admin, deployment)),
+  }),
+  ["/v1/model/info"],
+);
+
+const modelGroupInfo = adminRoute(
+  "GET /model_group/info",
+  z.object({ model_group: name.optional() }),
+  async (admin, { model_group: only }) => ({
+    data: [...Map.groupBy(visible(admin), ({ alias }) => alias)]
+      .filter(([alias]) => only === undefined || alias === only)
+      .map(([alias, deployments]) => group(alias, deployments))
+      .sort((a, b) => (a.model_group < b.model_group ? -1 : 1)),
+  }),
+);
+
+/** Those whose alias the key may use. */
+function visible({ gateway, caller }: Admin): readonly PricedDeployment[] {
+  return gateway.catalog.deployments.filter(({ alias }) =>
+    mayUse(caller, alias),
+  );
+}
+
+function described(
+  { gateway, reachesAll }: Admin,
+  deployment: PricedDeployment,
+) {
+  const { id, alias, providerName, model, priceCard } = deployment;
+  const { config } = gateway;
+  const params = {
+    model: `${providerName}/${model}`,
+    custom_llm_provider: providerName,
+    // Addresses of one's own network are for those who run the gateway.
+    ...(reachesAll ? { api_base: deployment.apiBase } : {}),
+    rpm: deployment.rpm,
+    tpm: deployment.tpm,
+    weight: deployment.weight,
+    tags: deployment.tags,
+  };
+  return shownModel(
+    id,
+    alias,
+    params,
+    {
+      ...deployment.info,
+      mode: deployment.mode,
+      base_model: deployment.baseModel,
+      status: deployment.pending === null ? "ready" : "pending",
+      waits_for: deployment.pending,
+      price_source: priceCard?.source ?? null,
+      ...prices(priceCard),
+      max_input_tokens: priceCard?.contextWindow ?? null,
+      max_output_tokens: priceCard?.maxOutputTokens ?? null,
+      litellm_provider: providerName,
+    },
+    config.models.every((model) => model.id !== id),
+  );
+}
+
+/** Dollars per token, at this hour, of the lowest tier; null: nobody knows them. */
+function prices(card: PriceCard | null) {
+  const rates = card === null ? null : ratesAt(card, Date.now());
+  return {
+    input_cost_per_token: perToken(rates?.input ?? null),
+    output_cost_per_token: perToken(rates?.output ?? null),
+    cache_read_input_token_cost: perToken(rates?.cachedInput ?? null),
+    cache_creation_input_token_cost: perToken(rates?.cacheWrite ?? null),
+  };
+}
+
+function perToken(price: Price | null): number | null {
+  if (price === null) return null;
+  const perMillion = typeof price === "number" ? price : price.base;
+  return Number((perMillion / 1e6).toPrecision(12));
+}
+
+function group(alias: string, deployments: readonly PricedDeployment[]) {
+  const cards = deployments.flatMap(({ priceCard }) => priceCard ?? []);
+  const all = cards.map(prices);
+  const sum = (of: (deployment: PricedDeployment) => number | null) =>
+    deployments.every((deployment) => of(deployment) === null)
+      ? null
+      : deployments.reduce((total, one) => total + (of(one) ?? 0), 0);
+  return {
+    model_group: alias,
+    providers: [...new Set(deployments.map((one) => one.providerName))],
+    mode: deployments[0]?.mode ?? "chat",
+    max_input_tokens: most(cards.map((card) => card.contextWindow)),
+    max_output_tokens: most(cards.map((card) => card.maxOutputTokens)),
+    input_cost_per_token: most(all.map((one) => one.input_cost_per_token)),
+    output_cost_per_token: most(all.map((one) => one.output_cost_per_token)),
+    rpm: sum(({ rpm }) => rpm),
+    tpm: sum(({ tpm }) => tpm),
+    status: deployments.some(({ pending }) => pending === null)
+      ? "ready"
+      : "pending",
+  };
+}
+
+function most(numbers: readonly (number | null)[]): number | null {
+  const known = numbers.filter((number) => number !== null);
+  return known.length === 0 ? null : Math.max(...known);
+}
+
+export const MODEL_VIEWS: readonly AdminRoute[] = [modelInfo, modelGroupInfo];

@@ -1,0 +1,254 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { throwAwayDatabase } from "../../test/servers/database.ts";
+import {
+  MASTER_KEY,
+  modelYaml,
+  startTestGateway,
+  type TestGateway,
+} from "../../test/servers/gateway.ts";
+import {
+  startMockProvider,
+  type MockProvider,
+} from "../../test/servers/provider.ts";
+import { query } from "../db/pool.ts";
+
+let database: Awaited<ReturnType<typeof throwAwayDatabase>>;
+let provider: MockProvider;
+let gateway: TestGateway;
+
+const SALT = { HEARTH_SALT_KEY: "the salt key of the tests" };
+const SECRET = "provider-key-that-nobody-may-see";
+
+function start(env: Readonly<Record<string, string>> = SALT, more = "") {
+  return startTestGateway({
+    databaseUrl: database.url,
+    providerUrl: provider.url,
+    yaml: modelYaml(provider.url) + more,
+    env,
+  });
+}
+
+beforeAll(async () => {
+  database = await throwAwayDatabase();
+  provider = await startMockProvider();
+  gateway = await start();
+});
+
+afterAll(async () => {
+  await gateway?.stop();
+  await provider?.close();
+  await database?.drop();
+});
+
+function made(fields: Readonly<Record<string, unknown>> = {}) {
+  return gateway.request("POST", "/model/new", {
+    model_name: "stored",
+    litellm_params: {
+      model: "openai/stored-model",
+      api_base: provider.url,
+      api_key: SECRET,
+      input_cost_per_token: 0.000001,
+      extra_headers: { "x-team": "hidden-header" },
+    },
+    ...fields,
+  });
+}
+
+const idOf = (answer: Awaited<ReturnType<typeof made>>) =>
+  String(answer.json["model_info"]?.["id"]);
+
+test("a new model is called with its key, priced, listed, and its key never shown", async () => {
+  const answer = await made();
+  expect(answer.status).toBe(200);
+  const key = await gateway.makeKey({});
+  const called = await gateway.chat(key, "hello", { model: "stored" });
+  expect(called.status).toBe(200);
+  expect(called.headers.get("x-hearth-model-id")).toBe(idOf(answer));
+  expect(called.headers.get("x-hearth-cost")).toBe("0.00001");
+  expect(provider.requests.at(-1)?.headers).toMatchObject({
+    authorization: `Bearer ${SECRET}`,
+    "x-team": "hidden-header",
+  });
+  const listed = await gateway.request("GET", "/v1/models", undefined, key);
+  expect(listed.text).toContain('"stored"');
+  const info = await gateway.request(
+    "GET",
+    `/v1/model/info?litellm_model_id=${idOf(answer)}`,
+  );
+  expect(info.json["data"]?.[0]).toMatchObject({
+    model_name: "stored",
+    litellm_params: { model: "openai/stored-model" },
+    model_info: { db_model: true, input_cost_per_token: 0.000001 },
+  });
+  const groups = await gateway.request("GET", "/model_group/info");
+  expect(groups.text).toContain('"model_group":"stored"');
+  const kept = await query(
+    gateway.running.gateway.pool,
+    "SELECT (SELECT json_agg(m)::text FROM models m) || (SELECT json_agg(a)::text FROM audit_log a) AS all",
+  );
+  for (const text of [
+    answer.text,
+    info.text,
+    groups.text,
+    (await gateway.request("GET", "/health?model=stored")).text,
+    JSON.stringify(kept),
+  ]) {
+    expect(text).not.toContain(SECRET);
+    expect(text).not.toContain("hidden-header");
+  }
+});
+
+test("an update changes what is named and keeps the key; null resets", async () => {
+  const id = idOf(await made({ model_name: "changing" }));
+  const updated = await gateway.request("POST", "/model/update", {
+    model_info: { id, team: "blue" },
+    litellm_params: { rpm: 1, input_cost_per_token: null },
+  });
+  expect(updated.json["litellm_params"]).toEqual({
+    model: "openai/stored-model",
+    api_base: provider.url,
+    rpm: 1,
+  });
+  const key = await gateway.makeKey({});
+  expect((await gateway.chat(key, "one", { model: "changing" })).status).toBe(
+    200,
+  );
+  expect(provider.requests.at(-1)?.headers["authorization"]).toBe(
+    `Bearer ${SECRET}`,
+  );
+  expect((await gateway.chat(key, "two", { model: "changing" })).status).toBe(
+    429,
+  );
+});
+
+test("a deleted model is unknown, and its id too", async () => {
+  const id = idOf(await made({ model_name: "leaving" }));
+  expect((await gateway.request("POST", "/model/delete", { id })).status).toBe(
+    200,
+  );
+  const key = await gateway.makeKey({});
+  const called = await gateway.chat(key, "gone", { model: "leaving" });
+  expect(called.status).toBe(400);
+  expect((await gateway.request("POST", "/model/delete", { id })).status).toBe(
+    404,
+  );
+});
+
+test.each([
+  ["without a provider", { litellm_params: {} }, "model"],
+  [
+    "an unknown provider",
+    { litellm_params: { model: "nobody/m" } },
+    "unknown provider",
+  ],
+  [
+    "a reference to a variable",
+    {
+      litellm_params: {
+        model: "openai/m",
+        api_base: "http://x.example",
+        api_key: "os.environ/DATABASE_URL",
+      },
+    },
+    "refers to a variable",
+  ],
+  [
+    "a wrong limit",
+    { litellm_params: { model: "openai/m", api_key: "x", rpm: "many" } },
+    "rpm",
+  ],
+])(
+  "%s is refused with a sentence, and nothing is stored",
+  async (_, fields, told) => {
+    const answer = await made({ model_name: "wrong", ...fields });
+    expect(answer.status).toBe(400);
+    expect(answer.json["error"]?.["message"]).toContain(told);
+    const rows = await query(
+      gateway.running.gateway.pool,
+      "SELECT 1 FROM models WHERE model_name = 'wrong'",
+    );
+    expect(rows).toEqual([]);
+  },
+);
+
+test("parameters that mean nothing here are not kept: they may be secrets", async () => {
+  const answer = await made({
+    model_name: "foreign",
+    litellm_params: {
+      model: "openai/m",
+      api_base: provider.url,
+      aws_secret_access_key: "aws-secret",
+    },
+  });
+  expect(answer.status).toBe(200);
+  const [row] = await query<{ params: object }>(
+    gateway.running.gateway.pool,
+    "SELECT params FROM models WHERE model_name = 'foreign'",
+  );
+  expect(Object.keys(row?.params ?? {}).sort()).toEqual(["api_base", "model"]);
+});
+
+test("a model of the file is changed in the file; an id is taken once", async () => {
+  const own = await gateway.request("GET", "/model/info");
+  const id = (
+    own.json["data"] as unknown as {
+      model_info: { id: string; db_model: boolean };
+    }[]
+  ).find((row) => !row.model_info.db_model)?.model_info.id;
+  const updated = await gateway.request("POST", "/model/update", {
+    model_info: { id },
+    model_name: "other",
+  });
+  expect(updated.status).toBe(400);
+  expect(updated.json["error"]?.["message"]).toContain("configuration file");
+  expect((await made({ model_info: { id: "twice" } })).status).toBe(200);
+  expect((await made({ model_info: { id: "twice" } })).status).toBe(409);
+});
+
+test("who may not manage may read the models of its own, without addresses", async () => {
+  const key = await gateway.makeKey({ models: ["mock"] });
+  const info = await gateway.request("GET", "/model/info", undefined, key);
+  expect(info.status).toBe(200);
+  expect(
+    (info.json["data"] as unknown as { model_name: string }[]).map(
+      (row) => row.model_name,
+    ),
+  ).toEqual(["mock"]);
+  expect(info.text).not.toContain(provider.url);
+  const refused = await gateway.request(
+    "POST",
+    "/model/new",
+    { model_name: "mine", litellm_params: { model: "openai/x" } },
+    key,
+  );
+  expect(refused.status).toBe(403);
+});
+
+test("another start reads the same models; keys sealed with the master key are sealed anew once there is a salt key", async () => {
+  await gateway.stop();
+  gateway = await start({});
+  await made({ model_name: "under-master" });
+  const sealed = async () =>
+    (
+      await query<{ sealed: string }>(
+        gateway.running.gateway.pool,
+        "SELECT sealed FROM models WHERE model_name = 'under-master'",
+      )
+    )[0]?.sealed;
+  const before = await sealed();
+  const key = await gateway.makeKey({});
+  const waiting = await gateway.chat(key, "salt", { model: "stored" });
+  expect(waiting.json["error"]?.["type"]).toBe("model_pending");
+  await gateway.stop();
+  gateway = await start();
+  expect(await sealed()).not.toBe(before);
+  for (const model of ["stored", "under-master"])
+    expect((await gateway.chat(key, "again", { model })).status).toBe(200);
+  await gateway.stop();
+  gateway = await start({
+    ...SALT,
+    PROXY_MASTER_KEY: `${MASTER_KEY}-changed`,
+  });
+  for (const model of ["stored", "under-master"])
+    expect((await gateway.chat(key, "changed", { model })).status).toBe(200);
+});

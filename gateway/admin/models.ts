@@ -1,0 +1,220 @@
+import { z } from "zod";
+import { formatProblem } from "../config/problems.ts";
+import { providerParams } from "../config/schema.ts";
+import { deploymentFromRow } from "../config/stored.ts";
+import { query, transaction, type Client } from "../db/pool.ts";
+import { deleteRows, insertRow, updateRows, type Row } from "../db/rows.ts";
+import { CallError } from "../http/errors.ts";
+import {
+  openParams,
+  sealParams,
+  SECRET_PARAMS,
+  storedModelOf,
+  type ModelRow,
+} from "../routing/stored-models.ts";
+import { audit } from "./audit.ts";
+import { name, object } from "./fields.ts";
+import { shownModel } from "./model-views.ts";
+import { adminRoute, type Admin, type AdminRoute } from "./route.ts";
+
+const params = z.looseObject({}, "it must be an object of parameters");
+const info = z.looseObject({ id: name.nullish() });
+
+const newModel = adminRoute(
+  "POST /model/new",
+  z.object({
+    model_name: name,
+    litellm_params: params.nullish(),
+    provider_params: params.nullish(),
+    model_info: info.nullish(),
+  }),
+  async (admin, given) => {
+    refuseUnlessStored(admin);
+    const { id, ...free } = given.model_info ?? {};
+    const modelId = id ?? crypto.randomUUID();
+    refuseFromFile(admin, modelId);
+    const wanted = checked(admin, {
+      id: modelId,
+      name: given.model_name,
+      params: given.provider_params ?? given.litellm_params ?? {},
+      info: free,
+    });
+    const row = await transaction(admin.pool, async (client) => {
+      const made = await insertRow(client, "models", {
+        ...wanted,
+        created_by: admin.actor.name,
+        updated_by: admin.actor.name,
+      });
+      await auditModel(admin, client, "created", null, made);
+      return made;
+    });
+    await admin.gateway.reloadModels();
+    return shownStored(row as unknown as ModelRow);
+  },
+);
+
+const updateModel = adminRoute(
+  "POST /model/update",
+  z.object({
+    model_id: name.nullish(),
+    model_name: name.nullish(),
+    litellm_params: object.nullish(),
+    provider_params: object.nullish(),
+    model_info: info.nullish(),
+  }),
+  async (admin, given) => {
+    refuseUnlessStored(admin);
+    const { id: inInfo, ...free } = given.model_info ?? {};
+    const modelId = given.model_id ?? inInfo;
+    if (modelId == null)
+      throw new CallError(
+        "invalid_request",
+        "`model_info.id` is missing: say which model to update. GET /model/info lists them.",
+        { param: "model_info.id" },
+      );
+    refuseFromFile(admin, modelId);
+    const row = await transaction(admin.pool, async (client) => {
+      const before = await lockModel(client, modelId);
+      const opened = openParams(before, admin.gateway.config.general);
+      const changes = given.provider_params ?? given.litellm_params ?? {};
+      if (opened === null && changes["api_key"] == null)
+        throw new CallError(
+          "invalid_request",
+          "`provider_params.api_key` is missing: the stored one was encrypted with a key that this gateway does not have. Send it again.",
+          { param: "provider_params.api_key" },
+        );
+      const wanted = checked(admin, {
+        id: modelId,
+        name: given.model_name ?? before.model_name,
+        params: { ...(opened?.params ?? before.params), ...changes },
+        info: present({ ...before.info, ...free }),
+      });
+      const [after = null] = await updateRows(
+        client,
+        "models",
+        { model_id: modelId },
+        { ...wanted, sealed: wanted.sealed, updated_by: admin.actor.name },
+      );
+      await auditModel(admin, client, "updated", before, after);
+      return after;
+    });
+    await admin.gateway.reloadModels();
+    return shownStored(row as unknown as ModelRow);
+  },
+);
+
+const deleteModel = adminRoute(
+  "POST /model/delete",
+  z.object({ id: name }),
+  async (admin, { id }) => {
+    refuseUnlessStored(admin);
+    refuseFromFile(admin, id);
+    await transaction(admin.pool, async (client) => {
+      const before = await lockModel(client, id);
+      await deleteRows(client, "models", { model_id: id });
+      await auditModel(admin, client, "deleted", before, null);
+    });
+    await admin.gateway.reloadModels();
+    return { id, message: `Model ${id} was deleted.` };
+  },
+);
+
+interface Wanted {
+  readonly id: string;
+  readonly name: string;
+  readonly params: Readonly<Record<string, unknown>>;
+  readonly info: Readonly<Record<string, unknown>>;
+}
+
+/** The columns of a model that can be served, without parameters that mean nothing here; throws 400 with what is wrong with it otherwise. */
+function checked({ gateway }: Admin, wanted: Wanted): ModelRow {
+  const { id, name, info } = wanted;
+  const params = Object.fromEntries(
+    Object.entries(present(wanted.params)).filter(([name]) =>
+      Object.hasOwn(providerParams.shape, name),
+    ),
+  );
+  const row = { model_id: id, model_name: name, params, sealed: null, info };
+  const read = deploymentFromRow(storedModelOf(row, params), gateway.env);
+  if (!read.ok) {
+    const [problem] = read.problems;
+    throw new CallError(
+      "invalid_request",
+      `The model is not right: ${read.problems.map((one) => formatProblem(one).replace(/^environment: /, "")).join("; ")}.`,
+      problem === undefined ? {} : { param: problem.path },
+    );
+  }
+  return { ...row, ...sealParams(params, gateway.config.general, id) };
+}
+
+function present(fields: Readonly<Record<string, unknown>>) {
+  return Object.fromEntries(
+    Object.entries(fields).filter(([, value]) => value != null),
+  );
+}
+
+function shownStored(row: ModelRow) {
+  return shownModel(row.model_id, row.model_name, row.params, row.info, true);
+}
+
+function refuseUnlessStored({ gateway }: Admin): void {
+  if (gateway.config.general.storeModelInDb) return;
+  throw new CallError(
+    "invalid_request",
+    "Models are kept in the configuration file only: `general_settings.store_model_in_db` is false.",
+  );
+}
+
+function refuseFromFile({ gateway }: Admin, id: string): void {
+  if (gateway.config.models.every((model) => model.id !== id)) return;
+  throw new CallError(
+    "invalid_request",
+    `The model ${id} is of the configuration file: change it there, then POST /config/reload.`,
+    { param: "model_info.id" },
+  );
+}
+
+async function lockModel(client: Client, id: string): Promise<ModelRow> {
+  const [row] = await query<ModelRow & Record<string, unknown>>(
+    client,
+    "SELECT * FROM models WHERE model_id = $1 FOR UPDATE",
+    [id],
+  );
+  if (row === undefined)
+    throw new CallError(
+      "unknown_object",
+      `There is no stored model ${id}. GET /model/info lists them.`,
+      { param: "id" },
+    );
+  return row;
+}
+
+async function auditModel(
+  { actor }: Admin,
+  client: Client,
+  action: "created" | "updated" | "deleted",
+  before: Row | ModelRow | null,
+  after: Row | ModelRow | null,
+): Promise<void> {
+  const open = (row: Row | ModelRow | null) => {
+    if (row === null) return null;
+    const { sealed, ...rest } = row as ModelRow;
+    return { ...rest, ...(sealed === null ? {} : { secrets: SECRET_PARAMS }) };
+  };
+  const id = ((after ?? before) as ModelRow | null)?.model_id ?? "";
+  await audit(
+    client,
+    actor.name,
+    action,
+    "model",
+    id,
+    open(before),
+    open(after),
+  );
+}
+
+export const MODEL_CHANGES: readonly AdminRoute[] = [
+  newModel,
+  updateModel,
+  deleteModel,
+];

@@ -1,0 +1,156 @@
+import type { Logger } from "pino";
+import { formatProblem } from "../config/problems.ts";
+import { open, seal } from "../config/sealed.ts";
+import { deploymentFromRow } from "../config/stored.ts";
+import type { Deployment, GeneralConfig } from "../config/types.ts";
+import type { Secret } from "../config/secret.ts";
+import { query, type Pool } from "../db/pool.ts";
+
+/** A model of the database, as it lies there. */
+export interface ModelRow {
+  readonly model_id: string;
+  readonly model_name: string;
+  /** `provider_params` without what may be secret. */
+  readonly params: Readonly<Record<string, unknown>>;
+  readonly sealed: string | null;
+  readonly info: Readonly<Record<string, unknown>>;
+}
+
+/** The parameters that may hold secrets. */
+export const SECRET_PARAMS = ["api_key", "headers", "extra_headers"] as const;
+
+/** Models that admins added, over those of the configuration. */
+export interface StoredModels {
+  /** As last read; those that cannot be served are left out, and the log says why. */
+  deployments(): readonly Deployment[];
+  /** Reads them again; throws {@link DatabaseUnavailable}. */
+  load(): Promise<void>;
+}
+
+type Keys = Pick<GeneralConfig, "saltKey" | "masterKey" | "previousMasterKey">;
+
+/** What may have sealed provider keys, the one that seals today first. */
+function keysOf({ saltKey, masterKey, previousMasterKey }: Keys): Secret[] {
+  return [saltKey, masterKey, previousMasterKey?.key ?? null].filter(
+    (key) => key !== null,
+  );
+}
+
+/** Where a model's secrets are good for. */
+const placeOf = (modelId: string) => `models/${modelId}`;
+
+/** Splits parameters into what may be read and what is sealed; null: nothing of it is secret. */
+export function sealParams(
+  params: Readonly<Record<string, unknown>>,
+  keys: Keys,
+  modelId: string,
+): Pick<ModelRow, "params" | "sealed"> {
+  const isSecret = ([name]: [string, unknown]) =>
+    (SECRET_PARAMS as readonly string[]).includes(name);
+  const all = Object.entries(params).filter(([, value]) => value != null);
+  const secrets = all.filter(isSecret);
+  const [key] = keysOf(keys);
+  return {
+    params: Object.fromEntries(all.filter((entry) => !isSecret(entry))),
+    sealed:
+      secrets.length === 0 || key === undefined
+        ? null
+        : seal(
+            JSON.stringify(Object.fromEntries(secrets)),
+            key,
+            placeOf(modelId),
+          ),
+  };
+}
+
+/** All parameters of a stored model; null: its secrets were sealed with a key that is not known here. */
+export function openParams(
+  { model_id: modelId, params, sealed }: ModelRow,
+  keys: Keys,
+): {
+  readonly params: Readonly<Record<string, unknown>>;
+  /** Sealed with an older key than today's. */
+  readonly outdated: boolean;
+} | null {
+  if (sealed === null) return { params, outdated: false };
+  const opened = open(sealed, keysOf(keys), placeOf(modelId));
+  if (opened === null) return null;
+  return {
+    params: {
+      ...params,
+      ...(JSON.parse(opened.text.reveal()) as Record<string, unknown>),
+    },
+    outdated: opened.by > 0,
+  };
+}
+
+/** The row in the shape of `POST /model/new`, for {@link deploymentFromRow}. */
+export function storedModelOf(
+  { model_id: id, model_name, info }: ModelRow,
+  params: Readonly<Record<string, unknown>>,
+) {
+  return {
+    model_name,
+    provider_params: params,
+    model_info: { ...info, id },
+  };
+}
+
+export function createStoredModels(options: {
+  readonly pool: Pool;
+  readonly keys: () => Keys;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly log: Logger;
+}): StoredModels {
+  const { pool, keys, env, log } = options;
+  let deployments: readonly Deployment[] = [];
+
+  /** One that waits for the key that sealed its secrets is listed as pending. */
+  async function deploymentOf(row: ModelRow): Promise<Deployment | null> {
+    const opened = openParams(row, keys());
+    if (opened?.outdated === true) await sealAgain(row, opened.params);
+    const read = deploymentFromRow(
+      storedModelOf(row, opened?.params ?? row.params),
+      env,
+    );
+    if (read.ok)
+      return opened === null
+        ? { ...read.deployment, pending: "HEARTH_SALT_KEY" }
+        : read.deployment;
+    log.error(
+      { model: row.model_id, problems: read.problems.map(formatProblem) },
+      "a stored model cannot be served",
+    );
+    return null;
+  }
+
+  /** With today's key, so that yesterday's may be forgotten. */
+  async function sealAgain(
+    row: ModelRow,
+    params: Readonly<Record<string, unknown>>,
+  ): Promise<void> {
+    const { sealed } = sealParams(params, keys(), row.model_id);
+    await query(
+      pool,
+      "UPDATE models SET sealed = $2 WHERE model_id = $1 AND sealed = $3",
+      [row.model_id, sealed, row.sealed],
+    );
+    log.info({ model: row.model_id }, "a provider key was encrypted anew");
+  }
+
+  return {
+    deployments: () => deployments,
+    async load() {
+      const rows = await query<ModelRow & Record<string, unknown>>(
+        pool,
+        "SELECT model_id, model_name, params, sealed, info FROM models ORDER BY created_at, model_id",
+      );
+      if (keys().saltKey === null && rows.some(({ sealed }) => sealed !== null))
+        log.warn(
+          "provider keys in the database are encrypted with the master key: set HEARTH_SALT_KEY, so that the master key can change",
+        );
+      const read = await Promise.all(rows.map(deploymentOf));
+      deployments = read.filter((deployment) => deployment !== null);
+    },
+  };
+}
