@@ -1,7 +1,9 @@
+import { createHash } from "node:crypto";
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
-import { codeOf } from "../failure.ts";
+import { writeDurably } from "../durable-file.ts";
+import { Failure, codeOf } from "../failure.ts";
 
 /**
  * One complete backup: a directory `backups/<kind>/<name>/` whose `manifest.json` names every other file in it. The name
@@ -61,8 +63,35 @@ export function listBackups(directory: string): readonly string[] {
     .toReversed();
 }
 
-/** What a backup says of itself. Throws when the manifest is missing or broken. */
+/** Writes the manifest into a directory that is being made, with a checksum over itself. */
+export function writeManifest(directory: string, manifest: Manifest): void {
+  const checksum = checksumOf(manifest);
+  writeDurably(
+    join(directory, manifestName),
+    `${JSON.stringify({ ...manifest, checksum }, null, 1)}\n`,
+  );
+}
+
+/** What a backup says of itself. Throws a Failure when the manifest is missing, broken or altered. */
 export function readManifest(backup: string): Manifest {
-  const text = readFileSync(join(backup, manifestName), "utf8");
-  return manifestSchema.parse(JSON.parse(text));
+  const path = join(backup, manifestName);
+  let content: unknown;
+  try {
+    content = JSON.parse(readFileSync(path, "utf8"));
+  } catch (error) {
+    throw new Failure(
+      `${path} cannot be read (${codeOf(error) ?? "it is not JSON"}): this backup is of no use, take another.`,
+    );
+  }
+  const parsed = manifestSchema.safeParse(content);
+  const { checksum, ...rest } = content as Record<string, unknown>;
+  if (!parsed.success || checksum !== checksumOf(rest))
+    throw new Failure(
+      `${path} is not as it was written: this backup is of no use, take another.`,
+    );
+  return parsed.data;
+}
+
+function checksumOf(manifest: Readonly<Record<string, unknown>>): string {
+  return createHash("sha256").update(JSON.stringify(manifest)).digest("hex");
 }

@@ -6,6 +6,8 @@ import { migrate } from "../../gateway/db/migrate.ts";
 import { createPool } from "../../gateway/db/pool.ts";
 import { ROLES_SQL, type TestPostgres } from "./postgres.ts";
 
+const READERS_PASSWORD = "reader-test-password";
+
 const silent = pino({ level: "silent" });
 
 /** Makes the database `hearth` with roles and schema, as `hearth up` and the gateway's first start do. */
@@ -21,10 +23,31 @@ export async function prepareTemplate(
       "CREATE ROLE gateway_a LOGIN PASSWORD 'gateway-test-password' IN ROLE hearth_owner",
     );
     await client.query("ALTER ROLE gateway_a SET role hearth_owner");
+    await client.query(
+      `CREATE ROLE backup LOGIN CREATEDB PASSWORD '${READERS_PASSWORD}' IN ROLE hearth_reader`,
+    );
+    await client.query(
+      `CREATE ROLE supervisor LOGIN PASSWORD '${READERS_PASSWORD}' IN ROLE hearth_reports`,
+    );
   });
   const pool = createPool(gatewayUrl(postgres.url("hearth")), 2, silent);
   await migrate(pool, silent);
   await pool.end();
+}
+
+/** The same database as a role that only reads. */
+export function readerUrl(url: string, role: "backup" | "supervisor"): string {
+  const reader = new URL(url);
+  reader.username = role;
+  reader.password = READERS_PASSWORD;
+  return reader.href;
+}
+
+/** The same database as the superuser of the run's shared Postgres. */
+export function superuserUrl(url: string): string {
+  const superuser = new URL(inject("postgresUrl"));
+  superuser.pathname = new URL(url).pathname;
+  return superuser.href;
 }
 
 /** The same database as the gateway's own role. */

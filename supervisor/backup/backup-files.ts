@@ -1,0 +1,155 @@
+import { createHash } from "node:crypto";
+import { createReadStream, createWriteStream } from "node:fs";
+import {
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statfsSync,
+  statSync,
+} from "node:fs";
+import { join } from "node:path";
+import { Transform, type Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { constants, createGunzip, createGzip } from "node:zlib";
+import { syncDirectory } from "../durable-file.ts";
+import { Failure } from "../failure.ts";
+import { listBackups, readManifest, type BackupFile } from "./manifest.ts";
+
+const making = ".making-";
+const leastFreeBytes = 64 * 1024 * 1024;
+
+/** A backup that is being made: under a name that nobody takes for a complete one. */
+export type Making = {
+  readonly directory: string;
+  /** Makes it complete, at once and for good. */
+  readonly finish: () => void;
+  /** Leaves no trace of it. */
+  readonly abandon: () => void;
+};
+
+/** Begins a backup `name` in `parent`. What a killed run left there is removed; a full disk is refused before it is filled. */
+export function beginBackup(parent: string, name: string): Making {
+  mkdirSync(parent, { recursive: true, mode: 0o700 });
+  for (const left of readdirSync(parent))
+    if (left.startsWith(making))
+      rmSync(join(parent, left), { recursive: true, force: true });
+  needRoom(parent);
+  const directory = join(parent, `${making}${name}`);
+  mkdirSync(directory, { mode: 0o700 });
+  return {
+    directory,
+    finish: () => {
+      syncDirectory(directory);
+      renameSync(directory, join(parent, name));
+      syncDirectory(parent);
+    },
+    abandon: () => rmSync(directory, { recursive: true, force: true }),
+  };
+}
+
+/** As much as the last one took, and a little to live on. */
+function needRoom(parent: string): void {
+  const [newest] = listBackups(parent);
+  const needed =
+    leastFreeBytes +
+    (newest === undefined ? 0 : sizeOf(join(parent, newest)) * 1.1);
+  const { bavail, bsize } = statfsSync(parent);
+  const free = bavail * bsize;
+  if (free < needed)
+    throw new Failure(
+      `the disk that holds ${parent} has ${mib(free)} MiB left, a backup needs about ${mib(needed)}: free some, or keep fewer backups (\`jobs: postgres_backup: keep\`).`,
+    );
+}
+
+function mib(bytes: number): number {
+  return Math.round(bytes / 1024 / 1024);
+}
+
+/** Bytes of all its files. */
+export function sizeOf(backup: string): number {
+  return readdirSync(backup)
+    .map((name) => statSync(join(backup, name)).size)
+    .reduce((sum, size) => sum + size, 0);
+}
+
+/** Compresses a stream into a file that is on the disk when this resolves. `onBytes` hears of what went in. */
+export async function writeCompressed(
+  directory: string,
+  name: string,
+  content: Readable,
+  signal: AbortSignal,
+  onBytes: (bytes: number) => void = () => {},
+): Promise<BackupFile> {
+  const path = join(directory, name);
+  const hash = createHash("sha256");
+  let bytes = 0;
+  await pipeline(
+    content,
+    watching(({ length }) => onBytes(length)),
+    // A backup is read seldom and written by night beside calls: the fast level costs a tenth more room.
+    createGzip({ level: constants.Z_BEST_SPEED }),
+    watching((chunk) => {
+      bytes += chunk.length;
+      hash.update(chunk);
+    }),
+    createWriteStream(path, { flags: "wx", mode: 0o600, flush: true }),
+    { signal },
+  );
+  return { name, bytes, sha256: hash.digest("hex") };
+}
+
+/** The content of a file of a backup, unpacked. */
+export function readCompressed(backup: string, name: string): Readable {
+  const packed = createReadStream(join(backup, name));
+  const unpacked = createGunzip();
+  packed.once("error", (error) => unpacked.destroy(error));
+  unpacked.once("close", () => packed.destroy());
+  return packed.pipe(unpacked);
+}
+
+/** Reads every file again and compares it with the manifest. Throws a Failure that names the first difference. */
+export async function verifyFiles(
+  backup: string,
+  signal: AbortSignal,
+  onProgress: (text: string, done: number) => void = () => {},
+): Promise<void> {
+  const { files } = readManifest(backup);
+  const all = files.reduce((sum, { bytes }) => sum + bytes, 0);
+  let seen = 0;
+  for (const file of files) {
+    onProgress(`reading ${file.name}`, all === 0 ? 1 : seen / all);
+    const problem = await problemOf(backup, file, signal);
+    if (problem !== undefined)
+      throw new Failure(
+        `${join(backup, file.name)} ${problem}: this backup is of no use, take another (\`hearth backup run\`) and see what is wrong with the disk.`,
+      );
+    seen += file.bytes;
+  }
+}
+
+async function problemOf(
+  backup: string,
+  { name, bytes, sha256 }: BackupFile,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const path = join(backup, name);
+  const size = statSync(path, { throwIfNoEntry: false })?.size;
+  if (size === undefined) return "is missing";
+  if (size !== bytes) return `has ${size} bytes instead of ${bytes}`;
+  const hash = createHash("sha256");
+  await pipeline(createReadStream(path), hash, { signal });
+  return hash.digest("hex") === sha256
+    ? undefined
+    : "is not as it was written (its checksum differs)";
+}
+
+/** Passes a stream on, and tells of each piece. */
+export function watching(hear: (chunk: Buffer) => void): Transform {
+  return new Transform({
+    transform: (chunk: Buffer, _encoding, done) => {
+      hear(chunk);
+      done(null, chunk);
+    },
+  });
+}

@@ -1,0 +1,69 @@
+import { Client } from "pg";
+import { Failure, codeOf, textOf } from "../failure.ts";
+
+const connectWithinMs = 10_000;
+const lockWithinMs = 60_000;
+
+/**
+ * Does work on a connection of its own, which an abort cuts. Statements may take as long as they need; times are UTC and
+ * dates ISO, whatever the server's own settings are.
+ */
+export async function withDatabase<T>(
+  url: string,
+  signal: AbortSignal,
+  work: (client: Client) => Promise<T>,
+): Promise<T> {
+  signal.throwIfAborted();
+  const client = new Client({
+    connectionString: url,
+    connectionTimeoutMillis: connectWithinMs,
+    statement_timeout: 0,
+    lock_timeout: lockWithinMs,
+    options: "-c timezone=UTC -c datestyle=ISO -c search_path=public",
+    application_name: "hearth-supervisor",
+    keepAlive: true,
+  });
+  // A lost connection fails the statement that waits; without a listener it would end the process.
+  client.on("error", () => {});
+  try {
+    await client.connect();
+  } catch (error) {
+    throw new Failure(
+      `Postgres cannot be reached (${codeOf(error) ?? textOf(error)}): see whether it runs, \`hearth status\`.`,
+      error,
+    );
+  }
+  const cut = () => void client.end().catch(() => {});
+  signal.addEventListener("abort", cut, { once: true });
+  try {
+    return await work(client);
+  } finally {
+    signal.removeEventListener("abort", cut);
+    await client.end().catch(() => {});
+  }
+}
+
+/** The same server and role, another database. */
+export function onDatabase(url: string, database: string): string {
+  const address = new URL(url);
+  address.pathname = `/${database}`;
+  return address.href;
+}
+
+/** The database that an address names. */
+export function databaseOf(url: string): string {
+  return decodeURIComponent(new URL(url).pathname.slice(1));
+}
+
+export async function rowsOf<Row extends Record<string, unknown>>(
+  client: Client,
+  text: string,
+  values: readonly unknown[] = [],
+): Promise<readonly Row[]> {
+  return (await client.query<Row>(text, [...values])).rows;
+}
+
+/** A name that came from the catalogue, quoted for a statement. */
+export function quoted(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}

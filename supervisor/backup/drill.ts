@@ -1,0 +1,42 @@
+import { listBackups } from "./manifest.ts";
+import { join } from "node:path";
+import { Failure } from "../failure.ts";
+import type { JobContext, JobOutcome } from "../jobs/job.ts";
+import { verifyFiles } from "./backup-files.ts";
+import { loadBackup } from "./load-backup.ts";
+import { withScratchDatabase } from "./scratch-database.ts";
+
+/** Restores the newest backup into a database of its own, compares rows and sums with the manifest, and drops it again. */
+export async function drillRestore(
+  parts: {
+    readonly databaseUrl: string;
+    readonly directory: string;
+    readonly migrations: string;
+  },
+  { signal, progress }: JobContext,
+): Promise<JobOutcome> {
+  const [newest] = listBackups(parts.directory);
+  if (newest === undefined)
+    throw new Failure(
+      "there is no backup to restore: take one with `hearth backup run`.",
+    );
+  const backup = join(parts.directory, newest);
+  await verifyFiles(backup, signal, (text, done) => progress(text, done * 0.2));
+  const manifest = await withScratchDatabase(
+    parts.databaseUrl,
+    "_drill",
+    signal,
+    (databaseUrl) =>
+      loadBackup({
+        ...{ backup, databaseUrl, migrations: parts.migrations, signal },
+        owner: undefined,
+        progress: (text, done) => progress(text, 0.2 + (done ?? 0) * 0.8),
+      }),
+  );
+  const rows = manifest.tables.reduce((sum, table) => sum + table.rows, 0);
+  return {
+    status: "done",
+    summary: `${newest} restores: ${rows} rows of ${manifest.tables.length} tables, and the ledger adds up to the same sums.`,
+    details: { backup: newest, rows, sums: manifest.sums },
+  };
+}

@@ -1,0 +1,43 @@
+import { readVariable, type Environment } from "../environment.ts";
+
+export type RedisPlace = {
+  readonly host: string;
+  readonly port: number;
+  readonly password: string | undefined;
+};
+
+/** Where the gateways keep limits, if they keep them in Redis. */
+export function redisPlace(env: Environment): RedisPlace | undefined {
+  const host = readVariable("REDIS_HOST", env);
+  if (host === undefined) return undefined;
+  return {
+    host,
+    port: Number(readVariable("REDIS_PORT", env) ?? 6379),
+    password: readVariable("REDIS_PASSWORD", env),
+  };
+}
+
+/** What the gateway names its keys of limits. */
+const pattern = "hearth:limits:*";
+const patienceMs = 5000;
+
+/** Deletes the counters that gateways keep in Redis: they notice, and set them anew from the ledger. */
+export async function forgetLimits(place: RedisPlace): Promise<void> {
+  const { Redis } = await import("ioredis");
+  const redis = new Redis({
+    ...{ host: place.host, port: place.port, lazyConnect: true },
+    ...(place.password === undefined ? {} : { password: place.password }),
+    connectTimeout: patienceMs,
+    commandTimeout: patienceMs,
+    retryStrategy: () => null,
+  });
+  redis.on("error", () => {});
+  try {
+    await redis.connect();
+    for await (const keys of redis.scanStream({ match: pattern, count: 500 }))
+      if (Array.isArray(keys) && keys.length > 0)
+        await redis.unlink(...keys.map(String));
+  } finally {
+    redis.disconnect();
+  }
+}

@@ -1,0 +1,47 @@
+import { expect, test } from "vitest";
+import { backupsToKeep } from "./keep.ts";
+import { backupName } from "./manifest.ts";
+
+const rule = { daily: 7, weekly: 4, monthly: 12 };
+const day = 86_400_000;
+const nights = (count: number, last: number) =>
+  Array.from({ length: count }, (_, index) => backupName(last - index * day));
+
+test("of two years of nights 7 days, 4 weeks and 12 months stay, the newest of each", () => {
+  const last = Date.UTC(2026, 10, 21, 3);
+  const kept = backupsToKeep(nights(730, last), rule, "UTC");
+  expect([...kept].toSorted().toReversed()).toEqual(
+    [
+      // The last seven days; the 21st is also the newest of its week and month.
+      ...["21", "20", "19", "18", "17", "16", "15"].map((d) => `2026-11-${d}`),
+      // Sundays before end the other three weeks; the 15th is one of them.
+      ...["2026-11-08", "2026-11-01"],
+      // The last day of each of the other eleven months.
+      ...["2026-10-31", "2026-09-30", "2026-08-31", "2026-07-31"],
+      ...["2026-06-30", "2026-05-31", "2026-04-30", "2026-03-31"],
+      ...["2026-02-28", "2026-01-31", "2025-12-31"],
+    ].map((date) => `${date}T030000Z`),
+  );
+});
+
+test("of several on one day the newest stays", () => {
+  const at = Date.UTC(2026, 10, 21, 3);
+  const names = [at, at + 1000, at + 7_200_000].map(backupName);
+  expect([...backupsToKeep(names, rule, "UTC")]).toEqual([names[2]]);
+});
+
+test("days without a backup do not count: when backups stop, the old ones stay", () => {
+  const names = [0, 40, 41, 300].map((days) =>
+    backupName(Date.UTC(2026, 10, 21, 3) - days * day),
+  );
+  expect(backupsToKeep(names, rule, "UTC").size).toBe(4);
+});
+
+test("a day is a day of the operator's zone", () => {
+  const names = ["2026-11-20T233000Z", "2026-11-21T003000Z"];
+  const daily = { daily: 7, weekly: 0, monthly: 0 };
+  expect(backupsToKeep(names, daily, "UTC").size).toBe(2);
+  expect(backupsToKeep(names, daily, "Europe/Berlin")).toEqual(
+    new Set(["2026-11-21T003000Z"]),
+  );
+});

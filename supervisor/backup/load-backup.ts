@@ -1,0 +1,177 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { pipeline } from "node:stream/promises";
+import type { Client } from "pg";
+import { Failure, codeOf } from "../failure.ts";
+import { readCompressed } from "./backup-files.ts";
+import { quoted, rowsOf, withDatabase } from "./database.ts";
+import { sumLedger } from "./ledger-sums.ts";
+import {
+  readPostgresManifest,
+  type BackupTable,
+  type PostgresManifest,
+} from "./postgres-manifest.ts";
+
+export type LoadBackup = {
+  /** The directory of the backup. */
+  readonly backup: string;
+  /** An empty database. */
+  readonly databaseUrl: string;
+  /** The gateway's SQL files. */
+  readonly migrations: string;
+  /** Whom everything shall belong to; undefined: the role of the address. */
+  readonly owner: string | undefined;
+  readonly signal: AbortSignal;
+  readonly progress: (text: string, done?: number) => void;
+};
+
+/**
+ * Puts a backup into an empty database, in one transaction: the schema as the gateway's migrations make it, up to the one
+ * that the backup had, then the rows. Throws a Failure, and leaves the database empty, when rows or sums differ from the
+ * manifest.
+ */
+export async function loadBackup(parts: LoadBackup): Promise<PostgresManifest> {
+  const manifest = readPostgresManifest(parts.backup);
+  const schema = readMigrations(manifest, parts.migrations);
+  await withDatabase(parts.databaseUrl, parts.signal, async (client) => {
+    await client.query("BEGIN");
+    if (parts.owner !== undefined)
+      await client.query(`SET LOCAL ROLE ${quoted(parts.owner)}`);
+    parts.progress("making the tables", 0);
+    await client.query(migrationsTable);
+    for (const sql of schema) await client.query(sql);
+    await makePartitions(client, manifest);
+    await loadTables(client, manifest, parts);
+    for (const { name, value, called } of manifest.sequences)
+      await client.query("SELECT setval($1::regclass, $2, $3)", [
+        quoted(name),
+        value,
+        called,
+      ]);
+    parts.progress("adding up the ledger", 0.95);
+    await compareSums(client, manifest);
+    await client.query("COMMIT");
+    parts.progress("gathering statistics", 0.98);
+    await client.query("ANALYZE");
+  });
+  return manifest;
+}
+
+/** As the gateway's migration runner (node-pg-migrate) makes it. */
+const migrationsTable = `CREATE TABLE migrations (
+  id SERIAL PRIMARY KEY, name varchar(255) NOT NULL, run_on timestamp NOT NULL)`;
+
+function readMigrations(
+  { migrations }: PostgresManifest,
+  directory: string,
+): readonly string[] {
+  return migrations.map((name) => {
+    try {
+      return readFileSync(join(directory, `${name}.sql`), "utf8");
+    } catch (error) {
+      if (codeOf(error) !== "ENOENT") throw error;
+      throw new Failure(
+        `the backup was made by a newer Hearth (it has the migration ${name}, which is unknown here): upgrade Hearth, then restore.`,
+      );
+    }
+  });
+}
+
+async function makePartitions(
+  client: Client,
+  { tables }: PostgresManifest,
+): Promise<void> {
+  for (const { name, partition } of tables)
+    if (partition !== null)
+      await client.query(
+        `CREATE TABLE ${quoted(name)} PARTITION OF ${quoted(partition.of)}
+           FOR VALUES FROM ('${partition.from}') TO ('${partition.to}')`,
+      );
+}
+
+async function loadTables(
+  client: Client,
+  manifest: PostgresManifest,
+  parts: LoadBackup,
+): Promise<void> {
+  const { tables } = manifest;
+  const sizeOf = new Map(
+    manifest.files.map(({ name, bytes }) => [name, bytes]),
+  );
+  const all = tables.reduce(
+    (sum, { file }) => sum + (sizeOf.get(file) ?? 0),
+    0,
+  );
+  let before = 0;
+  // Nobody listens for changes yet, and a million rows would be a million notices.
+  for (const { name } of tables)
+    await client.query(`ALTER TABLE ${quoted(name)} DISABLE TRIGGER USER`);
+  for (const table of await inOrderOfReferences(client, tables)) {
+    parts.progress(`filling ${table.name}`, (before / (all || 1)) * 0.95);
+    await loadTable(client, table, parts);
+    before += sizeOf.get(table.file) ?? 0;
+  }
+  for (const { name } of tables)
+    await client.query(`ALTER TABLE ${quoted(name)} ENABLE TRIGGER USER`);
+}
+
+async function loadTable(
+  client: Client,
+  { name, columns, file, rows }: BackupTable,
+  { backup, signal }: LoadBackup,
+): Promise<void> {
+  const { from: copyFrom } = await import("pg-copy-streams");
+  const list = columns.map(quoted).join(", ");
+  const into = client.query(
+    copyFrom(`COPY ${quoted(name)} (${list}) FROM STDIN`),
+  );
+  await pipeline(readCompressed(backup, file), into, { signal });
+  if (into.rowCount !== rows)
+    throw new Failure(
+      `${name} has ${into.rowCount} rows instead of ${rows}: the backup is not whole, restore another.`,
+    );
+}
+
+/** Tables that others refer to come first. */
+async function inOrderOfReferences(
+  client: Client,
+  tables: readonly BackupTable[],
+): Promise<readonly BackupTable[]> {
+  const references = await rowsOf<{ table: string; needs: string }>(
+    client,
+    `SELECT DISTINCT c.relname AS table, r.relname AS needs FROM pg_constraint f
+       JOIN pg_class c ON c.oid = f.conrelid JOIN pg_class r ON r.oid = f.confrelid
+       WHERE f.contype = 'f' AND f.connamespace = 'public'::regnamespace AND c.oid <> r.oid`,
+  );
+  const ordered: BackupTable[] = [];
+  const left = new Set(tables);
+  while (left.size > 0) {
+    const waiting = new Set([...left].map(({ name }) => name));
+    const ready = [...left].filter(({ name }) =>
+      references.every(
+        ({ table, needs }) => table !== name || !waiting.has(needs),
+      ),
+    );
+    if (ready.length === 0)
+      throw new Error(`tables refer to each other: ${[...waiting].join(", ")}`);
+    for (const table of ready) {
+      ordered.push(table);
+      left.delete(table);
+    }
+  }
+  return ordered;
+}
+
+async function compareSums(
+  client: Client,
+  { sums }: PostgresManifest,
+): Promise<void> {
+  const restored = await sumLedger(client);
+  const differing = (Object.keys(sums) as (keyof typeof sums)[]).filter(
+    (name) => sums[name] !== restored[name],
+  );
+  if (differing.length > 0)
+    throw new Failure(
+      `the restored ledger does not add up (${differing.map((name) => `${name}: ${restored[name]} instead of ${sums[name]}`).join(", ")}): the backup is not whole, restore another.`,
+    );
+}

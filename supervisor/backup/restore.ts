@@ -1,0 +1,157 @@
+import { join } from "node:path";
+import { z } from "zod";
+import { askHttp } from "../checks/http-get.ts";
+import { Failure, textOf } from "../failure.ts";
+import type { JobContext, JobOutcome } from "../jobs/job.ts";
+import type { Runtime } from "../runtime.ts";
+import { verifyFiles } from "./backup-files.ts";
+import { databaseOf } from "./database.ts";
+import { forgetLimits, type RedisPlace } from "./forget-limits.ts";
+import { loadBackup } from "./load-backup.ts";
+import { backupName, listBackups } from "./manifest.ts";
+import type { Peer } from "./peer.ts";
+import { readPostgresManifest } from "./postgres-manifest.ts";
+import { contentOf, replaceDatabase } from "./replace-database.ts";
+
+export type RestorePlaces = {
+  readonly directory: string;
+  readonly migrations: string;
+  /** Of the superuser; undefined where the operator must give it. */
+  readonly databaseUrl: string | undefined;
+  readonly runtime: () => Runtime | undefined;
+  readonly redis: RedisPlace | undefined;
+  readonly peer: Peer | undefined;
+};
+
+const restoreOptions = z.strictObject({
+  /** Of a backup; the newest when left out. */
+  backup: z.string().optional(),
+  /** Keep a database that is not empty under another name, instead of refusing. */
+  setAside: z.boolean().default(false),
+  databaseUrl: z
+    .url({
+      protocol: /^postgres(ql)?$/,
+      error: "must be a postgres:// address",
+    })
+    .optional(),
+});
+
+const restartWithinMs = 240_000;
+
+/**
+ * Puts a backup in place of an empty database and brings the gateways back to work with it. Throws a Failure, with everything
+ * as it was, when the database holds anything, or the backup is not whole.
+ */
+export async function restore(
+  places: RestorePlaces,
+  context: JobContext,
+): Promise<JobOutcome> {
+  const { signal, progress } = context;
+  const options = restoreOptions.safeParse(context.options);
+  if (!options.success)
+    throw new Failure(
+      options.error.issues.map(
+        ({ path, message }) => `${path.join(".")}: ${message}.`,
+      ),
+    );
+  const { setAside } = options.data;
+  const name = chooseBackup(places.directory, options.data.backup);
+  const backup = join(places.directory, name);
+  const databaseUrl = options.data.databaseUrl ?? places.databaseUrl;
+  if (databaseUrl === undefined)
+    throw new Failure(
+      "a restore needs Postgres's superuser, whose password this supervisor does not know: give its address as RESTORE_DATABASE_URL (or in a file, RESTORE_DATABASE_URL_FILE), such as postgres://postgres:…@postgres:5432/hearth.",
+    );
+  readPostgresManifest(backup);
+  await verifyFiles(backup, signal, (text, done) => progress(text, done * 0.1));
+  const held = await contentOf(databaseUrl, signal);
+  if (held !== undefined && !setAside)
+    throw new Failure(
+      `the database is not empty (${held}), and a restore never overwrites: with --set-aside it is kept under another name and the backup takes its place.`,
+    );
+  const keepAs =
+    held === undefined
+      ? undefined
+      : `${databaseOf(databaseUrl)}_before_${backupName(context.now()).replaceAll("-", "").toLowerCase()}`;
+  await replaceDatabase(databaseUrl, signal, keepAs, async (newUrl) => {
+    await loadBackup({
+      ...{ backup, databaseUrl: newUrl, migrations: places.migrations, signal },
+      owner: "hearth_owner",
+      progress: (text, done) => progress(text, 0.1 + (done ?? 0) * 0.8),
+    });
+  });
+  progress("restarting the gateways", 0.92);
+  const left = await bringBackGateways(places);
+  return {
+    status: "done",
+    summary: [
+      `${name} is restored.`,
+      ...(keepAs === undefined
+        ? []
+        : [`What was there before is kept as database ${keepAs}.`]),
+      ...left,
+    ].join(" "),
+    details: { backup: name, keptAs: keepAs ?? null },
+  };
+}
+
+/** A backup's name as a person gives it; the newest without one. */
+export function chooseBackup(
+  directory: string,
+  asked: string | undefined,
+): string {
+  const names = listBackups(directory);
+  const name = asked ?? names[0];
+  if (name === undefined)
+    throw new Failure(
+      `there is no backup in ${directory}: fetch one from the other host with \`hearth backup fetch\`, or copy one there.`,
+    );
+  if (!names.includes(name))
+    throw new Failure(
+      `there is no backup ${name}; there are ${names.slice(0, 5).join(", ")}${names.length > 5 ? " …" : ""}.`,
+    );
+  return name;
+}
+
+/**
+ * Gateways hold totals in memory, and Redis holds theirs: both are of the database before. Fresh gateways read anew, and
+ * Redis forgets its limits last, when nobody is left who could write old ones. Answers what a person must still do.
+ */
+async function bringBackGateways(
+  places: RestorePlaces,
+): Promise<readonly string[]> {
+  const left: string[] = [];
+  const runtime = places.runtime();
+  if (runtime?.inspect("gateway") === undefined)
+    left.push("Restart the gateways: they still know the database before.");
+  else
+    await runtime
+      .restart("gateway", "the database was restored", "operator")
+      .catch((error: unknown) =>
+        left.push(
+          `The gateway did not come back (${textOf(error)}): see \`hearth logs gateway\`.`,
+        ),
+      );
+  const { peer, redis } = places;
+  if (peer !== undefined)
+    await askHttp(`${peer.url}/api/restart/gateway`, {
+      method: "POST",
+      headers: peer.headers,
+      signal: AbortSignal.timeout(restartWithinMs),
+    }).then(
+      ({ status }) => {
+        if (status >= 300) left.push(peerSentence);
+      },
+      () => left.push(peerSentence),
+    );
+  if (redis !== undefined)
+    await forgetLimits(redis).catch((error: unknown) =>
+      left.push(
+        `Redis still counts the spend of the database before (${textOf(error)}): restart Redis, or delete its keys hearth:limits:*.`,
+      ),
+    );
+  return left;
+}
+
+const peerSentence =
+  "The gateway of the other host could not be restarted from here: restart it there.";
