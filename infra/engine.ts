@@ -18,8 +18,9 @@ export async function dockerAt(
   engine: EngineAddress,
   args: readonly string[],
   input = "",
+  signal?: AbortSignal,
 ): Promise<string> {
-  return (await runDocker(engine, args, input)).stdout;
+  return (await runDocker(engine, args, input, signal)).stdout;
 }
 
 /** The last lines that a container wrote, to either output; a program's reason not to start is on the second. */
@@ -40,9 +41,13 @@ async function runDocker(
   engine: EngineAddress,
   args: readonly string[],
   input: string,
+  signal?: AbortSignal,
 ): Promise<{ readonly stdout: string; readonly stderr: string }> {
   const [file, ...rest] = dockerCommand(engine, args);
-  const running = run(file, rest);
+  const running = run(file, rest, {
+    maxBuffer: 64 * 1024 * 1024,
+    ...(signal && { signal }),
+  });
   running.child.stdin?.on("error", () => undefined).end(input);
   return running;
 }

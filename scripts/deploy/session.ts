@@ -6,7 +6,7 @@ import type {
 import { readConfig, type HearthConfig } from "../../infra/config.ts";
 import type { EngineAddress } from "../../infra/engine.ts";
 import { parallel } from "../deploy-stack.ts";
-import { dropPendingCreates } from "./pending.ts";
+import { dropPendingCreates } from "./state.ts";
 
 /** What every verb of `npm run deploy` works with. */
 export interface Session {

@@ -1,0 +1,94 @@
+import { gatewayRoleName } from "../../infra/components/postgres-server.ts";
+import type { HearthConfig } from "../../infra/config.ts";
+import { dockerAt, type EngineAddress } from "../../infra/engine.ts";
+import { removeLeftoverRole } from "../../infra/leftover.ts";
+import { askPostgres } from "../../infra/postgres-socket.ts";
+import { bringUp, readSettings, type Session } from "./session.ts";
+import { removeSettings, setSetting } from "./settings.ts";
+import { readState } from "./state.ts";
+
+const roleType = "postgresql:index/role:Role";
+
+/**
+ * Takes over what runs on the hosts when the state was lost: volumes by their name, roles by `import`; containers cannot be
+ * taken over, they are made anew over their data. Ends as `up` does. Harmless when nothing was lost.
+ */
+export async function adopt(session: Session): Promise<void> {
+  const { engines, say } = session;
+  const config = await readSettings(session);
+  const engine = engines[config.placement.postgres];
+  if (!(await postgresRuns(engine))) {
+    say("Postgres does not run: it is started first, over its volume.");
+    await startPostgres(session, config);
+  }
+  const wanted = [gatewayRoleName(config), "supervisor", "backup"];
+  const there = await loginRoles(engine);
+  const strange = ["gateway_a", "gateway_b"].filter(
+    (role) => there.includes(role) && !wanted.includes(role),
+  );
+  const known = await rolesInState(session);
+  const imported = wanted.filter(
+    (role) => there.includes(role) && !known.includes(role),
+  );
+  if (imported.length > 0) {
+    say(`Taken over from Postgres: ${imported.join(", ")}.`);
+    await setSetting(session, "importRoles", {
+      value: imported.join(","),
+      secret: false,
+    });
+  }
+  await bringUp(session);
+  await removeSettings(session, ["importRoles"]);
+  // The other role of a rotation that was under way: no gateway logs in as it any more.
+  if (config.rotation === undefined)
+    for (const role of strange) {
+      await removeLeftoverRole(engine, role);
+      say(`Dropped ${role}, which nothing uses.`);
+    }
+}
+
+export async function loginRoles(
+  engine: EngineAddress,
+): Promise<readonly string[]> {
+  const said = await askPostgres(
+    engine,
+    "SELECT rolname FROM pg_roles WHERE rolcanlogin AND rolname <> 'postgres' ORDER BY rolname;",
+  );
+  return said.split("\n").filter((name) => name !== "");
+}
+
+async function postgresRuns(engine: EngineAddress): Promise<boolean> {
+  const found = await dockerAt(engine, [
+    "ps",
+    "--quiet",
+    "--filter",
+    "name=^/hearth-postgres$",
+    "--filter",
+    "health=healthy",
+  ]);
+  return found.trim() !== "";
+}
+
+async function rolesInState({ stack }: Session): Promise<readonly string[]> {
+  const { resources } = await readState(stack);
+  return resources
+    .filter(({ type }) => type === roleType)
+    .map(({ id }) => id ?? "");
+}
+
+/** Only what its container needs: which roles are there can be asked before they are registered. */
+async function startPostgres(
+  session: Session,
+  { placement: { postgres: host } }: HearthConfig,
+): Promise<void> {
+  await bringUp(session, {
+    target: [
+      "postgres",
+      "postgres-data",
+      "postgres-image",
+      `host-${host}`,
+      `network-${host}`,
+      `socket-network-${host}`,
+    ].map((name) => `**::${name}`),
+  });
+}

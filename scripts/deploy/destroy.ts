@@ -1,0 +1,75 @@
+import { dockerAt } from "../../infra/engine.ts";
+import { hostOf, readState } from "./state.ts";
+import type { Session } from "./session.ts";
+import { pulumi } from "./settings.ts";
+
+const volumeType = "docker:index/volume:Volume";
+
+/** One volume with data, as the state knows it. */
+export interface KeptVolume {
+  readonly urn: string;
+  readonly name: string;
+  readonly host: "a" | "b";
+}
+
+/** Says what would go, and touches nothing. Protected volumes are excluded. */
+export async function previewDestroy({
+  stack,
+  options: { color, onOutput },
+}: Session): Promise<void> {
+  await stack.previewDestroy({
+    excludeProtected: true,
+    ...(color === undefined ? {} : { color }),
+    ...(onOutput === undefined ? {} : { onOutput }),
+  });
+}
+
+/** Removes everything but the volumes: roles are really dropped while their server still runs, the data stays. */
+export async function destroy(session: Session): Promise<void> {
+  const { stack, options } = session;
+  await stack.destroy({ ...options, excludeProtected: true });
+}
+
+export async function keptVolumes({
+  stack,
+}: Session): Promise<readonly KeptVolume[]> {
+  const { resources } = await readState(stack);
+  return resources.flatMap((resource) => {
+    const host = hostOf(resource);
+    return resource.type === volumeType && host !== null
+      ? [{ urn: resource.urn, name: String(resource.inputs?.["name"]), host }]
+      : [];
+  });
+}
+
+/**
+ * Removes the volumes themselves, after `destroy`. They are retained on deletion, so the engine only forgets them: the hosts
+ * are told one by one. Throws where a volume is still in use.
+ */
+export async function purge(
+  session: Session,
+  volumes: readonly KeptVolume[],
+): Promise<void> {
+  const { engines, stack, options, say } = session;
+  for (const { name, host } of volumes) {
+    await dockerAt(engines[host], ["volume", "rm", "--force", name]);
+    say(`host ${host.toUpperCase()}: ${name} is gone`);
+  }
+  await pulumi(session, ["state", "unprotect", "--all", "--yes"]);
+  await stack.destroy(options);
+}
+
+/** What is left on the hosts after a destroy, for people. */
+export function describeKept(volumes: readonly KeptVolume[]): string {
+  return (["a", "b"] as const)
+    .map(
+      (host) =>
+        `host ${host.toUpperCase()}: ${
+          volumes
+            .filter((volume) => volume.host === host)
+            .map(({ name }) => name)
+            .join(", ") || "nothing"
+        }`,
+    )
+    .join("; ");
+}

@@ -1,0 +1,52 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { homedir, hostname } from "node:os";
+import { join, resolve } from "node:path";
+import type { Session } from "./session.ts";
+
+/** Who holds the stack, where its state is kept in files. */
+export interface Lock {
+  readonly pid: number;
+  readonly hostname: string;
+  readonly timestamp: string;
+  /** The process is gone: nobody will ever lift this lock but `cancel`. */
+  readonly dead: boolean;
+}
+
+/** The stack's lock; null when there is none, or when the state is kept where locks cannot be looked at. */
+export async function readLock({ stack }: Session): Promise<Lock | null> {
+  const { url } = await stack.workspace.whoAmI();
+  if (url?.startsWith("file://") !== true) return null;
+  const directory = join(
+    resolve(
+      stack.workspace.workDir,
+      url.slice("file://".length).replace(/^~/, homedir()),
+    ),
+    ".pulumi/locks/organization/hearth",
+    stack.name,
+  );
+  let files: readonly string[];
+  try {
+    files = readdirSync(directory).filter((name) => name.endsWith(".json"));
+  } catch {
+    return null;
+  }
+  const [file] = files;
+  if (file === undefined) return null;
+  const lock = JSON.parse(readFileSync(join(directory, file), "utf8")) as Omit<
+    Lock,
+    "dead"
+  >;
+  return {
+    ...lock,
+    dead: lock.hostname === hostname() && !isAlive(lock.pid),
+  };
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}

@@ -1,0 +1,55 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+
+const run = promisify(execFile);
+
+export interface LeftOver {
+  readonly pid: number;
+  readonly program: string;
+}
+
+/** The engine's plugins and language hosts whose engine was killed: they wait for it for ever. */
+export async function leftOverPlugins(): Promise<readonly LeftOver[]> {
+  const { stdout } = await run("ps", ["-axo", "pid=,ppid=,args="]);
+  return findLeftOver(stdout);
+}
+
+/** From lines of `pid ppid arguments`. A plugin with a living engine above it belongs to somebody's run. */
+export function findLeftOver(listing: string): readonly LeftOver[] {
+  const processes = listing
+    .split("\n")
+    .map((line) => /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(line))
+    .filter((match) => match !== null)
+    .map(([, pid, parent, args = ""]) => ({
+      pid: Number(pid),
+      parent: Number(parent),
+      program: programOf(args),
+    }));
+  const engines = new Set(
+    processes
+      .filter(({ program }) => program === "pulumi")
+      .map(({ pid }) => pid),
+  );
+  return processes
+    .filter(
+      ({ program, parent }) =>
+        /^pulumi-(resource-(docker|postgresql)|language-nodejs)/.test(
+          program,
+        ) && !engines.has(parent),
+    )
+    .map(({ pid, program }) => ({ pid, program }));
+}
+
+/** Ends them by their ids. */
+export function end(processes: readonly LeftOver[]): void {
+  for (const { pid } of processes)
+    try {
+      process.kill(pid, "SIGTERM");
+    } catch {
+      // It has ended by itself.
+    }
+}
+
+function programOf(args: string): string {
+  return args.split(" ")[0]?.split("/").at(-1) ?? "";
+}

@@ -1,0 +1,252 @@
+import { confirm, isCancel, password, text } from "@clack/prompts";
+import type { OpMap } from "@pulumi/pulumi/automation/stack.js";
+import { adopt } from "./adopt.ts";
+import {
+  describeKept,
+  destroy,
+  keptVolumes,
+  previewDestroy,
+  purge,
+} from "./destroy.ts";
+import { examine } from "./doctor.ts";
+import { end, leftOverPlugins } from "./processes.ts";
+import { endGrace, rotate, rotateCommand, rotationIn } from "./rotate.ts";
+import { rotationKinds, type RotationKind } from "./rotations.ts";
+import { bringUp, readSettings, type Session } from "./session.ts";
+import { onHost } from "./without-host.ts";
+
+export const usage = `usage: npm run deploy -- VERB [--stack home]
+
+  up        make the hosts what the program and the configuration say (--refresh looks at the hosts first)
+  preview   say what up would do
+  refresh   look at the hosts and remember what is there
+            all three: --without b leaves out a host that is away
+  rotate    replace a secret without a failed call: postgres, redis, master, notes, provider NAME
+            master: the old key works for --grace 24h more, --end ends that now; provider: the new key is asked for
+  destroy   remove everything but the data; --purge removes the data too and asks for the stack's name
+  adopt     take over what runs on the hosts when the state was lost
+  doctor    say what state, hosts and configuration disagree about, and what mends it
+  cancel    lift the lock of a run that was killed, and end the plugins it left
+
+  --cwd     the directory of Pulumi.yaml and Pulumi.<stack>.yaml, when it is not this one
+
+example: npm run deploy -- rotate master --grace 2h
+`;
+
+export interface Flags {
+  readonly refresh?: boolean;
+  readonly without?: string;
+  readonly grace?: string;
+  readonly end?: boolean;
+  readonly purge?: boolean;
+  readonly yes?: boolean;
+}
+
+/** A mistake in the command line, in one sentence. */
+export class NotUnderstood extends Error {}
+
+const longestWords: Readonly<Record<string, number>> = { rotate: 3 };
+
+/** Runs one verb; the exit code. Throws NotUnderstood, or what failed. */
+export async function runVerb(
+  session: Session,
+  words: readonly string[],
+  flags: Flags,
+): Promise<number> {
+  const [verb = "", ...rest] = words;
+  if (words.length > (longestWords[verb] ?? 1))
+    throw new NotUnderstood(
+      `${verb} does not know what to do with "${rest.at(-1)}".\n${usage}`,
+    );
+  switch (verb) {
+    case "up":
+      await refuseHalfRotation(session);
+      return summed(
+        session,
+        await bringUp(session, {
+          refresh: flags.refresh === true,
+          ...(await withoutHost(session, flags)),
+        }),
+      );
+    case "preview": {
+      const { changeSummary } = await session.stack.preview({
+        ...session.options,
+        refresh: flags.refresh === true,
+        ...(await withoutHost(session, flags)),
+      });
+      return summed(session, changeSummary);
+    }
+    case "refresh": {
+      const { summary } = await session.stack.refresh({
+        ...session.options,
+        clearPendingCreates: true,
+        ...(await withoutHost(session, flags)),
+      });
+      return summed(session, summary.resourceChanges);
+    }
+    case "rotate":
+      return rotateVerb(session, rest, flags);
+    case "destroy":
+      return destroyVerb(session, flags);
+    case "adopt":
+      await adopt(session);
+      return 0;
+    case "doctor":
+      return doctorVerb(session);
+    case "cancel":
+      return cancelVerb(session);
+    default:
+      throw new NotUnderstood(`there is no verb "${verb}".\n${usage}`);
+  }
+}
+
+async function withoutHost(
+  session: Session,
+  { without }: Flags,
+): Promise<{ readonly exclude?: string[] }> {
+  if (without === undefined) return {};
+  if (without !== "a" && without !== "b")
+    throw new NotUnderstood("--without takes a host: a or b.");
+  return { exclude: await onHost(session, without) };
+}
+
+/** Half of a rotation would be brought up, and its server may not have the new secret yet. */
+async function refuseHalfRotation(session: Session): Promise<void> {
+  const begun = rotationIn(await readSettings(session));
+  if (begun !== null)
+    throw new Error(
+      `a rotation of ${begun.of} is not over: \`npm run deploy -- ${rotateCommand(begun)}\` goes on with it, and brings the hosts up.`,
+    );
+}
+
+async function rotateVerb(
+  session: Session,
+  [kind = "", name]: readonly string[],
+  flags: Flags,
+): Promise<number> {
+  if (!isKind(kind) || (name !== undefined && kind !== "provider"))
+    throw new NotUnderstood(
+      `rotate takes one of ${rotationKinds.join(", ")}, and provider a name: npm run deploy -- rotate provider openai`,
+    );
+  if (kind === "master" && flags.end === true) {
+    await endGrace(session);
+    return 0;
+  }
+  const graceSeconds = secondsOf(flags.grace ?? "24h");
+  const begun = rotationIn(await readSettings(session));
+  await rotate(session, kind, {
+    graceSeconds,
+    ...(kind === "provider" && begun === null
+      ? { provider: await askForKey(name) }
+      : {}),
+  });
+  return 0;
+}
+
+function isKind(word: string): word is RotationKind {
+  return rotationKinds.some((kind) => kind === word);
+}
+
+function secondsOf(text: string): number {
+  const match = /^(\d+)([smhd])$/.exec(text);
+  if (match === null)
+    throw new NotUnderstood("--grace takes a time such as 30m, 24h or 7d.");
+  const units = { s: 1, m: 60, h: 3_600, d: 86_400 } as const;
+  return Number(match[1]) * units[match[2] as keyof typeof units];
+}
+
+/** `openai` stands for OPENAI_API_KEY. The key itself is never an argument: those are seen by everybody on the machine. */
+async function askForKey(
+  name: string | undefined,
+): Promise<{ readonly name: string; readonly key: string }> {
+  if (name === undefined)
+    throw new NotUnderstood(
+      "rotate provider takes a name: npm run deploy -- rotate provider openai",
+    );
+  const variable = /^[A-Z][A-Z0-9_]*$/.test(name)
+    ? name
+    : `${name.toUpperCase().replaceAll("-", "_")}_API_KEY`;
+  const key = process.stdin.isTTY
+    ? given(await password({ message: `The new ${variable}` }))
+    : await readInput();
+  if (key === "")
+    throw new NotUnderstood(
+      `no key was given: type it when asked, or pipe it in (npm run deploy -- rotate provider ${name} < FILE).`,
+    );
+  return { name: variable, key };
+}
+
+async function readInput(): Promise<string> {
+  let said = "";
+  for await (const piece of process.stdin) said += String(piece);
+  return said.trim();
+}
+
+async function destroyVerb(session: Session, flags: Flags): Promise<number> {
+  const { stack, say } = session;
+  await previewDestroy(session);
+  if (flags.purge === true) {
+    const typed = given(
+      await text({
+        message: `All data will be gone: rows, keys, notes, backups on the hosts. Type the stack's name (${stack.name}) to go on`,
+      }),
+    );
+    if (typed !== stack.name)
+      throw new Error(
+        `"${typed}" is not the stack's name; nothing was touched.`,
+      );
+  } else if (flags.yes !== true) {
+    if (!process.stdin.isTTY)
+      throw new NotUnderstood(
+        "destroy asks first: add --yes where nobody can answer.",
+      );
+    if (given(await confirm({ message: "Remove these?" })) !== true)
+      throw new Error("stopped; nothing was touched.");
+  }
+  await destroy(session);
+  const volumes = await keptVolumes(session);
+  if (flags.purge !== true) {
+    say(
+      `The data is kept (${describeKept(volumes)}): \`npm run deploy -- up\` finds it again.`,
+    );
+    return 0;
+  }
+  await purge(session, volumes);
+  say(
+    `Nothing of the stack is left on the hosts. Directories that notesData or backupDirectory name are untouched; \`pulumi stack rm ${stack.name}\` forgets the stack itself.`,
+  );
+  return 0;
+}
+
+async function doctorVerb(session: Session): Promise<number> {
+  const findings = await examine(session);
+  if (findings.length === 0) {
+    session.say("State, hosts and configuration agree.");
+    return 0;
+  }
+  for (const { what, mend } of findings) session.say(`${what}: ${mend}`);
+  return 1;
+}
+
+async function cancelVerb(session: Session): Promise<number> {
+  await session.stack.cancel();
+  const left = await leftOverPlugins();
+  end(left);
+  session.say(
+    `The stack is free${left.length === 0 ? "" : `, and ${left.map(({ program, pid }) => `${program} (process ${pid})`).join(", ")} ended`}: \`npm run deploy -- up\` goes on.`,
+  );
+  return 0;
+}
+
+function summed(session: Session, changes: OpMap | undefined): number {
+  const parts = Object.entries(changes ?? {}).map(
+    ([operation, count]) => `${count} ${operation}`,
+  );
+  session.say(parts.length === 0 ? "nothing to do" : parts.join(", "));
+  return 0;
+}
+
+function given<T>(answer: T): Exclude<T, symbol> {
+  if (isCancel(answer)) throw new Error("stopped; nothing was changed.");
+  return answer as Exclude<T, symbol>;
+}
