@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import { alarmTables } from "./alerts/alarm-store.ts";
-import { checkTables } from "./checks/check-tables.ts";
+import { checkTables, latenciesColumn } from "./checks/check-tables.ts";
 import { textOf } from "./failure.ts";
 import { jobTables } from "./jobs/job-history.ts";
 
@@ -64,6 +64,7 @@ const steps: readonly string[] = [
   checkTables,
   jobTables,
   alarmTables,
+  latenciesColumn,
 ];
 
 /** Opens (and brings up to date) the history file. `now` gives milliseconds since 1970. */

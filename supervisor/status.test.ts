@@ -25,8 +25,18 @@ function check(name: string, more: Partial<CheckView> = {}): CheckView {
     state: "down",
     since: 0,
     inhibitedBy: null,
-    latest: { ok: false, latencyMs: 1, text: "no answer within 10 s", at: 0 },
+    flapping: false,
+    latest: {
+      ok: false,
+      level: "down",
+      latencyMs: 1,
+      text: "no answer within 10 s",
+      at: 0,
+      measures: {},
+    },
     healing: null,
+    note: null,
+    service: null,
     ...more,
   };
 }

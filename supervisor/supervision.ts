@@ -39,6 +39,7 @@ export type Surroundings = {
   readonly config: SupervisorConfig;
   readonly history: History;
   readonly alarms: Alarms;
+  readonly operatorPassword: string | undefined;
   /** Rooms add their jobs when they open. */
   readonly jobs: JobRunner;
   /** Undefined until the services are up, and where nothing runs services. */
@@ -110,6 +111,7 @@ export async function openSupervision(
     config,
     history,
     alarms: alerts.alerting,
+    operatorPassword: options.operatorPassword,
     jobs,
     runtime: () => runtime,
     watch: () => watch,
@@ -120,7 +122,7 @@ export async function openSupervision(
   function status(): Status {
     const services = runtime?.list() ?? [];
     const checks = watch?.list() ?? [];
-    const attention = findAttention(services, checks);
+    const attention = findAttention(services, checks, alerts.alerting.active());
     return {
       ...judge(phase, services, attention),
       phase,
@@ -161,9 +163,10 @@ export async function openSupervision(
     },
     begin: () => {
       watch = startWatch({
-        checks: config.checks,
+        config,
         runtime,
         history,
+        alarms: alerts.alerting,
         onChange: options.onCheck,
         onError: (error) =>
           options.onNotice(`a check failed to run: ${textOf(error)}`),

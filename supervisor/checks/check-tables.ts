@@ -25,3 +25,7 @@ export const checkTables = `
     kind TEXT NOT NULL CHECK (kind IN ('start', 'success', 'fail')), text TEXT
   ) STRICT;
   CREATE INDEX pings_by_heartbeat ON pings (heartbeat, id);`;
+
+/** Percentiles of hours do not add up to those of a week; histograms do. */
+export const latenciesColumn =
+  "ALTER TABLE check_hours ADD COLUMN latencies TEXT";

@@ -1,4 +1,4 @@
-import type { HealRule } from "../config/schema.ts";
+import type { HealRule } from "./kinds/every-check.ts";
 
 export type HealingDecision =
   | { readonly kind: "heal" }

@@ -7,7 +7,7 @@ export type HttpAnswer = {
 };
 
 export type HttpAsk = {
-  readonly method?: "GET" | "POST" | "DELETE";
+  readonly method?: "GET" | "HEAD" | "POST" | "DELETE";
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
   readonly signal: AbortSignal;

@@ -1,13 +1,16 @@
 import { expect, test } from "vitest";
-import { advance, newMemory, type CheckState } from "./state.ts";
+import { advance, enter, newMemory, type CheckState } from "./state.ts";
 
 const thresholds = { failAfter: 3, recoverAfter: 2 };
 
-/** The states that a row of results (+ and -) leads through. */
+const looks = { "+": "ok", "-": "failed", e: "excused" } as const;
+
+/** The states that a row of looks (+ ok, - failed, e excused) leads through. */
 function walk(results: string): readonly CheckState[] {
   let memory = newMemory(0);
   return [...results].map((result, at) => {
-    memory = advance(memory, result === "+", thresholds, at);
+    const look = looks[result as keyof typeof looks];
+    memory = advance(memory, look, thresholds, at);
     return memory.state;
   });
 }
@@ -19,12 +22,59 @@ test.each<[string, readonly CheckState[]]>([
   ["+--+--", ["up", "pending", "pending", "up", "pending", "pending"]],
   ["+---", ["up", "pending", "pending", "down"]],
   ["---+-++", ["pending", "pending", "down", "down", "down", "down", "up"]],
+  ["+eeeee", ["up", "pending", "pending", "pending", "pending", "pending"]],
+  ["+ee--e-", ["up", ...Array<CheckState>(6).fill("pending")]],
+  ["+ee---", ["up", ...Array<CheckState>(4).fill("pending"), "down"]],
+  ["---eee", ["pending", "pending", "down", "down", "down", "down"]],
 ])("the results %s lead through %j", (results, states) => {
   expect(walk(results)).toEqual(states);
 });
 
 test("a state keeps the time at which it began", () => {
   let memory = newMemory(0);
-  for (const at of [10, 20, 30]) memory = advance(memory, true, thresholds, at);
-  expect(memory).toEqual({ state: "up", since: 10, failures: 0, successes: 3 });
+  for (const at of [10, 20, 30]) memory = advance(memory, "ok", thresholds, at);
+  expect(memory).toEqual({
+    state: "up",
+    since: 10,
+    failures: 0,
+    successes: 3,
+    changes: [],
+    flapping: false,
+  });
+});
+
+const minute = 60_000;
+const quick = { failAfter: 1, recoverAfter: 1 };
+
+test("more than four changes in ten minutes are flapping, until one state holds for ten", () => {
+  let memory = advance(newMemory(0), "ok", quick, 0);
+  const flapping: boolean[] = [];
+  for (let at = 1; at <= 5; at += 1) {
+    const look = at % 2 === 1 ? "failed" : "ok";
+    memory = advance(memory, look, quick, at * minute);
+    flapping.push(memory.flapping);
+  }
+  expect(flapping).toEqual([false, false, false, false, true]);
+  memory = advance(memory, "ok", quick, 6 * minute);
+  expect(advance(memory, "ok", quick, 15 * minute).flapping).toBe(true);
+  expect(advance(memory, "ok", quick, 16 * minute).flapping).toBe(false);
+});
+
+test("four changes in ten minutes, or five in a longer time, are not flapping", () => {
+  let memory = advance(newMemory(0), "ok", quick, 0);
+  for (let at = 1; at <= 9; at += 1) {
+    const look = at % 2 === 1 ? "failed" : "ok";
+    memory = advance(memory, look, quick, at * 2.5 * minute);
+    expect(memory.flapping).toBe(false);
+  }
+});
+
+test("pending is no change, and neither are pauses and maintenance", () => {
+  let memory = advance(newMemory(0), "ok", thresholds, 0);
+  for (let at = 1; at <= 20; at += 1)
+    memory = advance(memory, at % 2 ? "failed" : "ok", thresholds, at * 1000);
+  memory = enter(memory, "maintenance", 21_000);
+  memory = enter(memory, "new", 22_000);
+  expect(memory.changes).toEqual([]);
+  expect(memory.flapping).toBe(false);
 });

@@ -1,15 +1,21 @@
 /**
- * new: not looked at yet; pending: failed, but not often enough to be believed; up, down: known.
+ * new: not looked at yet, or not since a maintenance or a pause; pending: failed, but not often enough to be believed; up,
+ * down: known; maintenance: looked at, not judged; paused: not looked at.
  */
-export type CheckState = "new" | "up" | "pending" | "down";
+export type CheckState =
+  "new" | "up" | "pending" | "down" | "maintenance" | "paused";
 
+/** All times in milliseconds since 1970. */
 export type CheckMemory = {
   readonly state: CheckState;
-  /** Milliseconds since 1970. */
   readonly since: number;
   /** Failures, or successes, in a row. */
   readonly failures: number;
   readonly successes: number;
+  /** When it went down or came back, in the last ten minutes. */
+  readonly changes: readonly number[];
+  /** It changes so often that one alarm stands for all of them, until it keeps one state for ten minutes. */
+  readonly flapping: boolean;
 };
 
 export type Thresholds = {
@@ -19,27 +25,63 @@ export type Thresholds = {
   readonly recoverAfter: number;
 };
 
+const flappingOverMs = 600_000;
+const flappingAbove = 4;
+
 export function newMemory(now: number): CheckMemory {
-  return { state: "new", since: now, failures: 0, successes: 0 };
+  return {
+    state: "new",
+    since: now,
+    failures: 0,
+    successes: 0,
+    changes: [],
+    flapping: false,
+  };
 }
 
-/** The next state after one result. */
+/**
+ * The next state after one look. A failure that is `excused` (it has just been started, it waits for another) makes it pending
+ * and counts for nothing.
+ */
 export function advance(
   memory: CheckMemory,
-  ok: boolean,
+  look: "ok" | "failed" | "excused",
   { failAfter, recoverAfter }: Thresholds,
   now: number,
 ): CheckMemory {
-  const failures = ok ? 0 : memory.failures + 1;
-  const successes = ok ? memory.successes + 1 : 0;
+  const failures = look === "failed" ? memory.failures + 1 : 0;
+  const successes = look === "ok" ? memory.successes + 1 : 0;
   const state = nextState(
     memory.state,
-    ok,
+    look === "ok",
     failures >= failAfter,
     successes >= recoverAfter,
   );
-  const since = state === memory.state ? memory.since : now;
-  return { state, since, failures, successes };
+  const moved = enter(memory, state, now);
+  return { ...moved, failures, successes };
+}
+
+/** Into another state by somebody's word, by the clock, or after a look; the counts begin anew. */
+export function enter(
+  memory: CheckMemory,
+  state: CheckState,
+  now: number,
+): CheckMemory {
+  const turned =
+    (state === "down") !== (memory.state === "down") &&
+    (state === "down" || state === "up");
+  const changes = [...memory.changes, ...(turned ? [now] : [])].filter(
+    (at) => now - at < flappingOverMs,
+  );
+  return {
+    state,
+    since: state === memory.state ? memory.since : now,
+    failures: 0,
+    successes: 0,
+    changes,
+    flapping:
+      changes.length > flappingAbove || (memory.flapping && changes.length > 0),
+  };
 }
 
 function nextState(
@@ -52,6 +94,8 @@ function nextState(
     case "new":
     case "up":
     case "pending":
+    case "maintenance":
+    case "paused":
       if (ok) return "up";
       return failedEnough ? "down" : "pending";
     case "down":

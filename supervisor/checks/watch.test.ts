@@ -1,5 +1,6 @@
 import { createServer, type Server } from "node:http";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import type { Alarm } from "../alerts/alarm.ts";
 import { configSchema } from "../config/schema.ts";
 import { openHistory, type History } from "../history.ts";
 import { freePort } from "../processes/ports.ts";
@@ -16,12 +17,14 @@ let port: number;
 /** Paths that answer 500. */
 let sick: Set<string>;
 let restarted: string[];
+let raised: Map<string, Alarm>;
 
 beforeEach(async () => {
   place = temporaryHome();
   history = openHistory(`${place.directory}/history.db`);
   sick = new Set();
   restarted = [];
+  raised = new Map();
   port = await freePort();
   server = createServer((request, response) => {
     response.writeHead(sick.has(request.url ?? "") ? 500 : 200).end();
@@ -79,9 +82,13 @@ function begin(
     })),
   });
   watch = startWatch({
-    checks: config.checks,
+    config,
     runtime: runtime(heals),
     history,
+    alarms: {
+      raise: (alarm) => raised.set(alarm.fingerprint, alarm),
+      clear: (fingerprint) => raised.delete(fingerprint),
+    },
     onChange: () => {},
     onError: (error) => {
       throw error;
@@ -135,12 +142,14 @@ test("what depends on something that is down is shown, but neither blamed nor he
     { name: "store" },
     { name: "gateway", depends_on: ["store"], heal },
   ]);
-  const view = await waitFor("both down", () =>
+  const view = await waitFor("the store down", () =>
     watch
       ?.list()
       .find(
         ({ name, state }) =>
-          name === "gateway" && state === "down" && stateOf("store") === "down",
+          name === "gateway" &&
+          state === "pending" &&
+          stateOf("store") === "down",
       ),
   );
   expect(view.inhibitedBy).toBe("store");
@@ -159,6 +168,8 @@ test("the dependency is looked at once more right before a restart", async () =>
   );
   sick.add("/store").add("/gateway");
   await waitFor("the store found down", () => stateOf("store") === "down");
-  await waitFor("the gateway down", () => stateOf("gateway") === "down");
+  await watch?.lookNow("gateway");
+  expect(stateOf("gateway")).toBe("pending");
   expect(restarted).toEqual([]);
+  expect([...raised.keys()]).toEqual(["check:store"]);
 });

@@ -1,12 +1,19 @@
-import type { Check, SupervisorConfig } from "../config/schema.ts";
-import { inWords } from "../duration.ts";
-import { textOf } from "../failure.ts";
+import type { Alarms } from "../alerts/alarm.ts";
+import type { SupervisorConfig } from "../config/schema.ts";
 import type { History } from "../history.ts";
 import type { Runtime } from "../runtime.ts";
-import { decideHealing } from "./healing.ts";
+import { openCheckAlarms } from "./check-alarms.ts";
+import { openCheckHistory } from "./check-history.ts";
+import type { Check } from "./config.ts";
+import { excuseOf, serviceOf } from "./excuses.ts";
+import { createHealer } from "./healer.ts";
+import type { Ping } from "./kinds/look.ts";
+import { openMaintenance, type Maintenance } from "./maintenance.ts";
+import { openReferences } from "./references.ts";
 import { runCheck, type CheckResult } from "./run-check.ts";
 import {
   advance,
+  enter,
   newMemory,
   type CheckMemory,
   type CheckState,
@@ -18,11 +25,17 @@ export type CheckView = {
   readonly state: CheckState;
   /** Milliseconds since 1970. */
   readonly since: number;
-  /** Something it depends on is down: it is shown, neither blamed nor healed. */
+  /** Something it depends on does not work: it is shown, neither blamed nor healed. */
   readonly inhibitedBy: string | null;
+  /** It went down and came back more than four times in ten minutes. */
+  readonly flapping: boolean;
   readonly latest: CheckResult | null;
   /** What healing has to say ("gave up …"), if anything. */
   readonly healing: string | null;
+  /** Why it is not judged now: who paused it, which maintenance, what it waits for. */
+  readonly note: string | null;
+  /** The service that this supervisor runs and the check speaks about. */
+  readonly service: string | null;
 };
 
 export type Watch = {
@@ -31,23 +44,40 @@ export type Watch = {
   readonly lookNow: (name: string) => Promise<CheckView | undefined>;
   /** An operator took a service in hand: its healing may begin anew. */
   readonly renewHealing: (service: string) => void;
+  /** Looks no more until it is resumed, also after a restart; undefined when there is no such check. */
+  readonly pause: (name: string, why: string) => CheckView | undefined;
+  readonly resume: (name: string) => CheckView | undefined;
+  readonly maintenance: Pick<Maintenance, "open" | "begin" | "end">;
+  /** A job tells its heartbeat how it goes; undefined when there is no such heartbeat. */
+  readonly ping: (
+    name: string,
+    kind: Ping["kind"],
+    text: string | null,
+  ) => Promise<CheckView | undefined>;
   readonly stop: () => void;
 };
 
 export type WatchOptions = {
-  readonly checks: SupervisorConfig["checks"];
+  readonly config: Pick<SupervisorConfig, "checks" | "maintenance" | "offline">;
   readonly runtime: Runtime | undefined;
   readonly history: History;
+  readonly alarms: Alarms;
   readonly onChange: (view: CheckView, before: CheckState) => void;
   readonly onError: (error: unknown) => void;
 };
 
 type Watched = {
   readonly check: Check;
+  readonly watchedSince: number;
   memory: CheckMemory;
   latest: CheckResult | null;
+  /** When the failures began that no success has ended yet. */
+  failingSince: number | undefined;
+  /** Why it is paused. */
+  paused: string | null;
+  note: string | null;
   healing: string | null;
-  busy: boolean;
+  looking: Promise<void> | undefined;
   timer: NodeJS.Timeout | undefined;
 };
 
@@ -55,141 +85,294 @@ const shortestRecheckMs = 1000;
 
 /** Looks at everything in the configuration, each in its own rhythm, and heals what has a rule for it. */
 export function startWatch(options: WatchOptions): Watch {
-  const { runtime, history } = options;
-  const now = Date.now();
-  const all = new Map<string, Watched>(
-    options.checks.map((check) => [
-      check.name,
-      {
-        check,
-        memory: newMemory(now),
-        latest: null,
-        healing: null,
-        busy: false,
-        timer: undefined,
-      },
-    ]),
-  );
-  // In memory too: a full disk must not make the budget endless.
-  const heals = new Map<string, number[]>();
+  const { config, runtime, history } = options;
+  const now = Date.now;
+  const records = openCheckHistory(history.db);
+  const maintenance = openMaintenance(config.maintenance, history.db);
+  const { references, timeout } = config.offline;
+  const { cutOff } = openReferences(references, timeout);
+  const alarms = openCheckAlarms(options.alarms);
+  const healer = createHealer({ runtime, history, alarms, now });
+  let isCutOff = false;
   let stopped = false;
 
-  function healsOf(service: string): number[] {
-    const known = heals.get(service) ?? [...history.healsOf(service)];
-    heals.set(service, known);
-    return known;
+  const recalled = records.recall();
+  const all = new Map<string, Watched>(
+    config.checks.map((check) => {
+      const known = recalled.get(check.name);
+      const same = known?.kind === check.kind ? known : undefined;
+      return [
+        check.name,
+        {
+          check,
+          watchedSince: same?.watchedSince ?? now(),
+          // The counts begin anew: one look after a restart of the supervisor must not restart anything.
+          memory: {
+            ...(same?.memory ?? newMemory(now())),
+            failures: 0,
+            successes: 0,
+          },
+          latest: same?.latest ?? null,
+          failingSince: undefined,
+          paused: same?.paused ?? null,
+          note: same?.paused ?? null,
+          healing: null,
+          looking: undefined,
+          timer: undefined,
+        },
+      ];
+    }),
+  );
+  for (const name of recalled.keys())
+    if (!all.has(name)) {
+      alarms.withdraw(name);
+      safely(() => records.forget(name));
+    }
+  for (const watched of all.values()) remember(watched);
+
+  /** A full disk must not stop the watching. */
+  function safely(write: () => void): void {
+    try {
+      write();
+    } catch (error) {
+      options.onError(error);
+    }
+  }
+
+  function remember({
+    check,
+    memory,
+    latest,
+    paused,
+    watchedSince,
+  }: Watched): void {
+    const { name, kind } = check;
+    safely(() =>
+      records.remember(name, { kind, memory, latest, paused, watchedSince }),
+    );
   }
 
   function viewOf(watched: Watched): CheckView {
+    const { check, memory, latest } = watched;
+    const service = serviceOf(check);
     return {
-      name: watched.check.name,
-      kind: watched.check.kind,
-      state: watched.memory.state,
-      since: watched.memory.since,
-      inhibitedBy: dependencyDown(watched) ?? null,
-      latest: watched.latest,
+      name: check.name,
+      kind: check.kind,
+      state: memory.state,
+      since: memory.since,
+      inhibitedBy: memory.state === "up" ? null : blockerOf(watched),
+      flapping: memory.flapping,
+      latest,
       healing: watched.healing,
+      note: watched.note,
+      service: runtime?.inspect(service) === undefined ? null : service,
     };
   }
 
-  function dependencyDown(watched: Watched): string | undefined {
-    return watched.check.depends_on.find(
-      (name) => all.get(name)?.memory.state === "down",
-    );
+  function dependenciesOf({ check }: Watched): readonly Watched[] {
+    return check.depends_on.flatMap((name) => all.get(name) ?? []);
   }
 
-  async function look(watched: Watched): Promise<void> {
-    if (watched.busy) return;
-    watched.busy = true;
-    try {
-      const result = await runCheck(watched.check);
-      if (stopped) return;
-      count(watched, result);
-      await heal(watched);
-    } catch (error) {
-      options.onError(error);
-    } finally {
-      watched.busy = false;
+  /** The name of what does not work, so that a check that depends on it may not either; the first cause, where known. */
+  function blockerOf(watched: Watched): string | null {
+    for (const dependency of dependenciesOf(watched)) {
+      const { memory, latest, paused } = dependency;
+      const fails = memory.state === "down" || latest?.ok === false;
+      if (paused === null && fails && latest?.level !== "warning")
+        return blockerOf(dependency) ?? dependency.check.name;
     }
+    return null;
   }
 
-  function count(watched: Watched, result: CheckResult): void {
+  function look(watched: Watched): Promise<void> {
+    watched.looking ??= lookAndCount(watched)
+      .catch(options.onError)
+      .finally(() => {
+        watched.looking = undefined;
+      });
+    return watched.looking;
+  }
+
+  async function lookAndCount(watched: Watched): Promise<void> {
+    const { check, watchedSince, latest } = watched;
+    const result = await runCheck(check, {
+      now: now(),
+      runtime,
+      before: latest?.measures,
+      measured: (measure, since) =>
+        records.measured(check.name, measure, since),
+      pings: () => records.pings(check.name, watchedSince),
+    });
+    if (stopped) return;
     watched.latest = result;
-    if (!result.ok && inGrace(watched)) return;
-    const before = watched.memory;
-    watched.memory = advance(
-      before,
-      result.ok,
-      {
-        failAfter: watched.check.fail_after,
-        recoverAfter: watched.check.recover_after,
-      },
-      Date.now(),
-    );
-    if (watched.memory.state === before.state) return;
-    if (watched.memory.state === "up") watched.healing = null;
-    history.checkChanged(
-      watched.check.name,
-      before.state,
-      watched.memory.state,
+    if (watched.paused !== null) return;
+    await count(watched, result);
+    // Not waited for: who depends on this one must not hang while its service restarts.
+    heal(watched).catch(options.onError);
+  }
+
+  async function count(watched: Watched, result: CheckResult): Promise<void> {
+    const { check } = watched;
+    if (inMaintenance(watched)) return record(watched, false);
+    if (!result.ok || isCutOff) await seeWhetherCutOff();
+    if (!result.ok && isCutOff) {
+      watched.note = "this machine itself is cut off, so nobody is judged";
+      return record(watched, false);
+    }
+    watched.failingSince = result.ok
+      ? undefined
+      : (watched.failingSince ?? result.at);
+    const excuse = result.ok ? undefined : await findExcuse(watched);
+    if (stopped || watched.paused !== null) return;
+    watched.note = excuse ?? null;
+    record(watched, true);
+    const verdict = result.ok
+      ? "ok"
+      : excuse === undefined
+        ? "failed"
+        : "excused";
+    const thresholds = {
+      failAfter: check.fail_after,
+      recoverAfter: check.recover_after,
+    };
+    move(
+      watched,
+      advance(watched.memory, verdict, thresholds, now()),
       result.text,
     );
-    options.onChange(viewOf(watched), before.state);
   }
 
-  /** A service that has just been started may still be silent. */
-  function inGrace({ check }: Watched): boolean {
-    const service = runtime?.inspect(check.heal?.restart ?? check.name);
-    if (service === undefined || check.heal === undefined) return false;
-    return (
-      service.state !== "gave-up" &&
-      (service.state !== "running" ||
-        Date.now() - service.since < check.heal.grace)
+  async function findExcuse(watched: Watched): Promise<string | undefined> {
+    const { check, failingSince = now(), latest, memory } = watched;
+    const blocked = () => {
+      const blocker = blockerOf(watched);
+      return blocker === null ? undefined : `waits for ${blocker}`;
+    };
+    const excuse = excuseOf(check, runtime, failingSince, now()) ?? blocked();
+    const aboutToFall =
+      memory.state !== "down" && memory.failures + 1 >= check.fail_after;
+    if (excuse !== undefined || !aboutToFall) return excuse;
+    // Whoever is looked at more often must not be blamed for what its dependency did.
+    await Promise.all(
+      dependenciesOf(watched)
+        .filter((each) => (each.latest?.at ?? 0) < (latest?.at ?? 0))
+        .map(look),
     );
+    return blocked();
+  }
+
+  /** Notes what a look saw; it speaks for the check until the next one is over. */
+  function record({ check, latest }: Watched, counted: boolean): void {
+    if (latest === null) return;
+    safely(() =>
+      records.record(check.name, latest, counted, check.every + check.timeout),
+    );
+  }
+
+  function inMaintenance(watched: Watched): boolean {
+    const window = maintenance.of(watched.check.name, now());
+    const { state } = watched.memory;
+    if (window === undefined) {
+      if (state === "maintenance") {
+        watched.note = null;
+        move(
+          watched,
+          enter(watched.memory, "new", now()),
+          "the maintenance is over",
+        );
+      }
+      return false;
+    }
+    watched.note = `maintenance: ${window.why}`;
+    move(watched, enter(watched.memory, "maintenance", now()), window.why);
+    return true;
+  }
+
+  async function seeWhetherCutOff(): Promise<void> {
+    const before = isCutOff;
+    isCutOff = await cutOff();
+    if (before !== isCutOff && !stopped) alarms.cutOff(isCutOff);
+  }
+
+  function move(watched: Watched, memory: CheckMemory, reason: string): void {
+    const before = watched.memory;
+    watched.memory = memory;
+    if (memory.state !== before.state) {
+      const { check } = watched;
+      if (memory.state === "up") {
+        watched.healing = null;
+        if (check.heal !== undefined) alarms.healed(check.heal.restart);
+      }
+      history.checkChanged(check.name, before.state, memory.state, reason);
+      remember(watched);
+      options.onChange(viewOf(watched), before.state);
+    } else if (memory.flapping !== before.flapping) remember(watched);
+    tell(watched);
+  }
+
+  function tell(watched: Watched): void {
+    const { check, memory } = watched;
+    const tried =
+      check.heal === undefined
+        ? []
+        : healer.tried(check.heal.restart, memory.since);
+    alarms.tell(viewOf(watched), [
+      ...tried,
+      ...(watched.healing === null ? [] : [watched.healing]),
+    ]);
   }
 
   async function heal(watched: Watched): Promise<void> {
-    const rule = watched.check.heal;
+    const { check, memory, latest } = watched;
+    const rule = check.heal;
     if (
       rule === undefined ||
-      runtime === undefined ||
-      watched.memory.state !== "down" ||
+      memory.state !== "down" ||
+      latest === null ||
+      latest.ok ||
+      latest.level === "warning" ||
       // The count begins anew after each restart.
-      watched.memory.failures < watched.check.fail_after
+      memory.failures < check.fail_after ||
+      !mayBeTouched(rule.restart)
     )
       return;
-    if (runtime.inspect(rule.restart)?.state !== "running") return;
-    const decision = decideHealing(rule, healsOf(rule.restart), Date.now());
-    if (decision.kind === "wait") return;
-    if (decision.kind === "gave-up") {
-      watched.healing = `gave up: restarted ${rule.max} times in ${inWords(rule.per)}`;
-      return;
-    }
-    for (const name of watched.check.depends_on) {
-      const dependency = all.get(name);
-      if (dependency !== undefined) await look(dependency);
-    }
-    if (stopped || dependencyDown(watched) !== undefined) return;
-    const why = watched.latest?.text ?? "no answer";
-    healsOf(rule.restart).push(Date.now());
-    history.act(rule.restart, "heal", `check ${watched.check.name}: ${why}`);
-    watched.memory = { ...watched.memory, failures: 0, successes: 0 };
-    await runtime
-      .restart(
-        rule.restart,
-        `check ${watched.check.name} is down: ${why}`,
-        "supervisor",
-      )
-      .catch((error: unknown) => {
-        watched.healing = `restart failed: ${textOf(error)}`;
-      });
+    const done = await healer.heal({
+      rule,
+      check: check.name,
+      why: latest.text,
+      stillRight: async () => {
+        await Promise.all(dependenciesOf(watched).map(look));
+        return !stopped && blockerOf(watched) === null;
+      },
+    });
+    if (stopped) return;
+    if (done.text !== null) watched.healing = done.text;
+    if (done.restarted)
+      for (const other of all.values())
+        if (other.check.heal?.restart === rule.restart)
+          other.memory = { ...other.memory, failures: 0, successes: 0 };
+    if (done.restarted || done.text !== null) tell(watched);
+  }
+
+  /** Whoever pauses the check of a service, or has it in maintenance, does not want it restarted by another one. */
+  function mayBeTouched(service: string): boolean {
+    return (
+      maintenance.of(service, now()) === undefined &&
+      (all.get(service)?.paused ?? null) === null
+    );
   }
 
   function schedule(watched: Watched, delayMs: number): void {
     if (stopped) return;
     watched.timer = setTimeout(() => {
-      void look(watched).then(() => schedule(watched, pauseOf(watched)));
+      const next = () => schedule(watched, pauseOf(watched));
+      if (watched.paused === null) void look(watched).then(next);
     }, delayMs);
+  }
+
+  function lookSoon(watched: Watched): void {
+    clearTimeout(watched.timer);
+    schedule(watched, 0);
   }
 
   for (const [index, watched] of [...all.values()].entries())
@@ -204,13 +387,58 @@ export function startWatch(options: WatchOptions): Watch {
       return viewOf(watched);
     },
     renewHealing: (service) => {
-      heals.set(service, []);
+      healer.renew(service);
       for (const watched of all.values())
         if (watched.check.heal?.restart === service) watched.healing = null;
     },
+    pause: (name, why) => {
+      const watched = all.get(name);
+      if (watched === undefined) return undefined;
+      clearTimeout(watched.timer);
+      watched.paused = why;
+      watched.note = why;
+      move(watched, enter(watched.memory, "paused", now()), why);
+      remember(watched);
+      return viewOf(watched);
+    },
+    resume: (name) => {
+      const watched = all.get(name);
+      if (watched === undefined || watched.paused === null)
+        return watched && viewOf(watched);
+      watched.paused = null;
+      watched.note = null;
+      move(watched, enter(watched.memory, "new", now()), "resumed");
+      lookSoon(watched);
+      return viewOf(watched);
+    },
+    maintenance: {
+      open: maintenance.open,
+      begin: (checks, forMs, why, at) => {
+        const window = maintenance.begin(checks, forMs, why, at);
+        for (const watched of all.values())
+          if (watched.paused === null) inMaintenance(watched);
+        return window;
+      },
+      end: (id, at) => {
+        const window = maintenance.end(id, at);
+        for (const watched of all.values())
+          if (watched.memory.state === "maintenance") lookSoon(watched);
+        return window;
+      },
+    },
+    ping: async (name, kind, text) => {
+      const watched = all.get(name);
+      if (watched?.check.kind !== "heartbeat") return undefined;
+      records.ping(name, kind, text, now());
+      if (watched.paused === null) await look(watched);
+      return viewOf(watched);
+    },
     stop: () => {
       stopped = true;
-      for (const { timer } of all.values()) clearTimeout(timer);
+      for (const watched of all.values()) {
+        clearTimeout(watched.timer);
+        remember(watched);
+      }
     },
   };
 }

@@ -40,6 +40,10 @@ export function checkCell(state: CheckState, inhibitedBy: string | null): Cell {
       return cell("▲", "pending", "warn");
     case "down":
       return cell("✕", "down", "bad");
+    case "maintenance":
+      return cell("‖", "maintenance", "soft");
+    case "paused":
+      return cell("‖", "paused", "soft");
   }
 }
 

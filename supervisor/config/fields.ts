@@ -29,3 +29,10 @@ export const webAddress = z.url({
   protocol: /^https?$/,
   error: "must be an http(s) address",
 });
+
+/** A number, also one that a variable gave as text. */
+export const port = z.preprocess(
+  (value) =>
+    typeof value === "string" && /^\d+$/.test(value) ? Number(value) : value,
+  whole(1, 65_535),
+);

@@ -45,7 +45,10 @@ export function openSource(path: string, errors: string[]): Source | undefined {
 export const sections: Readonly<Record<string, "list" | "mapping">> = {
   restarts: "mapping",
   checks: "list",
+  maintenance: "list",
+  offline: "mapping",
   jobs: "mapping",
+  notes: "mapping",
   notify: "list",
   watchdog: "mapping",
   peer: "mapping",

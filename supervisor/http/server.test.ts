@@ -39,8 +39,18 @@ beforeEach(() => {
     state: "up",
     since: 1000,
     inhibitedBy: null,
-    latest: { ok: true, latencyMs: 3, text: "answered 200", at: 2000 },
+    flapping: false,
+    latest: {
+      ok: true,
+      level: "down",
+      latencyMs: 3,
+      text: "answered 200",
+      at: 2000,
+      measures: {},
+    },
     healing: null,
+    note: null,
+    service: "gateway",
   };
   api = buildApi({
     status,
@@ -49,6 +59,16 @@ beforeEach(() => {
       list: () => [check],
       lookNow: async (name) => (name === check.name ? check : undefined),
       renewHealing: () => {},
+      pause: () => check,
+      resume: () => check,
+      maintenance: {
+        open: () => [],
+        begin: () => {
+          throw new Error("not in this test");
+        },
+        end: () => undefined,
+      },
+      ping: async () => undefined,
       stop: () => {},
     }),
     history,
@@ -234,6 +254,8 @@ test("the page says the verdict first, in title and heading, and escapes what it
     state: "down",
     latest: {
       ok: false,
+      level: "down",
+      measures: {},
       latencyMs: 3,
       text: "answered 500: <b>oops</b>",
       at: 2000,

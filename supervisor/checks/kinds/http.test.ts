@@ -1,8 +1,7 @@
 import { createServer, type Server } from "node:http";
 import { afterEach, expect, test } from "vitest";
-import { configSchema, type Check } from "../config/schema.ts";
-import { freePort } from "../processes/ports.ts";
-import { runCheck } from "./run-check.ts";
+import { freePort } from "../../processes/ports.ts";
+import { lookAt } from "../../testing/look-at.ts";
 
 let server: Server | undefined;
 
@@ -24,14 +23,6 @@ async function serve(
     server?.listen(port, "127.0.0.1", resolve),
   );
   return port;
-}
-
-function check(fields: Record<string, unknown>): Check {
-  const [parsed] = configSchema.parse({
-    checks: [{ name: "a", kind: "http", timeout: "300ms", ...fields }],
-  }).checks;
-  if (parsed === undefined) throw new Error("no check");
-  return parsed;
 }
 
 test.each([
@@ -67,17 +58,18 @@ test.each([
     false,
     "the answer is not JSON",
   ],
-])("expecting %j, the answer %j is %s", async (expected, answer, ok, text) => {
+])("expecting %j, the answer %j is %s", async (expect_, answer, ok, text) => {
   const url = `http://127.0.0.1:${await serve(answer)}/`;
-  expect(await runCheck(check({ url, expect: expected }))).toMatchObject({
+  expect(await lookAt({ kind: "http", url, expect: expect_ })).toMatchObject({
     ok,
+    level: "down",
     text,
   });
 });
 
 test("an answer that never comes is a failure after the timeout", async () => {
   const url = `http://127.0.0.1:${await serve("hang")}/`;
-  expect(await runCheck(check({ url }))).toMatchObject({
+  expect(await lookAt({ kind: "http", url, timeout: "300ms" })).toMatchObject({
     ok: false,
     text: "no answer within 0.3 s",
   });
@@ -86,16 +78,19 @@ test("an answer that never comes is a failure after the timeout", async () => {
 test("nobody there is a failure with the system's word", async () => {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}/`;
-  for (const fields of [{ url }, { kind: "tcp", port }]) {
-    const result = await runCheck(check(fields));
+  for (const fields of [
+    { kind: "http", url },
+    { kind: "tcp", port },
+  ]) {
+    const result = await lookAt(fields);
     expect(result.ok).toBe(false);
     expect(result.text).toContain("ECONNREFUSED");
   }
 });
 
-test("a port that accepts is up", async () => {
+test("a port that accepts is up, also when a variable gave it as text", async () => {
   const port = await serve({ status: 200, body: "" });
-  expect(await runCheck(check({ kind: "tcp", port }))).toMatchObject({
+  expect(await lookAt({ kind: "tcp", port: String(port) })).toMatchObject({
     ok: true,
     text: "accepts connections",
   });

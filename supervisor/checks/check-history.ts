@@ -1,0 +1,131 @@
+import type { DatabaseSync } from "node:sqlite";
+import type { Measured, Ping, Pings } from "./kinds/look.ts";
+import type { CheckResult } from "./run-check.ts";
+import type { CheckMemory } from "./state.ts";
+
+/** What a check knows after a restart of the supervisor. */
+export type Recalled = {
+  readonly kind: string;
+  readonly memory: CheckMemory;
+  readonly latest: CheckResult | null;
+  /** Why it is paused; null when it is not. */
+  readonly paused: string | null;
+  /** Since when it is watched, in milliseconds since 1970. */
+  readonly watchedSince: number;
+};
+
+/** What checks keep in the history file, but for their transitions, which are events. */
+export type CheckHistory = {
+  /**
+   * Adds what one look saw. `counted` is false in maintenance and while the supervisor was cut off; `coversMs` is how long it
+   * may speak for the check at most.
+   */
+  readonly record: (
+    check: string,
+    result: CheckResult,
+    counted: boolean,
+    coversMs: number,
+  ) => void;
+  /** One figure of a check since then, at most one in ten minutes, the oldest first. */
+  readonly measured: (
+    check: string,
+    measure: string,
+    since: number,
+  ) => readonly Measured[];
+  readonly remember: (check: string, recalled: Recalled) => void;
+  readonly recall: () => ReadonlyMap<string, Recalled>;
+  readonly forget: (check: string) => void;
+  readonly ping: (
+    heartbeat: string,
+    kind: Ping["kind"],
+    text: string | null,
+    at: number,
+  ) => void;
+  /** What a heartbeat heard that listens since `since`. */
+  readonly pings: (heartbeat: string, since: number) => Pings;
+};
+
+const trendEveryMs = 600_000;
+
+export function openCheckHistory(db: DatabaseSync): CheckHistory {
+  const add = db.prepare(
+    `INSERT OR REPLACE INTO check_results (name, at, ok, counted, latency_ms, covers_ms, text, measures)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+  );
+  const figures = db.prepare(
+    `SELECT at, measures ->> ('$.' || ?2) AS value FROM check_results
+     WHERE name = ?1 AND at >= ?3 AND measures ->> ('$.' || ?2) IS NOT NULL GROUP BY at / ${trendEveryMs} ORDER BY at`,
+  );
+  const put = db.prepare(
+    "INSERT INTO check_memory (name, memory) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET memory = excluded.memory",
+  );
+  const all = db.prepare("SELECT name, memory FROM check_memory");
+  const drop = db.prepare("DELETE FROM check_memory WHERE name = ?");
+  const addPing = db.prepare(
+    "INSERT INTO pings (heartbeat, at, kind, text) VALUES (?, ?, ?, ?)",
+  );
+  const lastPing = db.prepare(
+    "SELECT at, kind, text FROM pings WHERE heartbeat = ? ORDER BY id DESC LIMIT 1",
+  );
+  const lastSuccess = db.prepare(
+    "SELECT max(at) AS at FROM pings WHERE heartbeat = ? AND kind = 'success'",
+  );
+
+  return {
+    record: (check, result, counted, coversMs) => {
+      const { at, ok, latencyMs, text, measures } = result;
+      const figures = JSON.stringify(measures);
+      add.run(
+        check,
+        at,
+        ok ? 1 : 0,
+        counted ? 1 : 0,
+        latencyMs,
+        coversMs,
+        ok ? null : text,
+        figures === "{}" ? null : figures,
+      );
+    },
+    measured: (check, measure, since) =>
+      figures.all(check, measure, since).map((row) => ({
+        at: Number(row["at"]),
+        value: Number(row["value"]),
+      })),
+    remember: (check, recalled) => {
+      put.run(check, JSON.stringify(recalled));
+    },
+    recall: () =>
+      new Map(
+        all
+          .all()
+          .map((row) => [
+            String(row["name"]),
+            JSON.parse(String(row["memory"])) as Recalled,
+          ]),
+      ),
+    forget: (check) => {
+      drop.run(check);
+    },
+    ping: (heartbeat, kind, text, at) => {
+      addPing.run(heartbeat, at, kind, text);
+    },
+    pings: (heartbeat, since) => {
+      const row = lastPing.get(heartbeat);
+      const success = lastSuccess.get(heartbeat)?.["at"] ?? null;
+      return {
+        since,
+        latest: row === undefined ? undefined : pingOf(row),
+        latestSuccess: success === null ? undefined : Number(success),
+      };
+    },
+  };
+}
+
+function pingOf(row: Readonly<Record<string, unknown>>): Ping {
+  const kind = row["kind"];
+  return {
+    at: Number(row["at"]),
+    kind: kind === "start" || kind === "fail" ? kind : "success",
+    text: row["text"] === null ? null : String(row["text"]),
+  };
+}

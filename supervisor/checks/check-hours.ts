@@ -1,0 +1,205 @@
+import type { DatabaseSync, StatementSync } from "node:sqlite";
+
+/** How a check did in one stretch of time. Milliseconds. */
+export type Stretch = {
+  readonly looks: number;
+  readonly failures: number;
+  readonly upMs: number;
+  readonly downMs: number;
+  /** In maintenance, or while the supervisor itself was cut off. */
+  readonly apartMs: number;
+};
+
+export type Latencies = {
+  readonly p50: number | null;
+  readonly p95: number | null;
+  readonly p99: number | null;
+};
+
+/** One row of check_results. Times in milliseconds since 1970. */
+type Result = {
+  readonly at: number;
+  readonly ok: boolean;
+  readonly counted: boolean;
+  readonly latencyMs: number;
+  readonly coversMs: number;
+  readonly measures: string | null;
+};
+
+/** How often each latency occurred, in steps of 5 %; the key is the step. */
+export type Histogram = Readonly<Record<string, number>>;
+
+const hourMs = 3_600_000;
+const stepFactor = 1.05;
+
+/** Sums up every hour that has ended since the last time. */
+export function rollUpChecks(db: DatabaseSync, now: number): void {
+  const names = db
+    .prepare("SELECT DISTINCT name FROM check_results")
+    .all()
+    .map((row) => String(row["name"]));
+  const rows = resultsFrom(db);
+  const done = db.prepare(
+    "SELECT max(hour) AS hour FROM check_hours WHERE name = ?",
+  );
+  const first = db.prepare(
+    "SELECT min(at) AS at FROM check_results WHERE name = ?",
+  );
+  const put = db.prepare(
+    `INSERT OR REPLACE INTO check_hours
+       (name, hour, looks, failures, up_ms, down_ms, apart_ms, p50_ms, p95_ms, p99_ms, measures, latencies)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  );
+  const thisHour = hourOf(now);
+  for (const name of names) {
+    const last = done.get(name)?.["hour"];
+    const from =
+      last == null
+        ? hourOf(Number(first.get(name)?.["at"] ?? now))
+        : Number(last) + hourMs;
+    if (from >= thisHour) continue;
+    const results = readResults(rows, name, from, thisHour);
+    db.exec("BEGIN");
+    try {
+      for (let hour = from; hour < thisHour; hour += hourMs) {
+        const { looks, failures, upMs, downMs, apartMs } = sumUp(
+          results,
+          hour,
+          hour + hourMs,
+        );
+        if (looks + upMs + downMs + apartMs === 0) continue;
+        const own = within(results, hour, hour + hourMs);
+        const latencies = histogramOf(own);
+        const { p50, p95, p99 } = latenciesOf(latencies);
+        put.run(
+          ...[name, hour, looks, failures, upMs, downMs, apartMs],
+          ...[p50, p95, p99],
+          own.findLast(({ measures }) => measures !== null)?.measures ?? null,
+          JSON.stringify(latencies),
+        );
+      }
+      db.exec("COMMIT");
+    } catch (error) {
+      db.exec("ROLLBACK");
+      throw error;
+    }
+  }
+}
+
+/** How one check did from raw results, which are kept for some days. */
+export function stretchOf(
+  db: DatabaseSync,
+  name: string,
+  from: number,
+  until: number,
+): Stretch {
+  return sumUp(readResults(resultsFrom(db), name, from, until), from, until);
+}
+
+/** The latencies of one check from raw results. */
+export function histogramFrom(
+  db: DatabaseSync,
+  name: string,
+  from: number,
+  until: number,
+): Histogram {
+  const results = readResults(resultsFrom(db), name, from, until);
+  return histogramOf(within(results, from, until));
+}
+
+/** Percentiles in milliseconds, right to 5 %; null when nothing was well. */
+export function latenciesOf(histogram: Histogram): Latencies {
+  const steps = Object.entries(histogram)
+    .map(([step, count]) => ({ step: Number(step), count }))
+    .toSorted((a, b) => a.step - b.step);
+  const total = steps.reduce((sum, { count }) => sum + count, 0);
+  const at = (share: number): number | null => {
+    let seen = 0;
+    for (const { step, count } of steps) {
+      seen += count;
+      if (seen >= share * total) return Math.round(stepFactor ** step - 1);
+    }
+    return null;
+  };
+  return { p50: at(0.5), p95: at(0.95), p99: at(0.99) };
+}
+
+export function addHistograms(all: readonly Histogram[]): Histogram {
+  const sum: Record<string, number> = {};
+  for (const each of all)
+    for (const [step, count] of Object.entries(each))
+      sum[step] = (sum[step] ?? 0) + count;
+  return sum;
+}
+
+export function hourOf(at: number): number {
+  return Math.floor(at / hourMs) * hourMs;
+}
+
+function resultsFrom(db: DatabaseSync): StatementSync {
+  return db.prepare(
+    `SELECT at, ok, counted, latency_ms, covers_ms, measures FROM check_results
+     WHERE name = ?1 AND at < ?3 AND at >= coalesce((SELECT max(at) FROM check_results WHERE name = ?1 AND at <= ?2), ?2)
+     ORDER BY at`,
+  );
+}
+
+/** What was seen in a stretch, and the last look before it, which may reach into it. */
+function readResults(
+  rows: StatementSync,
+  name: string,
+  from: number,
+  until: number,
+): readonly Result[] {
+  return rows.all(name, from, until).map((row) => ({
+    at: Number(row["at"]),
+    ok: row["ok"] === 1,
+    counted: row["counted"] === 1,
+    latencyMs: Number(row["latency_ms"]),
+    coversMs: Number(row["covers_ms"]),
+    measures: row["measures"] === null ? null : String(row["measures"]),
+  }));
+}
+
+/** Each look speaks for the check until the next one, but not for longer than it may. */
+function sumUp(
+  results: readonly Result[],
+  from: number,
+  until: number,
+): Stretch {
+  let [upMs, downMs, apartMs] = [0, 0, 0];
+  for (const [index, { at, ok, counted, coversMs }] of results.entries()) {
+    const next = results[index + 1]?.at ?? Infinity;
+    const end = Math.min(next, at + coversMs, until);
+    const covered = Math.max(0, end - Math.max(at, from));
+    if (!counted) apartMs += covered;
+    else if (ok) upMs += covered;
+    else downMs += covered;
+  }
+  const own = within(results, from, until);
+  return {
+    looks: own.length,
+    failures: own.filter(({ ok, counted }) => counted && !ok).length,
+    upMs,
+    downMs,
+    apartMs,
+  };
+}
+
+function within(
+  results: readonly Result[],
+  from: number,
+  until: number,
+): readonly Result[] {
+  return results.filter(({ at }) => at >= from && at < until);
+}
+
+function histogramOf(results: readonly Result[]): Histogram {
+  const histogram: Record<string, number> = {};
+  for (const { ok, latencyMs } of results) {
+    if (!ok) continue;
+    const step = Math.round(Math.log(latencyMs + 1) / Math.log(stepFactor));
+    histogram[step] = (histogram[step] ?? 0) + 1;
+  }
+  return histogram;
+}

@@ -1,0 +1,232 @@
+import type { DatabaseSync } from "node:sqlite";
+import {
+  addHistograms,
+  histogramFrom,
+  hourOf,
+  latenciesOf,
+  rollUpChecks,
+  stretchOf,
+  type Histogram,
+  type Latencies,
+  type Stretch,
+} from "./check-hours.ts";
+import type { Measured } from "./kinds/look.ts";
+
+/** How a check did over a longer time. */
+export type CheckRecord = Stretch &
+  Latencies & {
+    readonly name: string;
+    /** Of the time that counts (neither maintenance nor unwatched), in percent; null when none does. */
+    readonly availability: number | null;
+  };
+
+export type HourBar = Stretch & {
+  /** When the hour begins, in milliseconds since 1970. */
+  readonly hour: number;
+};
+
+/** A time in which a check was down. Milliseconds since 1970. */
+export type Incident = {
+  readonly check: string;
+  readonly from: number;
+  /** null: it lasts. */
+  readonly until: number | null;
+  readonly durationMs: number;
+  /** What was seen when it began. */
+  readonly reason: string | null;
+};
+
+const hourMs = 3_600_000;
+
+/** Each check's record in a stretch of time, to the hour where it lies further back than raw results are kept. */
+export function checkRecords(
+  db: DatabaseSync,
+  from: number,
+  until: number,
+): readonly CheckRecord[] {
+  rollUpChecks(db, until);
+  return namesIn(db, from, until).map((name) => {
+    const { stretch, latencies } = gather(db, name, from, until);
+    const counted = stretch.upMs + stretch.downMs;
+    return {
+      name,
+      ...stretch,
+      ...latenciesOf(latencies),
+      availability: counted === 0 ? null : (100 * stretch.upMs) / counted,
+    };
+  });
+}
+
+/** The last so many hours of each check, the oldest first, the running one last; hours without a look have only zeros. */
+export function hourBars(
+  db: DatabaseSync,
+  now: number,
+  hours: number = 24,
+): ReadonlyMap<string, readonly HourBar[]> {
+  rollUpChecks(db, now);
+  const first = hourOf(now) - (hours - 1) * hourMs;
+  const rows = db.prepare(
+    "SELECT * FROM check_hours WHERE name = ? AND hour >= ?",
+  );
+  return new Map(
+    namesIn(db, first, now).map((name) => {
+      const known = new Map(
+        rows
+          .all(name, first)
+          .map((row) => [Number(row["hour"]), stretchIn(row)]),
+      );
+      const bars = Array.from({ length: hours }, (_, index): HourBar => {
+        const hour = first + index * hourMs;
+        const stretch =
+          known.get(hour) ??
+          (hour === hourOf(now) ? stretchOf(db, name, hour, now) : nothing);
+        return { hour, ...stretch };
+      });
+      return [name, bars];
+    }),
+  );
+}
+
+/** When checks were down, the newest first; what began before the stretch or lasts beyond it is whole. */
+export function incidents(
+  db: DatabaseSync,
+  from: number,
+  until: number,
+): readonly Incident[] {
+  const rows = db
+    .prepare(
+      `SELECT began.name, began.at, began.reason,
+              (SELECT min(over.at) FROM events AS over WHERE over.kind = 'check' AND over.name = began.name
+                 AND over.from_state = 'down' AND over.id > began.id) AS over_at
+       FROM events AS began WHERE began.kind = 'check' AND began.to_state = 'down' AND began.at < ?2
+         AND coalesce(over_at, ?2) >= ?1 ORDER BY began.at DESC`,
+    )
+    .all(from, until);
+  return rows.map((row) => {
+    const at = Number(row["at"]);
+    const over = row["over_at"] == null ? null : Number(row["over_at"]);
+    return {
+      check: String(row["name"]),
+      from: at,
+      until: over,
+      durationMs: (over ?? until) - at,
+      reason: row["reason"] === null ? null : String(row["reason"]),
+    };
+  });
+}
+
+/** One figure of a check, hour by hour, as the last look of each hour saw it. */
+export function hourlyMeasure(
+  db: DatabaseSync,
+  check: string,
+  measure: string,
+  from: number,
+  until: number,
+): readonly Measured[] {
+  rollUpChecks(db, until);
+  return db
+    .prepare(
+      `SELECT hour AS at, measures ->> ('$.' || ?2) AS value FROM check_hours
+       WHERE name = ?1 AND hour >= ?3 AND hour < ?4 AND measures ->> ('$.' || ?2) IS NOT NULL ORDER BY hour`,
+    )
+    .all(check, measure, from, until)
+    .map((row) => ({ at: Number(row["at"]), value: Number(row["value"]) }));
+}
+
+/** Removes raw results and hours from before these moments (and pings and windows with the raw ones); transitions stay for ever. */
+export function retainChecks(
+  db: DatabaseSync,
+  now: number,
+  keep: { readonly rawSince: number; readonly hoursSince: number },
+): { readonly results: number; readonly hours: number } {
+  rollUpChecks(db, now);
+  const results = db
+    .prepare("DELETE FROM check_results WHERE at < ?")
+    .run(keep.rawSince);
+  const hours = db
+    .prepare("DELETE FROM check_hours WHERE hour < ?")
+    .run(keep.hoursSince);
+  db.prepare(
+    `DELETE FROM pings WHERE at < ? AND id NOT IN
+       (SELECT max(id) FROM pings GROUP BY heartbeat, kind)`,
+  ).run(keep.rawSince);
+  db.prepare("DELETE FROM maintenance WHERE ends_at < ?").run(keep.rawSince);
+  return { results: Number(results.changes), hours: Number(hours.changes) };
+}
+
+const nothing: Stretch = {
+  looks: 0,
+  failures: 0,
+  upMs: 0,
+  downMs: 0,
+  apartMs: 0,
+};
+
+/** Whole hours from the roll-ups; what is left at both ends from raw results, as far as they are still there. */
+function gather(
+  db: DatabaseSync,
+  name: string,
+  from: number,
+  until: number,
+): { readonly stretch: Stretch; readonly latencies: Histogram } {
+  const firstWhole = hourOf(from + hourMs - 1);
+  const lastWhole = Math.max(firstWhole, hourOf(until));
+  const rows = db
+    .prepare(
+      "SELECT * FROM check_hours WHERE name = ? AND hour >= ? AND hour < ?",
+    )
+    .all(name, firstWhole, lastWhole);
+  const ends: readonly (readonly [number, number])[] = [
+    [from, Math.min(firstWhole, until)],
+    [lastWhole, until],
+  ];
+  const pieces = ends.filter(([start, end]) => start < end);
+  return {
+    stretch: [
+      ...rows.map(stretchIn),
+      ...pieces.map(([start, end]) => stretchOf(db, name, start, end)),
+    ].reduce(together, nothing),
+    latencies: addHistograms([
+      ...rows.map((row) =>
+        row["latencies"] === null
+          ? {}
+          : (JSON.parse(String(row["latencies"])) as Histogram),
+      ),
+      ...pieces.map(([start, end]) => histogramFrom(db, name, start, end)),
+    ]),
+  };
+}
+
+function together(a: Stretch, b: Stretch): Stretch {
+  return {
+    looks: a.looks + b.looks,
+    failures: a.failures + b.failures,
+    upMs: a.upMs + b.upMs,
+    downMs: a.downMs + b.downMs,
+    apartMs: a.apartMs + b.apartMs,
+  };
+}
+
+function stretchIn(row: Readonly<Record<string, unknown>>): Stretch {
+  return {
+    looks: Number(row["looks"]),
+    failures: Number(row["failures"]),
+    upMs: Number(row["up_ms"]),
+    downMs: Number(row["down_ms"]),
+    apartMs: Number(row["apart_ms"]),
+  };
+}
+
+function namesIn(
+  db: DatabaseSync,
+  from: number,
+  until: number,
+): readonly string[] {
+  return db
+    .prepare(
+      `SELECT name FROM check_hours WHERE hour >= ?1 - ${hourMs} AND hour < ?2
+       UNION SELECT DISTINCT name FROM check_results WHERE at >= ?1 AND at < ?2 ORDER BY name`,
+    )
+    .all(from, until)
+    .map((row) => String(row["name"]));
+}

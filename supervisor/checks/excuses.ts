@@ -1,0 +1,63 @@
+import type { Runtime, ServiceView } from "../runtime.ts";
+import type { Check } from "./config.ts";
+
+/** A deployment replaces a container in less. */
+const replacedWithinMs = 120_000;
+const usualGraceMs = 30_000;
+
+/** The service that a check speaks about. */
+export function serviceOf(check: Check): string {
+  return (
+    check.service ??
+    check.heal?.restart ??
+    (check.kind === "container" ? check.container : check.name)
+  );
+}
+
+/**
+ * Why the failures of a check do not count, as far as its service goes: it is being started or replaced, or has just been
+ * started. `failingSince` limits that: what takes longer is down. Undefined when they count.
+ */
+export function excuseOf(
+  check: Check,
+  runtime: Runtime | undefined,
+  failingSince: number,
+  now: number,
+): string | undefined {
+  if (runtime === undefined) return undefined;
+  const service = serviceOf(check);
+  const grace = check.heal?.grace ?? usualGraceMs;
+  if (now - failingSince >= Math.max(replacedWithinMs, grace)) return undefined;
+  const view = runtime.inspect(service);
+  if (view !== undefined) return excuseOfService(view, grace, now);
+  // Named in the check, not here: a container of the other host, which may be replaced as well.
+  return check.service !== undefined && runtime.list().some(isContainer)
+    ? `${service} is not on this host and may be being replaced`
+    : undefined;
+}
+
+function excuseOfService(
+  { name, state, since }: ServiceView,
+  grace: number,
+  now: number,
+): string | undefined {
+  switch (state) {
+    case "waiting":
+    case "starting":
+    case "backing-off":
+    case "stopping":
+      return `${name} is ${state}`;
+    case "running":
+      return now - since < grace ? `${name} has just been started` : undefined;
+    case "gave-up":
+    case "stopped":
+    case "ended":
+    case "absent":
+    case "unknown":
+      return undefined;
+  }
+}
+
+function isContainer({ container }: ServiceView): boolean {
+  return container !== undefined;
+}

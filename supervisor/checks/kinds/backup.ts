@@ -1,0 +1,118 @@
+import { readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { z } from "zod";
+import { listBackups, momentOf, readManifest } from "../../backup/manifest.ts";
+import { duration, whole } from "../../config/fields.ts";
+import { inWords } from "../../duration.ts";
+import { textOf } from "../../failure.ts";
+import { everyCheck } from "./every-check.ts";
+import {
+  failing,
+  warning,
+  wellUnless,
+  type Lookout,
+  type Seen,
+} from "./look.ts";
+
+export const backupCheck = z.strictObject({
+  ...everyCheck({ every: "10m", fail_after: 1, recover_after: 1 }),
+  kind: z.literal("backup"),
+  directory: z.string().min(1),
+  expect: z
+    .strictObject({
+      younger_than: duration.prefault("26h"),
+      bytes_above: whole(0, Number.MAX_SAFE_INTEGER).default(0),
+    })
+    .prefault({}),
+});
+
+/** One backup, whoever made it. */
+type Copy = {
+  readonly name: string;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly bytes: number;
+};
+
+/** Age and size of the newest backup: of Hearth's own, every file that it names must be there in full; else the newest file. */
+export async function lookAtBackup(
+  { directory, expect }: z.output<typeof backupCheck>,
+  { now }: Lookout,
+): Promise<Seen> {
+  const own = listBackups(directory);
+  let copies: readonly Copy[];
+  try {
+    copies =
+      own.length > 0
+        ? await Promise.all(
+            own.slice(0, 2).map((name) => copyOf(directory, name)),
+          )
+        : await filesIn(directory);
+  } catch (error) {
+    return failing(`the newest backup cannot be read: ${textOf(error)}`);
+  }
+  const [newest, previous] = copies;
+  if (newest === undefined) return none(directory, expect.younger_than, now);
+  const age = now - newest.at;
+  return wellUnless(
+    [
+      age > expect.younger_than &&
+        `there is none younger than ${inWords(expect.younger_than)}`,
+      newest.bytes <= expect.bytes_above &&
+        `it has no more than ${expect.bytes_above} bytes`,
+      previous !== undefined &&
+        newest.bytes * 2 < previous.bytes &&
+        `it is less than half as large as the one before (${size(previous.bytes)})`,
+    ],
+    `${newest.name}, ${inWords(age)} old, ${size(newest.bytes)}`,
+    { age_ms: age, bytes: newest.bytes },
+  );
+}
+
+/** A backup whose files are not as large as its manifest says is none. */
+async function copyOf(directory: string, name: string): Promise<Copy> {
+  const { files } = readManifest(join(directory, name));
+  let bytes = 0;
+  for (const file of files) {
+    const there = await stat(join(directory, name, file.name));
+    if (there.size !== file.bytes)
+      throw new Error(
+        `${name}/${file.name} has ${there.size} bytes, its manifest says ${file.bytes}`,
+      );
+    bytes += there.size;
+  }
+  return { name, at: momentOf(name) ?? 0, bytes };
+}
+
+async function filesIn(directory: string): Promise<readonly Copy[]> {
+  const entries = await readdir(directory, { withFileTypes: true });
+  const files = await Promise.all(
+    entries
+      .filter((entry) => entry.isFile() && !entry.name.startsWith("."))
+      .map(async ({ name }) => {
+        const { mtimeMs, size: bytes } = await stat(join(directory, name));
+        return { name, at: mtimeMs, bytes };
+      }),
+  );
+  return files.toSorted((a, b) => b.at - a.at);
+}
+
+/** Before the first is due, that there is none is as it should be. */
+async function none(
+  directory: string,
+  youngerThan: number,
+  now: number,
+): Promise<Seen> {
+  const made = await stat(directory);
+  // Not every file system keeps when something was made.
+  const since = made.birthtimeMs > 0 ? made.birthtimeMs : made.ctimeMs;
+  return now - since < youngerThan
+    ? { ok: true, text: "no backup yet; the first is not due" }
+    : warning(`no backup since ${inWords(now - since)}`);
+}
+
+function size(bytes: number): string {
+  return bytes < 1024 * 1024
+    ? `${Math.ceil(bytes / 1024)} KiB`
+    : `${Math.round(bytes / 1024 / 1024)} MiB`;
+}

@@ -1,0 +1,111 @@
+import { X509Certificate } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { isIP } from "node:net";
+import { connect } from "node:tls";
+import { z } from "zod";
+import { whole } from "../../config/fields.ts";
+import { everyCheck } from "./every-check.ts";
+import { failing, wellUnless, type Lookout, type Seen } from "./look.ts";
+
+export const certificateCheck = z
+  .strictObject({
+    ...everyCheck({ every: "1h", recover_after: 1 }),
+    kind: z.literal("certificate"),
+    url: z
+      .url({ protocol: /^https$/, error: "must be an https:// address" })
+      .optional(),
+    file: z.string().min(1).optional(),
+    expect: z
+      .strictObject({
+        days_above: whole(1, 365).default(14),
+        trusted: z.boolean("must be true or false").default(true),
+      })
+      .prefault({}),
+  })
+  .refine((check) => (check.url === undefined) !== (check.file === undefined), {
+    error: "a certificate needs either url or file",
+    path: ["kind"],
+  });
+
+type Presented = {
+  readonly certificate: X509Certificate;
+  /** Why this machine does not trust it; undefined when it does, or when nobody asked. */
+  readonly distrust?: string | undefined;
+};
+
+const dayMs = 86_400_000;
+
+/** How long a certificate still holds: the one that a server shows, or the one of a chain in a file that ends first. */
+export async function lookAtCertificate(
+  { url, file, expect }: z.output<typeof certificateCheck>,
+  { signal, now }: Lookout,
+): Promise<Seen> {
+  const { certificate, distrust } =
+    file === undefined
+      ? await shownBy(new URL(url ?? ""), signal)
+      : { certificate: firstToEnd(await readFile(file, "utf8")) };
+  const ends = Date.parse(certificate.validTo);
+  const days = Math.floor((ends - now) / dayMs);
+  const text = `${nameOf(certificate)} holds until ${new Date(ends).toISOString().slice(0, 10)}`;
+  const measures = { days_left: days };
+  if (ends <= now) return failing(`it has ended: ${text}`, measures);
+  if (Date.parse(certificate.validFrom) > now)
+    return failing(`it holds only from ${certificate.validFrom} on`, measures);
+  if (expect.trusted && distrust !== undefined)
+    return failing(
+      `this machine does not trust it (${distrust}): ${text}`,
+      measures,
+    );
+  return wellUnless(
+    [days < expect.days_above && `only ${days} days are left`],
+    `${text}, ${days} days left`,
+    measures,
+  );
+}
+
+function shownBy(url: URL, signal: AbortSignal): Promise<Presented> {
+  return new Promise((resolve, reject) => {
+    const host = url.hostname.replace(/^\[|\]$/g, "");
+    const socket = connect({
+      host,
+      port: Number(url.port || 443),
+      ...(isIP(host) === 0 ? { servername: host } : {}),
+      // Looked at whatever it is; whether it is trusted is judged apart.
+      rejectUnauthorized: false,
+    });
+    const giveUp = () => socket.destroy(new Error("no answer in time"));
+    signal.addEventListener("abort", giveUp, { once: true });
+    socket.once("error", reject);
+    socket.once("secureConnect", () => {
+      const certificate = socket.getPeerX509Certificate();
+      const distrust = socket.authorized
+        ? undefined
+        : String(socket.authorizationError);
+      signal.removeEventListener("abort", giveUp);
+      socket.destroy();
+      if (certificate === undefined)
+        reject(new Error("it shows no certificate"));
+      else resolve({ certificate, distrust });
+    });
+  });
+}
+
+function firstToEnd(pem: string): X509Certificate {
+  const blocks =
+    pem.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ??
+    [];
+  const [first] = blocks
+    .map((block) => new X509Certificate(block))
+    .toSorted((a, b) => Date.parse(a.validTo) - Date.parse(b.validTo));
+  if (first === undefined)
+    throw new Error("there is no certificate in the file");
+  return first;
+}
+
+function nameOf({ subject, subjectAltName }: X509Certificate): string {
+  return (
+    /CN=(.*)/.exec(subject)?.[1] ??
+    subjectAltName?.replaceAll("DNS:", "") ??
+    "the certificate"
+  );
+}

@@ -1,0 +1,75 @@
+import { z } from "zod";
+import { name, whole } from "../../config/fields.ts";
+import type { ServiceStats, ServiceView } from "../../runtime.ts";
+import { everyCheck } from "./every-check.ts";
+import { failing, wellUnless, type Lookout, type Seen } from "./look.ts";
+
+export const containerCheck = z.strictObject({
+  ...everyCheck(),
+  kind: z.literal("container"),
+  container: name,
+  expect: z
+    .strictObject({ memory_below_percent: whole(1, 100).default(95) })
+    .prefault({}),
+});
+
+/** What the runtime says of a service: whether it runs and is healthy, was started again or killed for want of memory. */
+export async function lookAtContainer(
+  { container, expect }: z.output<typeof containerCheck>,
+  { runtime, before }: Lookout,
+): Promise<Seen> {
+  if (runtime === undefined)
+    return failing(
+      "this supervisor runs beside no containers: HEARTH_RUNTIME is none",
+    );
+  const view = await runtime.look(container);
+  if (view === undefined) return failing("there is no such container here");
+  const stats = runtime.stats(container);
+  const memory = memoryOf(stats);
+  const facts = view.container;
+  const measures = {
+    restarts: view.restarts,
+    ...(stats === undefined ? {} : { memory_bytes: stats.memoryBytes }),
+    ...(stats === undefined ? {} : { cpu_seconds: stats.cpuSeconds }),
+    ...(memory === undefined ? {} : { memory_percent: memory }),
+  };
+  const text = [
+    describeState(view),
+    ...(memory === undefined ? [] : [`${memory} % of its memory`]),
+    ...(view.restarts > 0 ? [`started again ${view.restarts} times`] : []),
+  ].join(", ");
+  if (view.state !== "running" || facts?.health === "unhealthy")
+    return failing(
+      facts?.oomKilled === true && view.state !== "running"
+        ? `killed because its memory was not enough; ${text}`
+        : text,
+      measures,
+    );
+  const earlier = before?.["restarts"] ?? view.restarts;
+  return wellUnless(
+    [
+      memory !== undefined &&
+        memory > expect.memory_below_percent &&
+        `over ${expect.memory_below_percent} % of its memory is in use`,
+      view.restarts > earlier &&
+        (facts?.oomKilled === true
+          ? "it was killed because its memory was not enough, and started again"
+          : "it ended and was started again"),
+    ],
+    text,
+    measures,
+  );
+}
+
+function memoryOf(stats: ServiceStats | undefined): number | undefined {
+  return stats?.memoryLimitBytes === undefined || stats.memoryLimitBytes === 0
+    ? undefined
+    : Math.round((100 * stats.memoryBytes) / stats.memoryLimitBytes);
+}
+
+function describeState({ state, reason, container }: ServiceView): string {
+  const said = container?.healthOutput.replace(/\s+/g, " ").trim() ?? "";
+  if (container?.health === "unhealthy")
+    return `unhealthy${said === "" ? "" : `: ${said.slice(0, 200)}`}`;
+  return reason === null ? state : `${state} (${reason})`;
+}

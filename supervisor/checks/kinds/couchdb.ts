@@ -1,0 +1,126 @@
+import { createHash } from "node:crypto";
+import { z } from "zod";
+import { webAddress } from "../../config/fields.ts";
+import { askHttp } from "../http-get.ts";
+import { everyCheck } from "./every-check.ts";
+import { failing, warning, type Lookout, type Seen } from "./look.ts";
+
+export const couchdbCheck = z.strictObject({
+  ...everyCheck(),
+  kind: z.literal("couchdb"),
+  url: webAddress,
+  user: z.string().default("admin"),
+  password: z.string().optional(),
+});
+
+type CouchdbCheck = z.output<typeof couchdbCheck>;
+type Databases = {
+  readonly text: string;
+  readonly measures: Record<string, number>;
+};
+
+/** Of one database, as CouchDB tells it. */
+const info = z.object({
+  doc_count: z.number(),
+  sizes: z.object({ file: z.number(), active: z.number() }),
+});
+
+/** Sizes are asked for this seldom: the server opens every database for them. */
+const sizesEveryMs = 10 * 60_000;
+
+/** Hashes of credentials that a server refused. They are not sent again: five wrong ones in a row lock this address out. */
+const refused = new Set<string>();
+const sizesOf = new Map<string, Databases & { readonly at: number }>();
+
+/** `/_up` without credentials; with them (when there are any), what it is busy with and how large its databases are. */
+export async function lookAtCouchdb(
+  check: CouchdbCheck,
+  { signal, now }: Lookout,
+): Promise<Seen> {
+  const base = check.url.replace(/\/+$/, "");
+  const up = await askHttp(`${base}/_up`, { signal });
+  if (up.status !== 200)
+    return failing(
+      `/_up answered ${up.status}: ${up.body.trim().slice(0, 200)}`,
+    );
+  if (check.password === undefined || check.password === "")
+    return { ok: true, text: "up" };
+  const credentials = `${check.user}:${check.password}`;
+  const known = createHash("sha256")
+    .update(`${base} ${credentials}`)
+    .digest("hex");
+  if (refused.has(known)) return refusal(check.user);
+  const headers = {
+    authorization: `Basic ${Buffer.from(credentials).toString("base64")}`,
+  };
+  const tasks = await askHttp(`${base}/_active_tasks`, { signal, headers });
+  if (tasks.status === 401 || tasks.status === 403) {
+    refused.add(known);
+    return refusal(check.user);
+  }
+  let sizes = sizesOf.get(known);
+  if (sizes === undefined || now - sizes.at > sizesEveryMs) {
+    sizes = { ...(await askSizes(base, headers, signal)), at: now };
+    sizesOf.set(known, sizes);
+  }
+  return {
+    ok: true,
+    text: `up; ${sizes.text}; ${describeTasks(tasks.body)}`,
+    measures: sizes.measures,
+  };
+}
+
+function refusal(user: string): Seen {
+  return warning(
+    `up, but it refuses the password of ${user}: give the right one and start the supervisor again, it is not tried again until then`,
+  );
+}
+
+async function askSizes(
+  base: string,
+  headers: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+): Promise<Databases> {
+  const answer = await askHttp(`${base}/_dbs_info`, { signal, headers });
+  const rows = z.array(z.object({ info })).safeParse(parseJson(answer.body));
+  if (answer.status !== 200 || !rows.success)
+    return { text: "it tells no sizes", measures: {} };
+  const sum = (of: (each: z.output<typeof info>) => number) =>
+    rows.data.reduce((total, row) => total + of(row.info), 0);
+  const file = sum(({ sizes }) => sizes.file);
+  const active = sum(({ sizes }) => sizes.active);
+  return {
+    text: `${rows.data.length} databases, ${mib(file)} MiB on disk, ${mib(active)} MiB of it in use`,
+    measures: {
+      databases: rows.data.length,
+      documents: sum(({ doc_count }) => doc_count),
+      file_bytes: file,
+      active_bytes: active,
+    },
+  };
+}
+
+function describeTasks(body: string): string {
+  const tasks = z
+    .array(z.looseObject({ type: z.string(), progress: z.number().optional() }))
+    .safeParse(parseJson(body));
+  if (!tasks.success || tasks.data.length === 0) return "no task runs";
+  return tasks.data
+    .slice(0, 3)
+    .map(({ type, progress }) =>
+      progress === undefined ? type : `${type} ${Math.round(progress)} %`,
+    )
+    .join(", ");
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function mib(bytes: number): number {
+  return Math.round(bytes / 1024 / 1024);
+}

@@ -1,0 +1,111 @@
+import { statfs } from "node:fs/promises";
+import { z } from "zod";
+import { duration, whole } from "../../config/fields.ts";
+import { inWords } from "../../duration.ts";
+import { everyCheck } from "./every-check.ts";
+import {
+  failing,
+  wellUnless,
+  type Lookout,
+  type Measured,
+  type Seen,
+} from "./look.ts";
+
+export const diskCheck = z.strictObject({
+  ...everyCheck({ every: "1m" }),
+  kind: z.literal("disk"),
+  path: z.string().min(1),
+  expect: z
+    .strictObject({
+      free_above_percent: whole(1, 99).default(10),
+      full_not_within: duration.prefault("1d"),
+    })
+    .prefault({}),
+});
+
+/** Less than this is as good as nothing: databases stop. */
+const fullBelowPercent = 1;
+const trendOverMs = 6 * 3_600_000;
+/** A trend needs a while, or a single large file looks like the end of the disk. */
+const trendFromMs = 3_600_000;
+
+/** How much is free (for users, not for root), and when nothing will be if it goes on like this. */
+export async function lookAtDisk(
+  { path, expect }: z.output<typeof diskCheck>,
+  { measured, now }: Lookout,
+): Promise<Seen> {
+  const disk = await statfs(path);
+  const freeBytes = disk.bavail * disk.bsize;
+  const percent = (100 * disk.bavail) / Math.max(1, disk.blocks);
+  // Some file systems (btrfs) count no files.
+  const filesPercent = disk.files === 0 ? 100 : (100 * disk.ffree) / disk.files;
+  const toFull = timeToFull([
+    ...measured("free_bytes", now - trendOverMs),
+    { at: now, value: freeBytes },
+  ]);
+  const text = [
+    `${gib(freeBytes)} GiB free, ${shortPercent(percent)}`,
+    ...(toFull === undefined
+      ? []
+      : [`full in ${inWords(toFull)} if it goes on like this`]),
+  ].join(", ");
+  const measures = {
+    free_bytes: freeBytes,
+    free_percent: Math.round(percent * 10) / 10,
+  };
+  if (percent < fullBelowPercent || filesPercent < fullBelowPercent)
+    return failing(
+      percent < fullBelowPercent ? text : `no more files can be made; ${text}`,
+      measures,
+    );
+  return wellUnless(
+    [
+      percent < expect.free_above_percent &&
+        `less than ${expect.free_above_percent} % is free`,
+      filesPercent < expect.free_above_percent &&
+        `only ${shortPercent(filesPercent)} of the files that it can hold are free`,
+      toFull !== undefined &&
+        toFull < expect.full_not_within &&
+        `it will be full within ${inWords(expect.full_not_within)}`,
+    ],
+    text,
+    measures,
+  );
+}
+
+/**
+ * Milliseconds until nothing is left, by the straight line that fits best; undefined when there is no steady fall (it rises,
+ * or the line explains less than half of what happened).
+ */
+export function timeToFull(points: readonly Measured[]): number | undefined {
+  const first = points[0];
+  const last = points.at(-1);
+  if (
+    first === undefined ||
+    last === undefined ||
+    last.at - first.at < trendFromMs
+  )
+    return undefined;
+  const count = points.length;
+  const meanAt = points.reduce((sum, { at }) => sum + at, 0) / count;
+  const mean = points.reduce((sum, { value }) => sum + value, 0) / count;
+  let spread = 0;
+  let together = 0;
+  let variance = 0;
+  for (const { at, value } of points) {
+    spread += (at - meanAt) ** 2;
+    together += (at - meanAt) * (value - mean);
+    variance += (value - mean) ** 2;
+  }
+  if (variance === 0 || together >= 0) return undefined;
+  const explained = together ** 2 / (spread * variance);
+  return explained < 0.5 ? undefined : last.value / (-together / spread);
+}
+
+function gib(bytes: number): string {
+  return (bytes / 1024 ** 3).toFixed(1);
+}
+
+function shortPercent(percent: number): string {
+  return `${percent < 10 ? percent.toFixed(1) : Math.round(percent)} %`;
+}

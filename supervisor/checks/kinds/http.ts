@@ -1,0 +1,69 @@
+import { z } from "zod";
+import { duration, webAddress, whole } from "../../config/fields.ts";
+import { inWords } from "../../duration.ts";
+import { askHttp } from "../http-get.ts";
+import { everyCheck } from "./every-check.ts";
+import { failing, type Lookout, type Seen } from "./look.ts";
+
+export const httpCheck = z.strictObject({
+  ...everyCheck(),
+  kind: z.literal("http"),
+  url: webAddress,
+  expect: z
+    .strictObject({
+      status: whole(100, 599).default(200),
+      within: duration.optional(),
+      json: z
+        .record(z.string(), z.union([z.string(), z.number(), z.boolean()]))
+        .optional(),
+    })
+    .prefault({}),
+});
+
+/** Asks, and compares status, time and fields of the answer with what is expected. */
+export async function lookAtHttp(
+  { url, expect }: z.output<typeof httpCheck>,
+  { signal }: Lookout,
+): Promise<Seen> {
+  const begun = performance.now();
+  const answer = await askHttp(url, { signal });
+  const took = performance.now() - begun;
+  const { status, within, json } = expect;
+  if (answer.status !== status)
+    return failing(
+      `answered ${answer.status}, expected ${status}${wordsOf(answer.body)}`,
+    );
+  if (within !== undefined && took > within)
+    return failing(
+      `answered after ${inWords(took)}, expected within ${inWords(within)}`,
+    );
+  const difference =
+    json === undefined ? undefined : firstDifference(answer.body, json);
+  return difference === undefined
+    ? { ok: true, text: `answered ${status}` }
+    : failing(difference);
+}
+
+function wordsOf(body: string): string {
+  const words = body.replace(/\s+/g, " ").trim().slice(0, 200);
+  return words === "" ? "" : `: ${words}`;
+}
+
+function firstDifference(
+  body: string,
+  expected: Readonly<Record<string, unknown>>,
+): string | undefined {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(body);
+  } catch {
+    return "the answer is not JSON";
+  }
+  const fields = typeof parsed === "object" && parsed !== null ? parsed : {};
+  for (const [name, value] of Object.entries(expected)) {
+    const got: unknown = Reflect.get(fields, name);
+    if (got !== value)
+      return `${name} is ${JSON.stringify(got) ?? "missing"}, expected ${JSON.stringify(value)}`;
+  }
+  return undefined;
+}

@@ -1,0 +1,71 @@
+import type { Runtime } from "../../runtime.ts";
+
+/** What one look saw. */
+export type Seen = {
+  readonly ok: boolean;
+  /** In one line, without secrets. */
+  readonly text: string;
+  /**
+   * Of what is not ok: down (the usual) does not work; a warning works still, so that nothing is restarted for it and nothing
+   * that depends on it is excused.
+   */
+  readonly level?: "down" | "warning";
+  /** Figures for trends and reports, by name. */
+  readonly measures?: Measures;
+};
+
+export type Measures = Readonly<Record<string, number>>;
+
+export type Measured = {
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly value: number;
+};
+
+/** What a heartbeat heard from its job. Times in milliseconds since 1970. */
+export type Pings = {
+  /** Since when it listens. */
+  readonly since: number;
+  readonly latest: Ping | undefined;
+  readonly latestSuccess: number | undefined;
+};
+
+export type Ping = {
+  readonly at: number;
+  readonly kind: "start" | "success" | "fail";
+  readonly text: string | null;
+};
+
+/** What a look may use beside its own eyes. */
+export type Lookout = {
+  /** Aborts at the check's timeout. */
+  readonly signal: AbortSignal;
+  /** Milliseconds since 1970. */
+  readonly now: number;
+  readonly runtime: Runtime | undefined;
+  /** What the look before this one measured. */
+  readonly before: Measures | undefined;
+  /** One figure of this check since then, the oldest first. */
+  readonly measured: (name: string, since: number) => readonly Measured[];
+  readonly pings: () => Pings;
+};
+
+export function failing(text: string, measures: Measures = {}): Seen {
+  return { ok: false, text, measures };
+}
+
+export function warning(text: string, measures: Measures = {}): Seen {
+  return { ok: false, level: "warning", text, measures };
+}
+
+/** Well, unless one of these sentences about it is there: then a warning with all of them. */
+export function wellUnless(
+  troubles: readonly (string | false | undefined)[],
+  text: string,
+  measures: Measures = {},
+): Seen {
+  const found = troubles.filter((each) => typeof each === "string");
+  return found.length === 0
+    ? { ok: true, text, measures }
+    : warning(`${found.join(", ")}; ${text}`, measures);
+}

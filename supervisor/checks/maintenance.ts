@@ -1,0 +1,120 @@
+import { randomUUID } from "node:crypto";
+import type { DatabaseSync } from "node:sqlite";
+import { openSchedule } from "../jobs/schedule.ts";
+import type { MaintenancePlan } from "./config.ts";
+
+/** A time in which nothing is blamed or healed. Times in milliseconds since 1970. */
+export type MaintenanceWindow = {
+  readonly id: string;
+  /** Names of checks; null means all. */
+  readonly checks: readonly string[] | null;
+  readonly from: number;
+  readonly until: number;
+  readonly why: string;
+};
+
+export type Maintenance = {
+  /** What is open now, by plan and by hand. */
+  readonly open: (now: number) => readonly MaintenanceWindow[];
+  /** The window that a check is in now; the one that lasts longest. */
+  readonly of: (check: string, now: number) => MaintenanceWindow | undefined;
+  /** Opens one from now on. */
+  readonly begin: (
+    checks: readonly string[] | null,
+    forMs: number,
+    why: string,
+    now: number,
+  ) => MaintenanceWindow;
+  /** Ends one that was opened by hand; undefined when there is none of this id. */
+  readonly end: (id: string, now: number) => MaintenanceWindow | undefined;
+};
+
+/** Windows of the configuration, and those that somebody opened, which outlive a restart. */
+export function openMaintenance(
+  plans: readonly MaintenancePlan[],
+  db: DatabaseSync,
+): Maintenance {
+  const planned = plans.map((plan, index) => ({
+    plan,
+    id: plan.name ?? `plan-${index + 1}`,
+    begunAt: everyMinute(
+      openSchedule(plan.weekly ?? plan.cron ?? "", plan.time_zone).latest,
+    ),
+  }));
+  const add = db.prepare(
+    "INSERT INTO maintenance (id, checks, begins_at, ends_at, why) VALUES (?, ?, ?, ?, ?)",
+  );
+  const shorten = db.prepare("UPDATE maintenance SET ends_at = ? WHERE id = ?");
+  let byHand: readonly MaintenanceWindow[] = db
+    .prepare("SELECT * FROM maintenance WHERE ends_at > ?")
+    .all(Date.now())
+    .map(windowOf);
+
+  function open(now: number): readonly MaintenanceWindow[] {
+    const byPlan = planned.flatMap(({ plan, id, begunAt }) => {
+      const from = begunAt(now);
+      return from === undefined || now >= from + plan.for
+        ? []
+        : [
+            {
+              id,
+              checks: plan.checks ?? null,
+              from,
+              until: from + plan.for,
+              why: `planned: ${id}`,
+            },
+          ];
+    });
+    return [
+      ...byPlan,
+      ...byHand.filter(({ from, until }) => from <= now && now < until),
+    ];
+  }
+
+  return {
+    open,
+    of: (check, now) =>
+      open(now)
+        .filter(({ checks }) => checks === null || checks.includes(check))
+        .toSorted((a, b) => b.until - a.until)[0],
+    begin: (checks, forMs, why, now) => {
+      const id = randomUUID().slice(0, 8);
+      const window = { id, checks, from: now, until: now + forMs, why };
+      const names = checks === null ? null : JSON.stringify(checks);
+      add.run(id, names, now, window.until, why);
+      byHand = [...byHand, window];
+      return window;
+    },
+    end: (id, now) => {
+      const window = byHand.find((each) => each.id === id && each.until > now);
+      if (window === undefined) return undefined;
+      shorten.run(now, id);
+      byHand = byHand.filter((each) => each !== window);
+      return { ...window, until: now };
+    },
+  };
+}
+
+/** Schedules know minutes: every check asks, one in a minute is worked out. */
+function everyMinute<T>(ask: (now: number) => T): (now: number) => T {
+  let known: { readonly minute: number; readonly answer: T } | undefined;
+  return (now) => {
+    const minute = Math.floor(now / 60_000);
+    if (known?.minute !== minute) known = { minute, answer: ask(now) };
+    return known.answer;
+  };
+}
+
+function windowOf(row: Readonly<Record<string, unknown>>): MaintenanceWindow {
+  const checks = row["checks"];
+  return {
+    id: String(row["id"]),
+    checks:
+      checks === null
+        ? null
+        : (JSON.parse(String(checks)) as readonly string[]),
+    from: Number(row["begins_at"]),
+    until: Number(row["ends_at"]),
+    why: String(row["why"]),
+  };
+}

@@ -1,0 +1,57 @@
+import { askHttp } from "./http-get.ts";
+import { lookAtTcp } from "./kinds/tcp.ts";
+
+/** Whether this machine itself is cut off: then what it sees tells nothing about others. */
+export type References = {
+  /** Looks, unless it did in the last seconds. Without references nobody is ever cut off. */
+  readonly cutOff: () => Promise<boolean>;
+};
+
+const believedForMs = 5000;
+
+/** Cut off is who reaches none of these addresses (http, https or tcp; any answer will do). */
+export function openReferences(
+  references: readonly string[],
+  timeoutMs: number,
+): References {
+  let asked:
+    { readonly at: number; readonly cutOff: Promise<boolean> } | undefined;
+  return {
+    cutOff: () => {
+      if (references.length === 0) return Promise.resolve(false);
+      if (asked === undefined || performance.now() - asked.at > believedForMs)
+        asked = {
+          at: performance.now(),
+          cutOff: noneAnswers(references, timeoutMs),
+        };
+      return asked.cutOff;
+    },
+  };
+}
+
+async function noneAnswers(
+  references: readonly string[],
+  timeoutMs: number,
+): Promise<boolean> {
+  const signal = AbortSignal.timeout(timeoutMs);
+  // A name server that hangs heeds no signal.
+  const late = new Promise<never>((_, reject) =>
+    signal.addEventListener("abort", () => reject(signal.reason), {
+      once: true,
+    }),
+  );
+  return Promise.race([
+    late,
+    Promise.any(references.map((reference) => touch(reference, signal))),
+  ]).then(
+    () => false,
+    () => true,
+  );
+}
+
+async function touch(reference: string, signal: AbortSignal): Promise<void> {
+  const { protocol, hostname, port } = new URL(reference);
+  if (protocol === "tcp:")
+    await lookAtTcp({ host: hostname, port: Number(port) }, { signal });
+  else await askHttp(reference, { signal, method: "HEAD" });
+}

@@ -1,0 +1,19 @@
+import type { Lookout } from "../checks/kinds/look.ts";
+import { checkSchema } from "../checks/config.ts";
+import { runCheck, type CheckResult } from "../checks/run-check.ts";
+
+/** Runs a check of these fields once, as the configuration would read them. */
+export function lookAt(
+  fields: Readonly<Record<string, unknown>>,
+  lookout: Partial<Lookout> = {},
+): Promise<CheckResult> {
+  const check = checkSchema.parse({ name: "a", ...fields });
+  return runCheck(check, {
+    now: Date.now(),
+    runtime: undefined,
+    before: undefined,
+    measured: () => [],
+    pings: () => ({ since: 0, latest: undefined, latestSuccess: undefined }),
+    ...lookout,
+  });
+}
