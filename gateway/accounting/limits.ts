@@ -23,6 +23,8 @@ export interface LimitStore {
    * nothing; it takes no second slot, request or tokens.
    */
   admit(call: AdmitCall): Promise<Admission>;
+  /** What is left of the minutes and slots of entities now; takes nothing. While Redis is away: of this instance's share. */
+  look(entities: readonly LimitedEntity[]): Promise<readonly LimitState[]>;
   /** Gives the lease back, corrects the token count, assigns this instance's pending sums. Counts once, also after the lease expired. */
   settle(call: Settlement): Promise<void>;
   /** Prolongs this instance's leases in one batch; a lease that expired meanwhile is taken again, as its call is in flight. */
@@ -134,6 +136,14 @@ export interface RateState {
     readonly limit: number;
     readonly remaining: number;
     readonly resetInMs: number;
+  } | null;
+}
+
+/** {@link RateState} with the calls in flight. `resetInMs` is 0 where nothing was used in the last minute. */
+export interface LimitState extends RateState {
+  readonly parallel: {
+    readonly limit: number;
+    readonly remaining: number;
   } | null;
 }
 

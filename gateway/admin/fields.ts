@@ -75,16 +75,23 @@ export const modelRates = z.record(z.string(), perMinute);
 /** A flag in a query. */
 export const queryFlag = z
   .enum(["true", "false", "True", "False", "1", "0"], "write true or false")
+  // Clients generated from the document write it as they write flags.
+  .meta({ type: "boolean", enum: undefined })
   .transform((text) => ["true", "True", "1"].includes(text));
-
-const counted = z
-  .string()
-  .regex(/^\d{1,9}$/, "it must be a whole number")
-  .transform(Number);
 
 /** A number of a query from `least` to `most`. */
 export function queryNumber(least: number, most: number, otherwise: number) {
-  return counted
+  return z
+    .string()
+    .regex(/^\d{1,9}$/, "it must be a whole number")
+    .meta({
+      type: "integer",
+      pattern: undefined,
+      minimum: least,
+      maximum: most,
+      default: otherwise,
+    })
+    .transform(Number)
     .refine(
       (number) => number >= least && number <= most,
       `it must be from ${least} to ${most}`,

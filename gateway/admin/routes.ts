@@ -2,6 +2,7 @@ import { ACTIVITY } from "../spend/activity.ts";
 import { CHECKS } from "../spend/check.ts";
 import { GLOBAL } from "../spend/global.ts";
 import { LOGS } from "../spend/logs.ts";
+import { OWN_USAGE } from "../spend/own-usage.ts";
 import { REFUSALS } from "../spend/refusals.ts";
 import { TABLES } from "../spend/tables.ts";
 import { KEY_ROTATION } from "./key-rotation.ts";
@@ -34,6 +35,7 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...MODEL_VIEWS,
   ...LOGS,
   ...REFUSALS,
+  ...OWN_USAGE,
   ...TABLES,
   ...GLOBAL,
   ...ACTIVITY,

@@ -77,13 +77,18 @@ export async function carryOut(
 /** POST /v1/chat/completions */
 export const chatCompletions = callRoute(CHAT);
 
-/** The handler of one kind of call. */
-export function callRoute(kind: CallKind) {
-  return (gateway: Gateway, request: FastifyRequest, reply: FastifyReply) =>
-    carryOut(gateway, request, reply, kind).catch((error: unknown) => {
+/** The handler of one kind of call, which it names; `way` is the way that its calls go. */
+export function callRoute(kind: CallKind, way = carryOut) {
+  const handler = (
+    gateway: Gateway,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ) =>
+    way(gateway, request, reply, kind).catch((error: unknown) => {
       recordRefusal(gateway, request, error);
       throw error;
     });
+  return Object.assign(handler, { kind });
 }
 
 export function numberOf(body: CallBody, field: string): number | null {

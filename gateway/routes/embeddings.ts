@@ -18,6 +18,7 @@ import { journalIntent } from "../calls/record.ts";
 import { whileAdmitted } from "../calls/underway.ts";
 import { modelOf, validateBody } from "../calls/validate.ts";
 import type { Gateway } from "../gateway.ts";
+import { callRoute } from "./chat.ts";
 
 const tokenIds = z.array(z.int().min(0)).min(1);
 
@@ -52,8 +53,8 @@ const EMBEDDING: CallKind = {
   estimateOutput: () => 0,
 };
 
-/** POST /v1/embeddings: the way of every call, but what the cache holds of a list is not asked for again. */
-export async function embeddings(
+/** The way of every call, but what the cache holds of a list is not asked for again. */
+async function carryOutItems(
   gateway: Gateway,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -92,3 +93,6 @@ export async function embeddings(
     });
   });
 }
+
+/** POST /v1/embeddings */
+export const embeddings = callRoute(EMBEDDING, carryOutItems);

@@ -1,6 +1,8 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { z } from "zod";
 import { authenticate } from "../access/authenticate.ts";
 import { authorizeRoute } from "../access/authorize.ts";
+import { validateBody } from "../calls/validate.ts";
 import type { Gateway } from "../gateway.ts";
 
 /** GET /health/liveliness: the process answers; nothing is asked of anyone else. */
@@ -35,14 +37,17 @@ export function readiness(gateway: Gateway, reply: FastifyReply): Readiness {
   };
 }
 
+export const healthQuery = z.object({
+  model: z.string().optional(),
+  deep: z
+    .enum(["true", "false"], "write true or false")
+    .default("false")
+    .transform((deep) => deep === "true"),
+});
+
 /** GET /health (admin): every deployment, asked for what it has. */
-export async function health(
-  gateway: Gateway,
-  request: FastifyRequest<{ Querystring: { model?: string; deep?: string } }>,
-) {
+export async function health(gateway: Gateway, request: FastifyRequest) {
   authorizeRoute(await authenticate(gateway, request.headers), "GET /health");
-  return gateway.modelHealth.check(
-    request.query.model ?? null,
-    request.query.deep === "true",
-  );
+  const { model, deep } = validateBody(healthQuery, request.query);
+  return gateway.modelHealth.check(model ?? null, deep);
 }

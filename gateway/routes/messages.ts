@@ -35,7 +35,7 @@ const MESSAGES: CallKind = {
 /** POST /v1/messages, Anthropic's API; natively where the provider has it, else through chat. */
 export const messages = callRoute(MESSAGES);
 
-const countBody = z.looseObject({
+export const countBody = z.looseObject({
   model: z.string(),
   messages: z.array(message).min(1),
 });

@@ -3,6 +3,7 @@ import type {
   Admission,
   CounterParts,
   LimitedEntity,
+  LimitState,
   Refusal,
   Settlement,
 } from "../limits.ts";
@@ -28,6 +29,7 @@ export interface PendingCounter {
  */
 export interface Counters {
   admit(call: AdmitCall, cached: Buffer | null): Admission;
+  look(entities: readonly LimitedEntity[]): readonly LimitState[];
   /** Holds what Redis admitted. */
   adopt(call: AdmitCall, hit: boolean): void;
   /** Answers the entities whose money it may have freed. */
@@ -257,6 +259,7 @@ export function createCounters(now: () => number): Counters {
 
   return {
     admit,
+    look: (entities) => rates.look(entities, share),
     adopt(call, hit) {
       accounts.sweep();
       reaped += calls.reap();

@@ -23,6 +23,7 @@ export function createMemoryLimits(options: MemoryLimitsOptions = {}): Limits {
         cacheKey === null ? null : (lookup?.(cacheKey) ?? null),
       );
     },
+    look: async (entities) => counters.look(entities),
     async settle(call) {
       waits.freed(counters.settle(call));
     },

@@ -1,6 +1,7 @@
 import {
   RATE_WINDOW_MS,
   type LimitedEntity,
+  type LimitState,
   type RateState,
   type Refusal,
 } from "../limits.ts";
@@ -19,6 +20,10 @@ export interface Rates {
     entities: readonly LimitedEntity[],
     share: Share | null,
   ): readonly RateState[];
+  look(
+    entities: readonly LimitedEntity[],
+    share: Share | null,
+  ): readonly LimitState[];
 }
 
 export function createRates(accounts: Accounts, now: () => number): Rates {
@@ -101,6 +106,49 @@ export function createRates(accounts: Accounts, now: () => number): Rates {
         .filter(isRated)
         .map((limits) => stateOf(limits, share, at));
     },
+    look(entities, share) {
+      const at = now();
+      return entities.map((limits) => {
+        const account = accounts.find(limits.entity);
+        const { start, requests, tokens } = minuteOf(account, at);
+        return limitState(limits, share, {
+          requests,
+          tokens,
+          // A minute that begins with the next call has nothing to reset.
+          resetInMs: requests === 0 ? 0 : start + RATE_WINDOW_MS - at,
+          slots: account?.slots ?? 0,
+        });
+      });
+    },
+  };
+}
+
+/** What is used of an entity's limits. */
+export interface Used {
+  readonly requests: number;
+  readonly tokens: number;
+  readonly resetInMs: number;
+  readonly slots: number;
+}
+
+export function limitState(
+  limits: LimitedEntity,
+  share: Share | null,
+  { requests, tokens, resetInMs, slots }: Used,
+): LimitState {
+  const left = (whole: number | null, used: number) => {
+    const limit = shared(whole, share);
+    return limit === null
+      ? null
+      : { limit, remaining: Math.max(0, limit - used) };
+  };
+  const minute = (state: ReturnType<typeof left>) =>
+    state === null ? null : { ...state, resetInMs };
+  return {
+    entity: limits.entity,
+    requests: minute(left(limits.requestsPerMinute, requests)),
+    tokens: minute(left(limits.tokensPerMinute, tokens)),
+    parallel: left(limits.parallel, slots),
   };
 }
 

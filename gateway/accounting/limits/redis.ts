@@ -5,6 +5,8 @@ import {
   type AdmitCall,
   type Admission,
   type CounterParts,
+  type LimitedEntity,
+  type LimitState,
   type Settlement,
 } from "../limits.ts";
 import { createCounters } from "./counters.ts";
@@ -21,6 +23,7 @@ import {
   batches,
   partsArguments,
   readAdmission,
+  readLook,
   settleArguments,
   type Creation,
 } from "./wire.ts";
@@ -172,6 +175,17 @@ export function createRedisLimits(options: RedisLimitsOptions): Limits {
     }
   }
 
+  async function look(
+    entities: readonly LimitedEntity[],
+  ): Promise<readonly LimitState[]> {
+    await link.settled();
+    const names = entities.map(({ entity }) => entity);
+    const reply = link.open() ? await tried("look", names) : null;
+    return reply === null || reply[0] === STALE
+      ? counters.look(entities)
+      : readLook(reply, entities);
+  }
+
   async function settle(call: Settlement): Promise<void> {
     const freed = counters.settle(call);
     const reply = link.open()
@@ -237,6 +251,7 @@ export function createRedisLimits(options: RedisLimitsOptions): Limits {
         (away ? counters.reapedLeases() - reapedBefore : 0),
     }),
     admit,
+    look,
     settle,
     renew,
     assign,

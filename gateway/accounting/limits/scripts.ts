@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 /** The Lua scripts, each with the common beginning in front. */
 export const SCRIPTS = {
   admit: script("admit"),
+  look: script("look"),
   settle: script("settle"),
   assign: script("assign"),
   renew: script("renew"),

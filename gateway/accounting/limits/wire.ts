@@ -3,11 +3,14 @@ import {
   type AdmitCall,
   type Admission,
   type CounterParts,
+  type LimitedEntity,
+  type LimitState,
   type RateState,
   type Settlement,
 } from "../limits.ts";
 import type { HeldCall } from "./held.ts";
 import type { PendingCounter } from "./counters.ts";
+import { limitState } from "./rates.ts";
 import { numberAt, type Reply } from "./scripts.ts";
 import type { Sighting } from "./share.ts";
 
@@ -219,6 +222,25 @@ function admitted(
     spends,
     cached: Buffer.isBuffer(cached) ? cached : null,
   };
+}
+
+/** Numbers for each entity that was looked at. */
+const LOOK_NUMBERS = 4;
+
+/** Reads what look.lua answered. */
+export function readLook(
+  reply: Reply,
+  entities: readonly LimitedEntity[],
+): readonly LimitState[] {
+  return entities.map((limits, index) => {
+    const at = 1 + index * LOOK_NUMBERS;
+    return limitState(limits, null, {
+      requests: numberAt(reply, at),
+      tokens: numberAt(reply, at + 1),
+      resetInMs: numberAt(reply, at + 2),
+      slots: numberAt(reply, at + 3),
+    });
+  });
 }
 
 function missing(

@@ -31,6 +31,37 @@ export function describeRates(bench: Bench): void {
       expect((await bench.admit([key])).kind).toBe("admitted");
     });
 
+    it("tells what is left, and takes nothing by it", async () => {
+      const key = payer("key:a", {
+        requestsPerMinute: 5,
+        tokensPerMinute: 100,
+        parallel: 2,
+      });
+      const free = payer("key:free", { budget: 9 });
+      const untouched = {
+        requests: { limit: 5, remaining: 5, resetInMs: 0 },
+        tokens: { limit: 100, remaining: 100, resetInMs: 0 },
+        parallel: { limit: 2, remaining: 2 },
+      };
+      expect(await bench.store.look([key])).toMatchObject([untouched]);
+      const call = callOf([key], { tokens: 70 });
+      await bench.store.admit(call);
+      bench.under.advance(10_000);
+      for (let looks = 0; looks < 3; looks++)
+        expect(await bench.store.look([free, key])).toEqual([
+          { entity: "key:free", requests: null, tokens: null, parallel: null },
+          {
+            entity: "key:a",
+            requests: { limit: 5, remaining: 4, resetInMs: 50_000 },
+            tokens: { limit: 100, remaining: 30, resetInMs: 50_000 },
+            parallel: { limit: 2, remaining: 1 },
+          },
+        ]);
+      await bench.settle(call.callId, 0, 20);
+      bench.under.advance(RATE_WINDOW_MS);
+      expect(await bench.store.look([key])).toMatchObject([untouched]);
+    });
+
     it("takes estimated tokens, and corrects them when the call settles in the same minute", async () => {
       const key = payer("key:a", { tokensPerMinute: 100 });
       const call = callOf([key], { tokens: 500 });
