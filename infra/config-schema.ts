@@ -183,3 +183,13 @@ export const secretFields: readonly string[] = [
   "providerKeys",
   "edgeKey",
 ];
+
+/** What the hosts must offer, and nothing secret: readable without the stack's passphrase. */
+export const hostSettingsSchema = configSchema.pick({
+  hosts: true,
+  placement: true,
+  images: true,
+  edge: true,
+  localRunnerA: true,
+  localRunnerB: true,
+});

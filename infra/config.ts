@@ -2,11 +2,17 @@ import { RunError } from "@pulumi/pulumi";
 import * as stackConfig from "@pulumi/pulumi/runtime/config.js";
 import type { z } from "zod";
 import { mendingCommand, nearestName } from "./config-mending.ts";
-import { configSchema, secretFields } from "./config-schema.ts";
+import {
+  configSchema,
+  hostSettingsSchema,
+  secretFields,
+} from "./config-schema.ts";
 import { pinnedImages, type PulledImage } from "./images.ts";
 
 /** The stack's configuration, checked. Secrets are clear here and are wrapped where they become inputs. Times in seconds, memory in MiB. */
 export type HearthConfig = Readonly<z.output<typeof configSchema>>;
+/** Of the configuration, what the hosts must offer. */
+export type HostSettings = Readonly<z.output<typeof hostSettingsSchema>>;
 export type HostName = "a" | "b";
 
 export interface RawConfig {
@@ -15,8 +21,8 @@ export interface RawConfig {
   readonly isSecret: (key: string) => boolean;
 }
 
-export type ConfigResult =
-  | { readonly ok: true; readonly config: HearthConfig }
+export type ConfigResult<T = HearthConfig> =
+  | { readonly ok: true; readonly config: T }
   | { readonly ok: false; readonly errors: readonly string[] };
 
 /** Thrown before anything is registered; the message is one sentence a line, shown without a stack trace. */
@@ -68,6 +74,26 @@ export function readConfig(raw: RawConfig): ConfigResult {
   return parsed.success && errors.length === 0
     ? { ok: true, config: parsed.data }
     : { ok: false, errors };
+}
+
+/** Of the configuration, what says which hosts there are and what they must offer. */
+export function readHostSettings(
+  values: RawConfig["values"],
+): ConfigResult<HostSettings> {
+  const wanted = Object.fromEntries(
+    Object.entries(values)
+      .filter(([key]) => key in hostSettingsSchema.shape)
+      .map(([key, text]) => [key, fromText(key, text)]),
+  );
+  const parsed = hostSettingsSchema.safeParse(wanted);
+  return parsed.success
+    ? { ok: true, config: parsed.data }
+    : {
+        ok: false,
+        errors: parsed.error.issues.flatMap((issue) =>
+          describeIssue(issue, wanted),
+        ),
+      };
 }
 
 const structured = new Set([
@@ -206,7 +232,7 @@ function crossCheck(config: HearthConfig): readonly string[] {
 
 /** The image to run: the operator's, else the pinned one. */
 export function imageReferenceOf(
-  config: HearthConfig,
+  config: Pick<HearthConfig, "images">,
   name: PulledImage,
 ): string {
   return config.images[name] ?? pinnedImages[name];

@@ -1,7 +1,8 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { registerProgram, type Registered } from "../test/infra/registered.ts";
 import { rightConfig, secretsOf } from "../test/infra/stack-config.ts";
-import { ConfigRefused } from "./config.ts";
+import { listenersOn } from "../scripts/host-checks/needs.ts";
+import { ConfigRefused, readHostSettings } from "./config.ts";
 import type { StackOutputs } from "./outputs.ts";
 
 let resources: readonly Registered[];
@@ -179,6 +180,22 @@ test("networks and volumes carry no labels, which could never be changed", () =>
       expect(Object.keys(inputs).toSorted(), name).toEqual(
         inputs.internal === true ? ["internal", "name"] : ["name"],
       );
+});
+
+test("the host checks know every port that is published", () => {
+  const read = readHostSettings(rightConfig);
+  if (!read.ok) throw new Error(read.errors.join());
+  for (const host of ["a", "b"] as const) {
+    const published = containers
+      .filter(({ provider }) => provider.includes(`::host-${host}::`))
+      .flatMap(({ inputs }) => list(inputs.ports))
+      .map(({ ip, external }) => `${String(ip)}:${String(external)}`);
+    expect(
+      listenersOn(host, read.config)
+        .map(({ address, port }) => `${address}:${port}`)
+        .toSorted(),
+    ).toEqual(published.toSorted());
+  }
 });
 
 test("CouchDB's container, exactly", () => {

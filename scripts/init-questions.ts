@@ -54,6 +54,63 @@ export const questions: readonly Question[] = [
   },
 ];
 
+/** The settings that the answers stand for, as Pulumi keeps them: objects as JSON. Empty answers are left out. */
+export function settingsOf(
+  answers: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  const host = (name: "a" | "b") => ({
+    docker: answers[`docker-${name}`],
+    address: answers[`address-${name}`],
+    publish: (answers[`publish-${name}`] ?? "")
+      .split(",")
+      .map((each) => each.trim())
+      .filter((each) => each !== ""),
+  });
+  const runner = (name: "A" | "B") => {
+    const url = answers[`runner-${name.toLowerCase()}`] ?? "";
+    return url === "" ? {} : { [`localRunner${name}`]: url };
+  };
+  return {
+    hosts: JSON.stringify({ a: host("a"), b: host("b") }),
+    ...runner("A"),
+    ...runner("B"),
+  };
+}
+
+/** Settings as Pulumi keeps them, with those that were answered in place of their own. */
+export function withAnswers(
+  settings: Readonly<Record<string, string>>,
+  answers: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  const { hosts, ...rest } = settingsOf(answers);
+  const given = JSON.parse(hosts ?? "{}") as Hosts;
+  const known = JSON.parse(settings["hosts"] ?? "{}") as Partial<Hosts>;
+  const merged = (name: "a" | "b") => {
+    const { publish = [], ...own } = given[name];
+    const before = known[name];
+    return {
+      ...before,
+      ...own,
+      // Most hosts have one address for everything.
+      publish:
+        publish.length > 0
+          ? publish
+          : (before?.publish ??
+            (own.address === undefined ? [] : [own.address])),
+    };
+  };
+  return {
+    ...settings,
+    ...rest,
+    hosts: JSON.stringify({ a: merged("a"), b: merged("b") }),
+  };
+}
+
+type Hosts = Record<
+  "a" | "b",
+  { readonly address?: string; readonly publish?: readonly string[] }
+>;
+
 /** Every secret of the stack, new: 192 bits each, in characters that may stand in an address. */
 export function makeSecrets(): Readonly<Record<string, string>> {
   const random = () => randomBytes(24).toString("base64url");

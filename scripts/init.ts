@@ -2,11 +2,17 @@ import { parseArgs } from "node:util";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { intro, isCancel, log, outro, password, text } from "@clack/prompts";
 import { secretFields } from "../infra/config-schema.ts";
-import { readConfig } from "../infra/config.ts";
+import { readConfig, type HearthConfig } from "../infra/config.ts";
 import { inProject } from "../infra/project-files.ts";
 import { openStack } from "./deploy-stack.ts";
-import { checkHost } from "./init-checks.ts";
-import { makeSecrets, questions, type Question } from "./init-questions.ts";
+import { checkHosts } from "./host-checks/check-hosts.ts";
+import { sentenceOf } from "./host-checks/finding.ts";
+import {
+  makeSecrets,
+  questions,
+  settingsOf,
+  type Question,
+} from "./init-questions.ts";
 
 const usage = `usage: npm run init -- [--stack home] [answers] [--yes] [--skip-checks]
 
@@ -39,7 +45,12 @@ async function main(): Promise<number> {
   clearExample(stackName);
   const stack = await openStack({ stackName });
   const known = await stack.getAllConfig();
-  const wanted = settingsOf(answers, providerKeys);
+  const wanted = {
+    ...settingsOf(answers),
+    ...(Object.keys(providerKeys).length === 0
+      ? {}
+      : { providerKeys: JSON.stringify(providerKeys) }),
+  };
   const settings: Readonly<Record<string, string>> = {
     ...makeSecrets(),
     ...wanted,
@@ -74,16 +85,20 @@ async function main(): Promise<number> {
   const wrong =
     flags["skip-checks"] === true
       ? []
-      : (
-          await Promise.all(
-            (["a", "b"] as const).map((name) => checkHost(name, read.config)),
-          )
-        ).flat();
-  for (const sentence of wrong) process.stderr.write(`hearth: ${sentence}\n`);
+      : (await lookAtHosts(read.config)).filter(({ ok }) => !ok);
+  for (const finding of wrong)
+    process.stderr.write(`hearth: ${sentenceOf(finding)}\n`);
   const done = `Pulumi.${stackName}.yaml is written, its secrets encrypted. Next: npx pulumi up, or npm run deploy -- up`;
   if (asking) outro(done);
   else process.stdout.write(`${done}\n`);
   return wrong.length === 0 ? 0 : 1;
+}
+
+function lookAtHosts(config: HearthConfig): ReturnType<typeof checkHosts> {
+  process.stderr.write(
+    "looking at both hosts; the first time, each pulls the base image …\n",
+  );
+  return checkHosts(config);
 }
 
 function readArguments() {
@@ -181,32 +196,6 @@ function leaves(path: string, text: string): readonly [string, string][] {
 function given(answer: string | symbol): string {
   if (isCancel(answer)) throw new Error("stopped; nothing was written.");
   return String(answer);
-}
-
-function settingsOf(
-  answers: Readonly<Record<string, string>>,
-  providerKeys: Readonly<Record<string, string>>,
-): Readonly<Record<string, string>> {
-  const host = (name: "a" | "b") => ({
-    docker: answers[`docker-${name}`],
-    address: answers[`address-${name}`],
-    publish: (answers[`publish-${name}`] ?? "")
-      .split(",")
-      .map((each) => each.trim())
-      .filter((each) => each !== ""),
-  });
-  return {
-    hosts: JSON.stringify({ a: host("a"), b: host("b") }),
-    ...(answers["runner-a"] === ""
-      ? {}
-      : { localRunnerA: answers["runner-a"] ?? "" }),
-    ...(answers["runner-b"] === ""
-      ? {}
-      : { localRunnerB: answers["runner-b"] ?? "" }),
-    ...(Object.keys(providerKeys).length === 0
-      ? {}
-      : { providerKeys: JSON.stringify(providerKeys) }),
-  };
 }
 
 /** The shipped Pulumi.home.yaml is an example without secrets; the operator's own takes its place. */

@@ -1,0 +1,207 @@
+import type { HostSettings } from "../../infra/config.ts";
+import { otherHost } from "../../infra/hosts.ts";
+import { fine, wrong, type Finding } from "./finding.ts";
+import { openHost, type CheckedHost } from "./host.ts";
+import {
+  judgeBinds,
+  judgeClock,
+  judgeDisk,
+  judgeReach,
+  judgeRunners,
+  judgeVersion,
+} from "./judge.ts";
+import { listenersOn, reachedFrom, runnersOf, type Listener } from "./needs.ts";
+import { portsInUse } from "./ports-in-use.ts";
+
+interface Examined {
+  readonly host: CheckedHost;
+  readonly findings: readonly Finding[];
+  /** undefined when the host cannot run a probe. */
+  readonly listeners?: {
+    /** What may be published for a try. */
+    readonly free: readonly Listener[];
+    /** What the stack's own containers publish already. */
+    readonly ours: readonly Listener[];
+  };
+}
+
+/**
+ * Looks at both hosts as `up` and the running stack will find them, all at once: ssh, Docker, its version, the base image, disk,
+ * clock, addresses, ports; then whether containers of each reach the other and the local runners. Runs small containers and
+ * removes them; changes nothing else. Never throws for what is wrong with a host.
+ */
+export async function checkHosts(
+  settings: HostSettings,
+): Promise<readonly Finding[]> {
+  const [a, b] = await Promise.all([
+    examine(openHost("a", settings), settings),
+    examine(openHost("b", settings), settings),
+  ]);
+  const able = [a, b].filter(({ listeners }) => listeners !== undefined);
+  try {
+    const published = await Promise.all(
+      able.map((each) => publish(each, settings)),
+    );
+    const met = await Promise.all(
+      able.map(({ host }) => meet(host, host === a.host ? b : a, settings)),
+    );
+    return [
+      ...a.findings,
+      ...b.findings,
+      ...published.flat(),
+      ...met.flat(),
+    ].toSorted((x, y) => x.host.localeCompare(y.host));
+  } finally {
+    await Promise.all(
+      able.map(({ host }) => host.removeProbes().catch(() => {})),
+    );
+  }
+}
+
+/** What one host shows of itself. */
+async function examine(
+  host: CheckedHost,
+  settings: HostSettings,
+): Promise<Examined> {
+  const { name, engine } = host;
+  const findings: Finding[] = [];
+  const ended = { host, findings };
+  const { endpoint } = engine;
+  try {
+    await host.ssh();
+    if (endpoint.startsWith("ssh://"))
+      findings.push(fine({ host: name, check: "ssh" }, "ssh lets us in"));
+  } catch (error) {
+    const login = endpoint.replace("ssh://", "").replace(/:\d+$/, "");
+    findings.push(
+      wrong(
+        { host: name, check: "ssh" },
+        `ssh to ${login} does not work (${(error as Error).message})`,
+        `ssh-copy-id ${login} && ssh ${login} true`,
+      ),
+    );
+    return ended;
+  }
+  try {
+    const version = await host.docker(
+      "version",
+      "--format",
+      "{{.Server.Version}}",
+    );
+    findings.push(judgeVersion(name, version));
+  } catch (error) {
+    findings.push(
+      wrong(
+        { host: name, check: "docker" },
+        `Docker at ${endpoint} does not answer (${(error as Error).message})`,
+        `docker -H ${endpoint} version`,
+      ),
+    );
+    return ended;
+  }
+  try {
+    const asked = Date.now();
+    const time = await host.docker("info", "--format", "{{.SystemTime}}");
+    findings.push(judgeClock(name, Date.parse(time), asked, Date.now()));
+    await host.pull();
+    findings.push(
+      fine({ host: name, check: "image" }, `${host.image} is there`),
+    );
+  } catch (error) {
+    findings.push(
+      wrong(
+        { host: name, check: "image" },
+        `${host.image} cannot be had (${(error as Error).message})`,
+        `docker -H ${endpoint} pull ${host.image}`,
+      ),
+    );
+    return ended;
+  }
+  try {
+    await host.removeProbes();
+    const inUse = await portsInUse(host);
+    const all = listenersOn(name, settings);
+    const wanted = all.filter((listener) => !inUse.isOurs(listener));
+    const { bind, freeBytes } = await host.probe({
+      from: "host",
+      bind: wanted,
+    });
+    findings.push(
+      judgeDisk(name, freeBytes),
+      ...judgeBinds(host, settings, wanted, bind, inUse),
+    );
+    return {
+      host,
+      findings,
+      listeners: {
+        free: wanted.filter((_listener, index) => bind[index] === "ok"),
+        ours: all.filter(inUse.isOurs),
+      },
+    };
+  } catch (error) {
+    findings.push(noContainer(host, error));
+    return ended;
+  }
+}
+
+/** Publishes what the other host must reach and nobody holds yet; a finding when Docker refuses. */
+async function publish(
+  { host, listeners }: Examined,
+  settings: HostSettings,
+): Promise<readonly Finding[]> {
+  const asked = reachedFrom(otherHost(host.name), settings);
+  try {
+    await host.listen(among(asked, listeners?.free ?? []));
+    return [];
+  } catch (error) {
+    return [
+      wrong(
+        { host: host.name, check: "port" },
+        `Docker cannot publish the stack's ports (${(error as Error).message})`,
+        `docker -H ${host.engine.endpoint} ps`,
+      ),
+    ];
+  }
+}
+
+/** Whether containers of this host reach both local runners and, of the other host, what listens there now. */
+async function meet(
+  host: CheckedHost,
+  other: Examined,
+  settings: HostSettings,
+): Promise<readonly Finding[]> {
+  const { free = [], ours = [] } = other.listeners ?? {};
+  const connect = among(reachedFrom(host.name, settings), [...free, ...ours]);
+  const runners = runnersOf(settings);
+  if (connect.length === 0 && runners.length === 0) return [];
+  try {
+    const answer = await host.probe({
+      from: "container",
+      connect,
+      fetch: runners.map(({ url }) => url),
+    });
+    return [
+      ...judgeReach(host.name, settings, connect, answer.connect),
+      ...judgeRunners(host.name, runners, answer.fetch),
+    ];
+  } catch (error) {
+    return [noContainer(host, error)];
+  }
+}
+
+function among(
+  asked: readonly Listener[],
+  there: readonly Listener[],
+): readonly Listener[] {
+  return asked.filter(({ address, port }) =>
+    there.some((each) => each.address === address && each.port === port),
+  );
+}
+
+function noContainer(host: CheckedHost, error: unknown): Finding {
+  return wrong(
+    { host: host.name, check: "docker" },
+    `no container can be run (${(error as Error).message})`,
+    `docker -H ${host.engine.endpoint} run --rm ${host.image} node --version`,
+  );
+}

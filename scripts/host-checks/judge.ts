@@ -1,0 +1,192 @@
+import { mendingCommand } from "../../infra/config-mending.ts";
+import type { HostName, HostSettings } from "../../infra/config.ts";
+import { sshCommand, type EngineAddress } from "../../infra/engine.ts";
+import { otherHost } from "../../infra/hosts.ts";
+import { fine, wrong, type Finding } from "./finding.ts";
+import type { Listener } from "./needs.ts";
+import type { PortsInUse } from "./ports-in-use.ts";
+
+const oldestDocker = [20, 10] as const;
+const gibibytesNeeded = 4;
+/** Certificates, leases and signed requests bear less than people think. */
+const largestSkewMs = 5_000;
+
+export function judgeVersion(host: HostName, version: string): Finding {
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  const told = { host, check: "version" } as const;
+  const oldest = oldestDocker.join(".");
+  return major > oldestDocker[0] ||
+    (major === oldestDocker[0] && minor >= oldestDocker[1])
+    ? fine(told, `Docker ${version} answers`)
+    : wrong(
+        told,
+        `Docker is ${version}, ${oldest} or newer is needed`,
+        "upgrade it: https://docs.docker.com/engine/install/",
+      );
+}
+
+/** `theirs` was read between `asked` and `answered` of this machine's clock; all in milliseconds since 1970. */
+export function judgeClock(
+  host: HostName,
+  theirs: number,
+  asked: number,
+  answered: number,
+): Finding {
+  const told = { host, check: "clock" } as const;
+  const skew = Math.max(asked - theirs, theirs - answered, 0);
+  return skew <= largestSkewMs
+    ? fine(told, "its clock agrees with this machine's")
+    : wrong(
+        told,
+        `its clock is ${Math.round(skew / 1000)} s ${theirs < asked ? "behind" : "ahead of"} this machine's`,
+        "sudo timedatectl set-ntp true, on whichever of the two is wrong",
+      );
+}
+
+export function judgeDisk(host: HostName, freeBytes: number): Finding {
+  const told = { host, check: "disk" } as const;
+  const free = freeBytes / 2 ** 30;
+  return free >= gibibytesNeeded
+    ? fine(told, `${Math.floor(free)} GiB are free where Docker keeps its data`)
+    : wrong(
+        told,
+        `${free.toFixed(1)} GiB are free where Docker keeps its data, ${gibibytesNeeded} are needed to begin`,
+        "docker system prune, or a larger disk",
+      );
+}
+
+/** One finding for each address and each port that cannot be had, and one for all that can. */
+export function judgeBinds(
+  host: { readonly name: HostName; readonly engine: EngineAddress },
+  settings: HostSettings,
+  wanted: readonly Listener[],
+  answers: readonly string[],
+  inUse: Pick<PortsInUse, "strangerAt">,
+): readonly Finding[] {
+  const { name } = host;
+  const foreign = new Set(
+    wanted
+      .filter((_listener, index) => answers[index] === "EADDRNOTAVAIL")
+      .map(({ address }) => address),
+  );
+  const found = [
+    ...[...foreign].map((address) =>
+      wrong(
+        { host: name, check: "address" },
+        `${address} is no address of this host`,
+        mendingCommand(settingOf(name, settings, address)),
+      ),
+    ),
+    ...wanted.flatMap((listener, index): readonly Finding[] => {
+      const answer = answers[index];
+      if (answer === "ok" || foreign.has(listener.address)) return [];
+      return [takenPort(host, listener, answer ?? "no answer", inUse)];
+    }),
+  ];
+  return found.length > 0
+    ? found
+    : [
+        fine(
+          { host: name, check: "port" },
+          "its addresses are there, and the stack's ports are free or the stack's own",
+        ),
+      ];
+}
+
+function takenPort(
+  host: { readonly name: HostName; readonly engine: EngineAddress },
+  listener: Listener,
+  answer: string,
+  inUse: Pick<PortsInUse, "strangerAt">,
+): Finding {
+  const told = { host: host.name, check: "port" } as const;
+  const where = `${listener.address}:${listener.port}, where ${listener.service} is to listen,`;
+  if (answer !== "EADDRINUSE")
+    return wrong(
+      told,
+      `${where} cannot be used (${answer})`,
+      `see what stands in its way on that host`,
+    );
+  const stranger = inUse.strangerAt(listener);
+  if (stranger !== undefined)
+    return wrong(
+      told,
+      `${where} is taken by the container ${stranger}`,
+      `docker -H ${host.engine.endpoint} stop ${stranger}`,
+    );
+  const login = sshCommand(host.engine)?.at(-1);
+  return wrong(
+    told,
+    `${where} is taken by another program`,
+    `${login === undefined ? "" : `ssh ${login} `}ss -ltnp "sport = :${listener.port}" names it; stop it`,
+  );
+}
+
+/** The setting that names this address of the host. */
+function settingOf(
+  host: HostName,
+  settings: HostSettings,
+  address: string,
+): readonly string[] {
+  const { address: own, publish } = settings.hosts[host];
+  return own === address
+    ? ["hosts", host, "address"]
+    : ["hosts", host, "publish", String(publish.indexOf(address))];
+}
+
+/** Whether containers on `host` reach what they must on the other. */
+export function judgeReach(
+  host: HostName,
+  settings: HostSettings,
+  asked: readonly Listener[],
+  answers: readonly string[],
+): readonly Finding[] {
+  const other = otherHost(host);
+  const told = { host, check: "reach" } as const;
+  const found = asked.flatMap(
+    ({ address, port, service }, index): readonly Finding[] =>
+      answers[index] === "ok"
+        ? []
+        : [
+            wrong(
+              told,
+              `its containers do not reach ${service} at ${address}:${port} on host ${other.toUpperCase()} (${inWords(answers[index])})`,
+              `let it through host ${other.toUpperCase()}'s firewall, such as ufw allow from ${settings.hosts[host].address} to any port ${port} proto tcp`,
+            ),
+          ],
+  );
+  return found.length > 0 || asked.length === 0
+    ? found
+    : [fine(told, `its containers reach host ${other.toUpperCase()}`)];
+}
+
+export function judgeRunners(
+  host: HostName,
+  runners: readonly { readonly setting: string; readonly url: string }[],
+  answers: readonly string[],
+): readonly Finding[] {
+  const told = { host, check: "runner" } as const;
+  return runners.map(({ setting, url }, index) =>
+    answers[index] === "ok"
+      ? fine(told, `its containers reach the local runner ${url}`)
+      : wrong(
+          told,
+          `its containers do not reach the local runner ${url} (${inWords(answers[index])})`,
+          `start it and let it listen on the network (Ollama: OLLAMA_HOST=0.0.0.0), or pulumi config rm hearth:${setting}`,
+        ),
+  );
+}
+
+function inWords(answer: string | undefined): string {
+  switch (answer) {
+    case "ECONNREFUSED":
+      return "refused";
+    case "ETIMEDOUT":
+      return "no answer";
+    case "EHOSTUNREACH":
+    case "ENETUNREACH":
+      return "no route";
+    default:
+      return answer ?? "no answer";
+  }
+}

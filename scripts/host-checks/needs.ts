@@ -1,0 +1,64 @@
+import type { HostName, HostSettings } from "../../infra/config.ts";
+import { otherHost, ports } from "../../infra/hosts.ts";
+
+/** Something that listens on a host when the stack runs. */
+export interface Listener {
+  readonly service: string;
+  readonly address: string;
+  readonly port: number;
+}
+
+/** Everything that the stack publishes on a host. */
+export function listenersOn(
+  host: HostName,
+  settings: HostSettings,
+): readonly Listener[] {
+  const { placement, edge } = settings;
+  const { address, publish } = settings.hosts[host];
+  const everywhere = [...new Set([...publish, address])];
+  const at = (service: string, port: number, addresses: readonly string[]) =>
+    [...new Set(addresses)].map((each) => ({ service, address: each, port }));
+  return [
+    ...at("the edge", ports.edge, publish),
+    ...at(
+      "the notes store",
+      ports.notes,
+      placement.notes === host ? everywhere : publish,
+    ),
+    ...(edge.hostname === undefined
+      ? []
+      : at("the edge", ports.edgeTls, publish)),
+    ...at("the gateway", ports.gateway, [address]),
+    ...at("the supervisor", ports.supervisor, everywhere),
+    ...(placement.postgres === host
+      ? at("Postgres", ports.postgres, [address])
+      : []),
+    ...(placement.redis === host ? at("Redis", ports.redis, [address]) : []),
+  ];
+}
+
+/** What containers on `host` must reach on the other one. */
+export function reachedFrom(
+  host: HostName,
+  settings: HostSettings,
+): readonly Listener[] {
+  const other = otherHost(host);
+  const { address } = settings.hosts[other];
+  return listenersOn(other, settings).filter(
+    (listener) =>
+      listener.address === address &&
+      (listener.port !== ports.notes || settings.placement.notes === other) &&
+      listener.port !== ports.edge &&
+      listener.port !== ports.edgeTls,
+  );
+}
+
+/** The local model runners; the gateways on both hosts call both. */
+export function runnersOf(
+  settings: HostSettings,
+): readonly { readonly setting: string; readonly url: string }[] {
+  return (["localRunnerA", "localRunnerB"] as const).flatMap((setting) => {
+    const url = settings[setting];
+    return url === undefined ? [] : [{ setting, url }];
+  });
+}

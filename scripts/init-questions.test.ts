@@ -1,0 +1,55 @@
+import { expect, test } from "vitest";
+import { settingsOf, withAnswers } from "./init-questions.ts";
+
+const hosts = (text: string | undefined): unknown => JSON.parse(text ?? "");
+
+test("answers become settings; lists are split, what is empty is left out", () => {
+  const { hosts: made, ...rest } = settingsOf({
+    "docker-a": "ssh://root@192.168.1.10",
+    "address-a": "10.8.0.1",
+    "publish-a": "192.168.1.10, 10.8.0.1,",
+    "docker-b": "ssh://root@192.168.1.11",
+    "address-b": "10.8.0.2",
+    "publish-b": "192.168.1.11",
+    "runner-a": "http://192.168.1.10:11434",
+    "runner-b": "",
+  });
+  expect(hosts(made)).toEqual({
+    a: {
+      docker: "ssh://root@192.168.1.10",
+      address: "10.8.0.1",
+      publish: ["192.168.1.10", "10.8.0.1"],
+    },
+    b: {
+      docker: "ssh://root@192.168.1.11",
+      address: "10.8.0.2",
+      publish: ["192.168.1.11"],
+    },
+  });
+  expect(rest).toEqual({ localRunnerA: "http://192.168.1.10:11434" });
+});
+
+test("what was answered counts, what was not stays; a new host is published at its address", () => {
+  const settings = withAnswers(
+    {
+      hosts: JSON.stringify({
+        a: {
+          docker: "ssh://root@a",
+          address: "10.8.0.1",
+          publish: ["10.1.1.1"],
+        },
+      }),
+      localRunnerA: "http://10.8.0.1:1234",
+    },
+    { "docker-a": "tcp://10.8.0.1:2375", "address-b": "10.8.0.2" },
+  );
+  expect(hosts(settings["hosts"])).toEqual({
+    a: {
+      docker: "tcp://10.8.0.1:2375",
+      address: "10.8.0.1",
+      publish: ["10.1.1.1"],
+    },
+    b: { address: "10.8.0.2", publish: ["10.8.0.2"] },
+  });
+  expect(settings["localRunnerA"]).toBe("http://10.8.0.1:1234");
+});
