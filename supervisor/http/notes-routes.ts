@@ -1,0 +1,219 @@
+import { createHash, timingSafeEqual } from "node:crypto";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { z } from "zod";
+import { listBackups } from "../backup/manifest.ts";
+import { Failure } from "../failure.ts";
+import { findConflicts, resolveConflict } from "../notes/conflicts.ts";
+import { basic, CouchRefusal, NoAnswer, type Couch } from "../notes/couch.ts";
+import { openDatabase, type Database } from "../notes/database.ts";
+import type { Keeper } from "../notes/keeper.ts";
+import { mostConflicts } from "../notes/notes-jobs.ts";
+import type { NotesState } from "../notes/notes-state.ts";
+import { listVaults } from "../notes/overview.ts";
+import { deviceChoices, vaultChoices } from "../notes/plugin-settings.ts";
+import type { Provisioning } from "../notes/provisioning.ts";
+import { readRoster } from "../notes/roster.ts";
+import type { EscrowFiles } from "../notes/seed-escrow.ts";
+import type { Turns } from "../notes/turns.ts";
+import type { VaultFiles } from "../notes/vault-file.ts";
+import { checkVaultName, NoSuchVault } from "../notes/vault-names.ts";
+import { refuse } from "./refuse.ts";
+
+export type NotesRouteParts = {
+  readonly couch: Couch;
+  readonly state: NotesState;
+  readonly escrow: EscrowFiles;
+  readonly files: VaultFiles;
+  readonly backups: string;
+  readonly keeper: Keeper;
+  readonly provisioning: Provisioning;
+  readonly turns: Turns;
+  readonly operatorPassword: string | undefined;
+  readonly now: () => number;
+};
+
+const text = z.string().min(1, "must not be empty").max(2000);
+const addBody = vaultChoices.extend({
+  vault: text,
+  url: text.optional(),
+  forgetPassphrase: z.boolean().default(false),
+});
+const setupBody = z.strictObject({
+  url: text.optional(),
+  vaultPassphrase: text.optional(),
+  choices: deviceChoices.optional(),
+  keep: z.boolean().default(false),
+});
+const rotateBody = z.strictObject({ vaultPassphrase: text.optional() });
+const seedBody = z.strictObject({ accept: z.boolean().default(false) });
+const resolveBody = z.union(
+  [
+    z.strictObject({ document: text, newer: z.literal(true) }),
+    z.strictObject({ document: text, rev: text }),
+  ],
+  "must be {document, newer: true} or {document, rev}",
+);
+const nothing = z.strictObject({});
+
+type VaultRequest = { readonly Params: { readonly vault: string } };
+
+/**
+ * GET, POST /api/notes; GET /api/notes/backups; GET /api/notes/:vault/conflicts|devices; POST
+ * /api/notes/:vault/setup-uri|rotate|remove|restore-seed|resolve. Where `parts` is a text, it is why there is nothing here.
+ * What shows a password wants the operator's, also from this machine.
+ */
+export function registerNotesRoutes(
+  server: FastifyInstance,
+  parts: NotesRouteParts | string,
+): void {
+  if (typeof parts === "string") {
+    for (const url of ["/api/notes", "/api/notes/*"])
+      server.all(url, (_request, reply) => refuse(reply, 409, parts));
+    return;
+  }
+  const { couch, state, keeper, provisioning, turns } = parts;
+  const known = async (vault: string): Promise<Database> => {
+    const database = openDatabase(couch, checkVaultName(vault));
+    if ((await database.info()) === undefined) throw new NoSuchVault(vault);
+    return database;
+  };
+
+  server.get("/api/notes", (_request, reply) =>
+    answering(reply, async () => ({ vaults: await listVaults(parts) })),
+  );
+  server.get("/api/notes/backups", (_request, reply) =>
+    answering(reply, async () => ({
+      directory: parts.backups,
+      backups: listBackups(parts.backups),
+    })),
+  );
+  server.post("/api/notes", (request, reply) =>
+    withSecret(request, reply, addBody, (body) => {
+      const { vault, url, forgetPassphrase, ...choices } = body;
+      return turns(() =>
+        provisioning.add({ vault, url, forgetPassphrase, choices }),
+      );
+    }),
+  );
+  server.post<VaultRequest>("/api/notes/:vault/setup-uri", (request, reply) =>
+    withSecret(request, reply, setupBody, (body) =>
+      turns(() =>
+        provisioning.setupUri({ vault: request.params.vault, ...clean(body) }),
+      ),
+    ),
+  );
+  server.post<VaultRequest>("/api/notes/:vault/rotate", (request, reply) =>
+    withSecret(request, reply, rotateBody, (body) =>
+      turns(() =>
+        provisioning.rotate({ vault: request.params.vault, ...body }),
+      ),
+    ),
+  );
+  server.post<VaultRequest>("/api/notes/:vault/remove", (request, reply) =>
+    withBody(request, reply, nothing, () =>
+      turns(() => provisioning.remove(request.params.vault)),
+    ),
+  );
+  server.post<VaultRequest>(
+    "/api/notes/:vault/restore-seed",
+    (request, reply) =>
+      withBody(request, reply, seedBody, ({ accept }) =>
+        keeper.restoreSeed(checkVaultName(request.params.vault), accept),
+      ),
+  );
+  server.get<VaultRequest>("/api/notes/:vault/conflicts", (request, reply) =>
+    answering(reply, async () =>
+      findConflicts(
+        await known(request.params.vault),
+        state,
+        parts.now(),
+        mostConflicts,
+      ),
+    ),
+  );
+  server.post<VaultRequest>("/api/notes/:vault/resolve", (request, reply) =>
+    withBody(request, reply, resolveBody, async (body) =>
+      resolveConflict(
+        await known(request.params.vault),
+        body.document,
+        "rev" in body ? { rev: body.rev } : "newer",
+      ),
+    ),
+  );
+  server.get<VaultRequest>("/api/notes/:vault/devices", (request, reply) =>
+    answering(reply, async () => readRoster(await known(request.params.vault))),
+  );
+
+  /** Anybody on this machine may ask most things, but a password is the operator's alone. */
+  async function withSecret<T extends z.ZodType>(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    schema: T,
+    act: (body: z.output<T>) => Promise<unknown>,
+  ): Promise<FastifyReply> {
+    const { operatorPassword } = parts as NotesRouteParts;
+    if (
+      operatorPassword !== undefined &&
+      !isSame(
+        request.headers.authorization ?? "",
+        basic("operator", operatorPassword),
+      )
+    )
+      return refuse(
+        reply,
+        401,
+        "this shows a password, so it needs the operator password: set HEARTH_OPERATOR_PASSWORD (or HEARTH_OPERATOR_PASSWORD_FILE).",
+      );
+    return withBody(request, reply, schema, act);
+  }
+}
+
+async function withBody<T extends z.ZodType>(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  schema: T,
+  act: (body: z.output<T>) => Promise<unknown>,
+): Promise<FastifyReply> {
+  const parsed = schema.safeParse(request.body ?? {});
+  if (parsed.success) return answering(reply, () => act(parsed.data));
+  return refuse(
+    reply,
+    400,
+    parsed.error.issues
+      .map(({ path, message }) => `${path.join(".") || "body"}: ${message}.`)
+      .join(" "),
+  );
+}
+
+async function answering(
+  reply: FastifyReply,
+  act: () => Promise<unknown>,
+): Promise<FastifyReply> {
+  try {
+    return await reply.send(await act());
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    return refuse(reply, statusOf(error), error.sentences.join(" "));
+  }
+}
+
+function statusOf(error: Failure): number {
+  if (error instanceof NoSuchVault) return 404;
+  return error instanceof NoAnswer || error instanceof CouchRefusal ? 502 : 400;
+}
+
+/** Members that are undefined are left out. */
+function clean<T extends object>(body: T): T {
+  return Object.fromEntries(
+    Object.entries(body).filter(([, value]) => value !== undefined),
+  ) as T;
+}
+
+function isSame(one: string, other: string): boolean {
+  const [left, right] = [one, other].map((each) =>
+    createHash("sha256").update(each).digest(),
+  );
+  return (
+    left !== undefined && right !== undefined && timingSafeEqual(left, right)
+  );
+}

@@ -1,0 +1,116 @@
+import type { Database } from "./database.ts";
+import { noteTypes } from "./livesync.ts";
+import type { VaultState } from "./notes-state.ts";
+
+export type DeletionLimits = {
+  /** Fewer than so many are never worth an alarm. */
+  readonly least: number;
+  /** Nor is a smaller part of the vault's notes. */
+  readonly percent: number;
+  /** Milliseconds in which they happened. */
+  readonly within: number;
+};
+
+export type Deletions = {
+  /** What to remember for the next count. */
+  readonly change: Pick<VaultState, "deletionsSince" | "deletions">;
+  /** Set when more was deleted than is usual. */
+  readonly mass:
+    | {
+        readonly deleted: number;
+        readonly made: number;
+        /** Notes that are left. */
+        readonly left: number;
+      }
+    | undefined;
+};
+
+const pageRows = 1000;
+const notes = { type: { $in: noteTypes } };
+
+/**
+ * Counts deletions along the changes feed since the last look. The plugin deletes by writing `deleted: true` into a
+ * document (readable with encryption, too), so `doc_del_count` says nothing; a rename is a deletion and a new note, so
+ * new notes are taken off.
+ */
+export async function countDeletions(
+  database: Database,
+  known: VaultState,
+  limits: DeletionLimits,
+  now: number,
+): Promise<Deletions> {
+  if (known.deletionsSince === null) {
+    const { last_seq } = await database.changes({ since: "now", limit: 0 });
+    return {
+      change: { deletionsSince: last_seq, deletions: [] },
+      mass: undefined,
+    };
+  }
+  const { deleted, made, since } = await countSince(
+    database,
+    known.deletionsSince,
+  );
+  const recent = known.deletions.filter(({ at }) => now - at < limits.within);
+  const deletions =
+    deleted + made === 0 ? recent : [...recent, { at: now, deleted, made }];
+  const change = { deletionsSince: since, deletions };
+  const sum = (part: "deleted" | "made") =>
+    deletions.reduce((total, each) => total + each[part], 0);
+  const net = sum("deleted") - sum("made");
+  if (net < limits.least) return { change, mass: undefined };
+  const left = await countNotes(database);
+  return {
+    change,
+    mass:
+      net * 100 >= (left + net) * limits.percent
+        ? { deleted: sum("deleted"), made: sum("made"), left }
+        : undefined,
+  };
+}
+
+async function countSince(
+  database: Database,
+  from: string,
+): Promise<{
+  readonly deleted: number;
+  readonly made: number;
+  readonly since: string;
+}> {
+  let since = from;
+  let deleted = 0;
+  let made = 0;
+  for (;;) {
+    const { results, last_seq } = await database.changes({
+      since,
+      limit: pageRows,
+      selector: notes,
+      fields: ["_id", "deleted"],
+    });
+    for (const { doc, changes } of results) {
+      const isDeleted =
+        typeof doc === "object" &&
+        doc !== null &&
+        "deleted" in doc &&
+        doc.deleted === true;
+      if (isDeleted) deleted += 1;
+      else if (changes.some(({ rev }) => rev.startsWith("1-"))) made += 1;
+    }
+    since = last_seq;
+    if (results.length < pageRows) return { deleted, made, since };
+  }
+}
+
+async function countNotes(database: Database): Promise<number> {
+  let since = "0";
+  let count = 0;
+  for (;;) {
+    const { results, last_seq } = await database.changes({
+      since,
+      limit: pageRows,
+      selector: { ...notes, deleted: { $ne: true } },
+    });
+    count += results.length;
+    since = last_seq;
+    if (results.length < pageRows) return count;
+  }
+}

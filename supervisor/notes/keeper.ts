@@ -1,0 +1,174 @@
+import type { Alarm, Alarms } from "../alerts/alarm.ts";
+import { Failure, sentencesOf } from "../failure.ts";
+import { closedRules, memberRules } from "./access-rules.ts";
+import { NoAnswer, type Couch } from "./couch.ts";
+import { openDatabase, vaultNames } from "./database.ts";
+import type { DeletionLimits } from "./deletions.ts";
+import { seedId, seedOf } from "./livesync.ts";
+import type { NotesState } from "./notes-state.ts";
+import { acceptedSeed, accepting, type EscrowFiles } from "./seed-escrow.ts";
+import type { Turns } from "./turns.ts";
+import { NoSuchVault } from "./vault-names.ts";
+import {
+  goneFingerprint,
+  lookAtVault,
+  seedFingerprint,
+  type LookFindings,
+} from "./vault-look.ts";
+
+export type KeeperParts = {
+  readonly couch: Couch;
+  readonly state: NotesState;
+  readonly escrow: EscrowFiles;
+  readonly alarms: Alarms;
+  readonly deletionLimits: DeletionLimits;
+  /** Looks and changes of vaults never overlap. */
+  readonly turns: Turns;
+  /** Vaults that are being restored: nobody looks at them. */
+  readonly busy: ReadonlySet<string>;
+  /** A database has grown so large, with so much to be had back, that it should not wait for its month to end. */
+  readonly onLarge: (vault: string) => void;
+  readonly now: () => number;
+};
+
+export type SeedAnswer = {
+  readonly vault: string;
+  readonly did: "restored" | "accepted";
+};
+
+/** Looks after every vault: seeds, access rules, deletions, databases that come and go. */
+export type Keeper = {
+  /** One look at everything; never throws. True when the store answered. */
+  readonly look: () => Promise<boolean>;
+  /** Puts the accepted seed back, or takes the present one (`accept`), and lets the devices in again. Throws a Failure. */
+  readonly restoreSeed: (vault: string, accept: boolean) => Promise<SeedAnswer>;
+};
+
+/** What happened stays an alarm for so long, unless it is silenced. */
+const standsForMs = 24 * 3_600_000;
+const storeFingerprint = "notes-store";
+
+export function openKeeper(parts: KeeperParts): Keeper {
+  const { couch, state, escrow, alarms, now } = parts;
+  const goneBefore = new Set<string>();
+
+  async function lookAtAll(): Promise<void> {
+    const there = await vaultNames(couch);
+    alarms.clear(storeFingerprint);
+    const known = state.known().filter((name) => !there.includes(name));
+    for (const name of there.concat(known)) {
+      if (parts.busy.has(name)) continue;
+      if (!there.includes(name) && state.vault(name).member === null) {
+        // It was never ours to miss.
+        state.forget(name);
+        continue;
+      }
+      await lookAtOne(name);
+    }
+    tellStanding();
+  }
+
+  async function lookAtOne(vault: string): Promise<void> {
+    const trouble = `notes-look:${vault}`;
+    try {
+      const findings = await lookAtVault(parts, vault);
+      tell(vault, findings);
+      if (findings.large) parts.onLarge(vault);
+      alarms.clear(trouble);
+    } catch (error) {
+      if (error instanceof NoAnswer) throw error;
+      alarms.raise({
+        fingerprint: trouble,
+        level: "warning",
+        subject: `vault ${vault}`,
+        text: sentencesOf(error).join(" "),
+        command: "hearth notes list",
+      });
+    }
+  }
+
+  function tell(vault: string, { lasting, happened }: LookFindings): void {
+    const gone = goneFingerprint(vault);
+    const found = lasting.filter(({ fingerprint }) => {
+      if (fingerprint !== gone) return true;
+      // A device that rebuilds its remote drops the database for a moment.
+      const before = goneBefore.has(vault);
+      goneBefore.add(vault);
+      return before;
+    });
+    if (!lasting.some(({ fingerprint }) => fingerprint === gone))
+      goneBefore.delete(vault);
+    for (const fingerprint of [gone, seedFingerprint(vault)])
+      if (!found.some((alarm) => alarm.fingerprint === fingerprint))
+        alarms.clear(fingerprint);
+    found.forEach(alarms.raise);
+    if (happened.length > 0)
+      state.stand([
+        ...state.standing().filter(({ alarm }) => !isAmong(alarm, happened)),
+        ...happened.map((alarm) => ({ alarm, until: now() + standsForMs })),
+      ]);
+  }
+
+  /** What happened is told again at every look, also after a restart, until its time is over. */
+  function tellStanding(): void {
+    const standing = state.standing();
+    for (const { alarm, until } of standing)
+      if (until > now()) alarms.raise(alarm);
+      else alarms.clear(alarm.fingerprint);
+    state.stand(standing.filter(({ until }) => until > now()));
+  }
+
+  return {
+    look: () =>
+      parts.turns(async () => {
+        try {
+          await lookAtAll();
+          return true;
+        } catch (error) {
+          // That nothing answers is the checks' to tell.
+          if (!(error instanceof NoAnswer))
+            alarms.raise({
+              fingerprint: storeFingerprint,
+              level: "warning",
+              subject: "notes",
+              text: `nobody looks after the vaults: ${sentencesOf(error).join(" ")}`,
+              command: "hearth notes list",
+            });
+          return false;
+        }
+      }),
+    restoreSeed: (vault, accept) =>
+      parts.turns(() => settleSeed(vault, accept)),
+  };
+
+  async function settleSeed(
+    vault: string,
+    accept: boolean,
+  ): Promise<SeedAnswer> {
+    const database = openDatabase(couch, vault);
+    const info = await database.info();
+    if (info === undefined) throw new NoSuchVault(vault);
+    const kept = escrow.read(vault);
+    const present = seedOf(await database.document(seedId));
+    const seed = accept ? present : acceptedSeed(kept);
+    if (seed === undefined)
+      throw new Failure(
+        accept
+          ? `vault "${vault}" has no security seed that could be accepted: without --accept the copy is put back.`
+          : `there is no copy of a security seed of vault "${vault}": a device makes one when it syncs first.`,
+      );
+    if (present?.pbkdf2salt !== seed.pbkdf2salt)
+      await database.put(seedId, seed);
+    const { member } = state.vault(vault);
+    const rules = member === null ? kept.closed?.rules : memberRules(member);
+    // Rules that were closed already when the seed changed would keep everybody out for ever.
+    if (kept.closed !== null) await database.secure(rules ?? closedRules);
+    escrow.write(accepting(kept, seed, info.instance_start_time, now()));
+    alarms.clear(seedFingerprint(vault));
+    return { vault, did: accept ? "accepted" : "restored" };
+  }
+}
+
+function isAmong(alarm: Alarm, others: readonly Alarm[]): boolean {
+  return others.some(({ fingerprint }) => fingerprint === alarm.fingerprint);
+}

@@ -1,0 +1,186 @@
+import { statfsSync } from "node:fs";
+import { join } from "node:path";
+import { readVariable } from "../environment.ts";
+import { Failure, sentencesOf } from "../failure.ts";
+import { registerNotesRoutes } from "../http/notes-routes.ts";
+import { jobsAreOn } from "../jobs/job-switch.ts";
+import type { Room, Surroundings } from "../supervision.ts";
+import { openCouch } from "./couch.ts";
+import { vaultNames } from "./database.ts";
+import { openKeeper } from "./keeper.ts";
+import { notesJobs } from "./notes-jobs.ts";
+import { openNotesState } from "./notes-state.ts";
+import { vaultChoices } from "./plugin-settings.ts";
+import { openProvisioning } from "./provisioning.ts";
+import { dropUnfinished } from "./restore.ts";
+import { openEscrow } from "./seed-escrow.ts";
+import { takeTurns } from "./turns.ts";
+import { openVaultFiles } from "./vault-file.ts";
+
+const tickEveryMs = 2000;
+const lookEveryMs = 60_000;
+const largeAgainAfterMs = 24 * 3_600_000;
+const stopWithinMs = 5000;
+
+/** Everything the supervisor does about the notes store; where no jobs run it only says who does. */
+export function openNotesRoom(surroundings: Surroundings): Room {
+  const { home, env, config, alarms, jobs, onNotice } = surroundings;
+  const url = readVariable("NOTES_URL", env);
+  if (url === undefined || !jobsAreOn(env)) {
+    const why =
+      url === undefined
+        ? "NOTES_URL is not set, so this supervisor knows no notes store."
+        : `this supervisor does not look after the notes store (HEARTH_JOBS is off): ask the one on the host that has it${peerHint(readVariable("HEARTH_PEER_URL", env))}.`;
+    return {
+      routes: (server) => registerNotesRoutes(server, why),
+      begin: () => {},
+      stop: async () => {},
+    };
+  }
+  const couch = openCouch({
+    url,
+    password: () => readVariable("NOTES_ADMIN_PASSWORD", env),
+  });
+  const address = () => config.notes.public_url ?? url;
+  const state = openNotesState(join(home.root, "notes-state.json"), onNotice);
+  const escrow = openEscrow(join(home.root, "escrow"));
+  const files = openVaultFiles(join(home.root, "vaults"));
+  const backups = join(home.backups, "notes");
+  const busy = new Set<string>();
+  const turns = takeTurns();
+  const largeAt = new Map<string, number>();
+  const keeper = openKeeper({
+    couch,
+    state,
+    escrow,
+    alarms,
+    deletionLimits: config.notes.mass_deletion,
+    turns,
+    busy,
+    onLarge: (vault) => {
+      const last = Math.max(
+        largeAt.get(vault) ?? 0,
+        state.vault(vault).compactedAt ?? 0,
+      );
+      if (Date.now() - last < largeAgainAfterMs) return;
+      largeAt.set(vault, Date.now());
+      try {
+        jobs.run("compaction", { vault, large: true });
+      } catch (error) {
+        if (!(error instanceof Failure)) throw error;
+        largeAt.delete(vault);
+      }
+    },
+    now: Date.now,
+  });
+  const provisioning = openProvisioning({
+    couch,
+    files,
+    state,
+    address,
+    escrowPath: escrow.pathOf,
+    backups,
+  });
+  for (const job of notesJobs({
+    couch,
+    state,
+    escrow,
+    files,
+    alarms,
+    config,
+    backups,
+    busy,
+    address,
+    freeBytes: () => freeBytesOf(home.root),
+  }))
+    jobs.add(job);
+
+  /** Once after each start, as soon as the store answers. */
+  async function prepare(): Promise<void> {
+    for (const vault of await dropUnfinished(couch))
+      onNotice(
+        `the restore of vault ${vault} was broken off; what was there of it is dropped: run it again.`,
+      );
+    await makeFirstVault();
+  }
+
+  async function makeFirstVault(): Promise<void> {
+    const vault = config.notes.first_vault;
+    if (vault === "off" || state.firstVaultMade()) return;
+    const others = (await vaultNames(couch)).filter(
+      (name) => name !== vault || files.read(name) === undefined,
+    );
+    if (others.length === 0 && state.vault(vault).member === null)
+      await provisioning.add({ vault, choices: vaultChoices.parse({}) });
+    state.rememberFirstVault();
+  }
+
+  let timer: NodeJS.Timeout | undefined;
+  let looking: Promise<void> | undefined;
+  let prepared = false;
+  let nextLook = 0;
+  let seenStart = "";
+
+  async function lookOnce(): Promise<void> {
+    try {
+      if (!prepared) await turns(prepare);
+      prepared = true;
+    } catch {
+      // The look that follows tells why nothing can be done.
+    }
+    const answered = await keeper.look();
+    nextLook = Date.now() + (answered ? lookEveryMs : 0);
+  }
+
+  function tick(): void {
+    const service = surroundings.runtime()?.inspect("notes");
+    const start =
+      service === undefined
+        ? ""
+        : `${service.pid} ${service.state} ${service.since}`;
+    if (start !== seenStart) nextLook = 0;
+    seenStart = start;
+    if (looking !== undefined || Date.now() < nextLook) return;
+    looking = lookOnce()
+      .catch((error: unknown) => onNotice(sentencesOf(error).join(" ")))
+      .finally(() => {
+        looking = undefined;
+      });
+  }
+
+  return {
+    routes: (server) =>
+      registerNotesRoutes(server, {
+        couch,
+        state,
+        escrow,
+        files,
+        backups,
+        keeper,
+        provisioning,
+        turns,
+        operatorPassword: surroundings.operatorPassword,
+        now: Date.now,
+      }),
+    begin: () => {
+      tick();
+      timer = setInterval(tick, tickEveryMs);
+    },
+    stop: async () => {
+      clearInterval(timer);
+      const patience = Promise.withResolvers<void>();
+      const giveUp = setTimeout(patience.resolve, stopWithinMs);
+      await Promise.race([looking, patience.promise]);
+      clearTimeout(giveUp);
+    },
+  };
+}
+
+function peerHint(peer: string | undefined): string {
+  return peer === undefined ? "" : `, such as ${peer}`;
+}
+
+function freeBytesOf(path: string): number {
+  const { bavail, bsize } = statfsSync(path);
+  return bavail * bsize;
+}

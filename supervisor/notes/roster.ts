@@ -1,0 +1,144 @@
+import { z } from "zod";
+import { sequenceNumber, type Database } from "./database.ts";
+import { milestoneId } from "./livesync.ts";
+
+const node = z.looseObject({
+  device_name: z.string().default(""),
+  vault_name: z.string().default(""),
+  app_version: z.string().default(""),
+  plugin_version: z.string().default(""),
+  progress: z.union([z.string(), z.number()]).transform(String).default("0"),
+  last_connected: z.number().default(0),
+});
+const milestone = z.looseObject({
+  locked: z.boolean().default(false),
+  cleaned: z.boolean().default(false),
+  accepted_nodes: z.array(z.string()).default([]),
+  node_info: z.record(z.string(), node).default({}),
+  tweak_values: z
+    .record(z.string(), z.record(z.string(), z.unknown()))
+    .default({}),
+});
+
+export type RosterDevice = {
+  readonly id: string;
+  readonly name: string;
+  readonly pluginVersion: string;
+  readonly appVersion: string;
+  /** Milliseconds since 1970. */
+  readonly lastSeen: number;
+  /** Changes that it has not seen yet. */
+  readonly behind: number;
+  /** Its plugin is older than the newest in the vault. */
+  readonly outdated: boolean;
+  /** Settings in which it differs from the vault's preferred ones, each with both values. */
+  readonly differs: Readonly<
+    Record<string, { readonly here: unknown; readonly preferred: unknown }>
+  >;
+  /** A locked remote lets it in. */
+  readonly accepted: boolean;
+};
+
+export type Roster = {
+  readonly vault: string;
+  /** A device has locked the remote: those that are not accepted must fetch everything anew. */
+  readonly locked: boolean;
+  readonly devices: readonly RosterDevice[];
+  /** What a person should see to, a sentence each. */
+  readonly remarks: readonly string[];
+};
+
+/** Said by the plugin about the device or the moment, not about how it stores. */
+const ownMatters = new Set(["tweakModified"]);
+
+/** The devices of a vault, as they have put themselves down in its milestone document. */
+export async function readRoster(database: Database): Promise<Roster> {
+  const document = milestone.parse(
+    (await database.document(milestoneId)) ?? {},
+  );
+  const info = await database.info();
+  const at = sequenceNumber(info?.update_seq ?? "0");
+  const nodes = Object.entries(document.node_info);
+  const newest = nodes
+    .map(([, { plugin_version }]) => plugin_version)
+    .toSorted(byVersion)
+    .at(-1);
+  const preferred = document.tweak_values["PREFERRED"];
+  const devices = nodes
+    .map(([id, each]) => ({
+      id,
+      name: each.device_name || each.vault_name || id,
+      pluginVersion: each.plugin_version,
+      appVersion: each.app_version,
+      lastSeen: each.last_connected,
+      behind: Math.max(0, at - sequenceNumber(each.progress)),
+      outdated: byVersion(each.plugin_version, newest ?? "") < 0,
+      differs: differences(document.tweak_values[id], preferred),
+      accepted: document.accepted_nodes.includes(id),
+    }))
+    .toSorted((a, b) => b.lastSeen - a.lastSeen);
+  return {
+    vault: database.name,
+    locked: document.locked,
+    devices,
+    remarks: remarksOn(document.locked, devices, newest ?? ""),
+  };
+}
+
+function remarksOn(
+  locked: boolean,
+  devices: readonly RosterDevice[],
+  newest: string,
+): readonly string[] {
+  const waiting = devices.filter(({ accepted }) => !accepted);
+  return [
+    ...(locked
+      ? [
+          `A device has locked the vault: ${waiting.length === 0 ? "all its devices are let in" : `${namesOf(waiting)} must fetch everything anew (the plugin says so)`}.`,
+        ]
+      : []),
+    ...devices
+      .filter(({ outdated }) => outdated)
+      .map(
+        ({ name, pluginVersion }) =>
+          `${name} has Self-hosted LiveSync ${pluginVersion || "of unknown version"}, the newest here is ${newest}: update it.`,
+      ),
+    ...devices
+      .filter(({ differs }) => Object.keys(differs).length > 0)
+      .map(
+        ({ name, differs }) =>
+          `${name} differs from the vault's settings in ${Object.keys(differs).join(", ")}: choose the remote's there when the plugin asks.`,
+      ),
+  ];
+}
+
+function namesOf(devices: readonly RosterDevice[]): string {
+  return devices.map(({ name }) => name).join(", ");
+}
+
+function differences(
+  own: Readonly<Record<string, unknown>> | undefined,
+  preferred: Readonly<Record<string, unknown>> | undefined,
+): RosterDevice["differs"] {
+  if (own === undefined || preferred === undefined) return {};
+  return Object.fromEntries(
+    Object.entries(preferred)
+      .filter(([key]) => !ownMatters.has(key) && key in own)
+      .filter(
+        ([key, value]) => JSON.stringify(own[key]) !== JSON.stringify(value),
+      )
+      .map(([key, value]) => [key, { here: own[key], preferred: value }]),
+  );
+}
+
+/** "1.0.9" before "1.0.16"; what is no number counts as 0. */
+function byVersion(one: string, other: string): number {
+  const [a, b] = [one, other].map((text) =>
+    text.split(".").map((part) => Number.parseInt(part, 10) || 0),
+  );
+  for (let at = 0; at < 4; at += 1) {
+    const difference = (a?.[at] ?? 0) - (b?.[at] ?? 0);
+    if (difference !== 0) return difference;
+  }
+  return 0;
+}

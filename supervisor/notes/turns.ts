@@ -1,0 +1,11 @@
+/** Runs one piece of work after the other, in the order in which they were asked for. */
+export type Turns = <T>(work: () => Promise<T>) => Promise<T>;
+
+export function takeTurns(): Turns {
+  let last: Promise<unknown> = Promise.resolve();
+  return (work) => {
+    const mine = last.then(work, work);
+    last = mine.catch(() => {});
+    return mine;
+  };
+}

@@ -1,0 +1,79 @@
+import { z } from "zod";
+import type { Couch } from "./couch.ts";
+import { openDatabase, type CouchDocument } from "./database.ts";
+
+const prefix = "org.couchdb.user:";
+const rows = z.looseObject({
+  rows: z.array(
+    z.looseObject({
+      doc: z.looseObject({ _id: z.string(), _rev: z.string() }),
+    }),
+  ),
+});
+
+/** The store's users, as documents of `_users`. */
+export type Users = {
+  /** Makes the user or gives an old one the new password; nobody but the admin can read the document. */
+  readonly save: (name: string, password: string) => Promise<void>;
+  /** True when it was there. */
+  readonly remove: (name: string) => Promise<boolean>;
+  readonly exists: (name: string) => Promise<boolean>;
+  /** Every user with the hash of its password. */
+  readonly all: () => Promise<readonly CouchDocument[]>;
+  /**
+   * Puts a user back as a backup holds it, hash and all. One of the name that is there stays as it is unless `replace` is set.
+   * True when another password counts from now on.
+   */
+  readonly putBack: (
+    document: CouchDocument,
+    replace: boolean,
+  ) => Promise<boolean>;
+};
+
+export function openUsers(couch: Couch): Users {
+  const database = openDatabase(couch, "_users");
+  const find = (name: string) => database.document(prefix + name);
+  return {
+    save: async (name, password) => {
+      const known = await find(name);
+      await database.put(prefix + name, {
+        ...(known === undefined ? {} : { _rev: known._rev }),
+        name,
+        password,
+        roles: [],
+        type: "user",
+      });
+    },
+    remove: async (name) => {
+      const known = await find(name);
+      if (known === undefined) return false;
+      await database.write([
+        { _id: known._id, _rev: known._rev, _deleted: true },
+      ]);
+      return true;
+    },
+    exists: async (name) => (await find(name)) !== undefined,
+    all: async () => {
+      const query = new URLSearchParams({
+        include_docs: "true",
+        startkey: JSON.stringify(prefix),
+        endkey: JSON.stringify(`${prefix}\uffff`),
+      });
+      const answer = rows.parse(
+        await couch.ask("GET", `/_users/_all_docs?${query.toString()}`),
+      );
+      return answer.rows.map(({ doc }) => doc as unknown as CouchDocument);
+    },
+    putBack: async (document, replace) => {
+      const there = await database.document(document._id);
+      const same = there?.["derived_key"] === document["derived_key"];
+      if (there !== undefined && (same || !replace)) return false;
+      const { _rev: _revision, ...rest } = document;
+      await database.put(document._id, {
+        ...rest,
+        ...(there === undefined ? {} : { _rev: there._rev }),
+      });
+      return true;
+    },
+  };
+}

@@ -1,0 +1,225 @@
+import type { Alarm } from "../alerts/alarm.ts";
+import { closedRules, memberRules, sameRules } from "./access-rules.ts";
+import { largeBytes } from "./compaction.ts";
+import { openDatabase, type Database, type Security } from "./database.ts";
+import type { Couch } from "./couch.ts";
+import { countDeletions, type DeletionLimits } from "./deletions.ts";
+import { encryptedChunks, seedId, seedOf } from "./livesync.ts";
+import type { NotesState } from "./notes-state.ts";
+import {
+  accepting,
+  closing,
+  judgeSeed,
+  withVersion,
+  type EscrowFiles,
+} from "./seed-escrow.ts";
+
+type Troubles = {
+  /** They last until they are mended. */
+  readonly lasting: readonly Alarm[];
+  readonly happened: readonly Alarm[];
+};
+
+export type LookFindings = Troubles & {
+  /** The database is large, and compaction would help. */
+  readonly large: boolean;
+};
+
+export type LookParts = {
+  readonly couch: Couch;
+  readonly state: NotesState;
+  readonly escrow: EscrowFiles;
+  readonly deletionLimits: DeletionLimits;
+  readonly now: () => number;
+};
+
+/** Looks at one vault and puts right what may be put right without asking: lost access rules, a lost seed. */
+export async function lookAtVault(
+  parts: LookParts,
+  vault: string,
+): Promise<LookFindings> {
+  const { state } = parts;
+  const database = openDatabase(parts.couch, vault);
+  const info = await database.info();
+  if (info === undefined)
+    return { lasting: [goneAlarm(vault)], happened: [], large: false };
+  const instance = info.instance_start_time;
+  const known = state.vault(vault).instance;
+  const anew = known !== null && known !== instance;
+  if (known !== instance)
+    state.change(vault, {
+      instance,
+      deletionsSince: null,
+      deletions: [],
+      conflicts: {},
+    });
+  const seed = await lookAtSeed(parts, database, instance);
+  const rules = await lookAtRules(parts, database);
+  const deletions = await lookAtDeletions(parts, database);
+  const { file, active } = info.sizes;
+  return {
+    large: file > largeBytes && (file - active) * 5 > file,
+    lasting: seed.lasting,
+    happened: [
+      ...(anew ? [anewAlarm(vault)] : []),
+      ...seed.happened,
+      ...rules,
+      ...deletions,
+    ],
+  };
+}
+
+async function lookAtSeed(
+  { escrow, now }: LookParts,
+  database: Database,
+  instance: string,
+): Promise<Troubles> {
+  const vault = database.name;
+  const kept = escrow.read(vault);
+  const seed = seedOf(await database.document(seedId));
+  const verdict = judgeSeed(kept, {
+    instance,
+    seed,
+    hasNotes:
+      seed === undefined &&
+      kept.accepted !== null &&
+      (await needsSeed(database, kept.instance === instance)),
+  });
+  switch (verdict.kind) {
+    case "fine": {
+      // A database that was made anew is no longer the one that was closed.
+      if (kept.closed === null) return nothing;
+      if (kept.instance === instance)
+        return { lasting: [closedAlarm(vault)], happened: [] };
+      escrow.write({ ...kept, closed: null });
+      return nothing;
+    }
+    case "accept":
+      escrow.write(accepting(kept, verdict.seed, instance, now()));
+      return nothing;
+    case "put-back":
+      await database.put(seedId, verdict.seed);
+      // Where access was taken away it stays so: a person looks first.
+      escrow.write({
+        ...accepting(kept, verdict.seed, instance, now()),
+        closed: kept.closed,
+      });
+      return { lasting: [], happened: [putBackAlarm(vault)] };
+    case "changed": {
+      // It may have been made anew since its information was read: then the next look accepts the seed.
+      const latest = await database.info();
+      if (latest?.instance_start_time !== instance) return nothing;
+      const rules = await database.security();
+      escrow.write(
+        closing(withVersion(kept, verdict.seed, instance, now()), rules, now()),
+      );
+      if (!sameRules(rules, closedRules)) await database.secure(closedRules);
+      return { lasting: [closedAlarm(vault)], happened: [] };
+    }
+  }
+}
+
+/** In a database made anew, only encrypted chunks show that its notes came from the old one and need the old seed. */
+async function needsSeed(
+  database: Database,
+  sameDatabase: boolean,
+): Promise<boolean> {
+  if (!sameDatabase) return database.hasBetween(...encryptedChunks);
+  return ((await database.info())?.doc_count ?? 0) > 0;
+}
+
+async function lookAtRules(
+  { escrow, state }: LookParts,
+  database: Database,
+): Promise<readonly Alarm[]> {
+  const { member } = state.vault(database.name);
+  const closed = escrow.read(database.name).closed !== null;
+  const due: Security | undefined = closed
+    ? closedRules
+    : member === null
+      ? undefined
+      : memberRules(member);
+  if (due === undefined) return [];
+  if (sameRules(await database.security(), due)) return [];
+  await database.secure(due);
+  return [rulesAlarm(database.name)];
+}
+
+async function lookAtDeletions(
+  { state, deletionLimits, now }: LookParts,
+  database: Database,
+): Promise<readonly Alarm[]> {
+  const vault = database.name;
+  const { change, mass } = await countDeletions(
+    database,
+    state.vault(vault),
+    deletionLimits,
+    now(),
+  );
+  state.change(vault, change);
+  if (mass === undefined) return [];
+  return [
+    {
+      fingerprint: `notes-deletions:${vault}`,
+      level: "warning",
+      subject: `vault ${vault}`,
+      text: `${mass.deleted} notes of vault ${vault} were deleted in a short time${mass.made > 0 ? ` (and ${mass.made} made)` : ""}; ${mass.left} are left. If nobody meant it, stop the devices and restore.`,
+      command: `hearth notes restore --as ${vault}-before`,
+    },
+  ];
+}
+
+const nothing: Troubles = { lasting: [], happened: [] };
+
+export const goneFingerprint = (vault: string): string => `notes-gone:${vault}`;
+export const seedFingerprint = (vault: string): string => `notes-seed:${vault}`;
+
+function goneAlarm(vault: string): Alarm {
+  return {
+    fingerprint: goneFingerprint(vault),
+    level: "down",
+    subject: `vault ${vault}`,
+    text: `the database of vault ${vault} is gone, so its devices cannot sync: restore it, or forget it with \`hearth notes remove ${vault}\`.`,
+    command: `hearth notes restore --vault ${vault}`,
+  };
+}
+
+function anewAlarm(vault: string): Alarm {
+  return {
+    fingerprint: `notes-anew:${vault}`,
+    level: "warning",
+    subject: `vault ${vault}`,
+    text: `the database of vault ${vault} was made anew (a device rebuilt it, or somebody dropped it): its access rules were put back, its new security seed is accepted, the old one kept.`,
+    command: `hearth notes devices ${vault}`,
+  };
+}
+
+function closedAlarm(vault: string): Alarm {
+  return {
+    fingerprint: seedFingerprint(vault),
+    level: "down",
+    subject: `vault ${vault}`,
+    text: `the security seed of vault ${vault} was replaced by another, and what is written under that one stays unreadable: access is taken away until you put the old seed back, or take the new one with --accept.`,
+    command: `hearth notes restore-seed ${vault}`,
+  };
+}
+
+function putBackAlarm(vault: string): Alarm {
+  return {
+    fingerprint: `notes-seed-lost:${vault}`,
+    level: "warning",
+    subject: `vault ${vault}`,
+    text: `the security seed of vault ${vault} was gone and was put back at once from its copy: find out what removed it.`,
+    command: `hearth notes devices ${vault}`,
+  };
+}
+
+function rulesAlarm(vault: string): Alarm {
+  return {
+    fingerprint: `notes-rules:${vault}`,
+    level: "warning",
+    subject: `vault ${vault}`,
+    text: `the access rules of vault ${vault} were changed from outside and were put back.`,
+    command: `hearth notes list`,
+  };
+}
