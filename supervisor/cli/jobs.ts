@@ -122,6 +122,11 @@ export const compact = defineVerb({
   description: "Compact the notes now: old revisions give back their room.",
   example: "hearth compact",
   args: {
+    vault: {
+      type: "positional",
+      required: false,
+      description: "One vault; all when left out",
+    },
     force: {
       type: "boolean",
       description: "Even where its gates say that there is little to gain",
@@ -129,12 +134,15 @@ export const compact = defineVerb({
     json,
     ...addressArg,
   },
-  run: async ({ force, json, url }) =>
+  run: async ({ vault, force, json, url }) =>
     (
       await runJob(
         findStack(url),
         "compaction",
-        force === true ? { force: true } : {},
+        {
+          ...(vault === undefined ? {} : { vault }),
+          ...(force === true ? { force } : {}),
+        },
         json,
       )
     ).code,

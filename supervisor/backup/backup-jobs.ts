@@ -1,0 +1,133 @@
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { readVariable, type Environment } from "../environment.ts";
+import { Failure } from "../failure.ts";
+import { scheduleOf, type JobsConfig, type KeepRule } from "../jobs/config.ts";
+import type { Job, JobContext, JobOutcome } from "../jobs/job.ts";
+import type { Surroundings } from "../supervision.ts";
+import { sizeOf, verifyFiles } from "./backup-files.ts";
+import { drillRestore } from "./drill.ts";
+import { redisPlace } from "./forget-limits.ts";
+import { backupsToKeep } from "./keep.ts";
+import { listBackups } from "./manifest.ts";
+import { peerOf } from "./peer.ts";
+import { chooseBackup, restore } from "./restore.ts";
+import { takeBackup } from "./take-backup.ts";
+
+type Places = {
+  /** `backups/postgres` */
+  readonly directory: string;
+  /** The gateway's SQL files: a restore begins with the tables that they make. */
+  readonly migrations: string;
+  readonly env: Environment;
+};
+
+/** Backups of Postgres: taken, tried out, read again, restored. */
+export function backupJobs(surroundings: Surroundings): readonly Job[] {
+  const { home, env, config } = surroundings;
+  const places: Places = {
+    directory: join(home.backups, "postgres"),
+    migrations:
+      readVariable("HEARTH_MIGRATIONS", env) ??
+      join(home.project, "gateway", "db", "migrations"),
+    env,
+  };
+  const own = readVariable("BACKUP_DATABASE_URL", env) !== undefined;
+  const { postgres_backup: backup, restore_drill: drill } = config.jobs;
+  return [
+    {
+      name: "postgres-backup",
+      description: "Copies every table of Postgres, as of one moment.",
+      schedule: { ...scheduleOf(backup), cron: own ? backup.cron : null },
+      run: (context) => backUp(places, config.jobs, context),
+    },
+    {
+      name: "restore-drill",
+      description: "Restores the newest backup into a database of its own.",
+      schedule: { ...scheduleOf(drill), cron: own ? drill.cron : null },
+      run: (context) =>
+        drillRestore({ ...places, databaseUrl: databaseUrl(env) }, context),
+    },
+    {
+      name: "backup-verify",
+      description: "Reads a backup again and compares its checksums.",
+      schedule: { cron: null, timeoutMs: backup.timeout, retries: 0 },
+      run: (context) => verify(places.directory, context),
+    },
+    {
+      name: "restore",
+      description: "Puts a backup in place of an empty database.",
+      schedule: { cron: null, timeoutMs: 24 * 3_600_000, retries: 0 },
+      run: (context) =>
+        restore(
+          {
+            ...places,
+            databaseUrl: readVariable("RESTORE_DATABASE_URL", env),
+            runtime: surroundings.runtime,
+            redis: redisPlace(env),
+            peer: peerOf(env),
+          },
+          context,
+        ),
+    },
+  ];
+}
+
+async function backUp(
+  { directory, env }: Places,
+  { postgres_backup: { keep }, time_zone: timeZone }: JobsConfig,
+  { signal, now, progress, options }: JobContext,
+): Promise<JobOutcome> {
+  const { name, manifest } = await takeBackup({
+    ...{ databaseUrl: databaseUrl(env), directory, now, signal, progress },
+    pgDump: options["pgDump"] === true,
+  });
+  const removed = removeOld(directory, keep, timeZone);
+  const rows = manifest.tables.reduce((sum, table) => sum + table.rows, 0);
+  const bytes = sizeOf(join(directory, name));
+  return {
+    status: "done",
+    summary: `${name}: ${rows} rows in ${inMegabytes(bytes)}${removed === 0 ? "" : `; ${removed} old ${removed === 1 ? "one" : "ones"} removed`}.`,
+    details: { backup: name, rows, bytes, removed, sums: manifest.sums },
+  };
+}
+
+/** Answers how many went. */
+export function removeOld(
+  directory: string,
+  keep: KeepRule,
+  timeZone: string,
+): number {
+  const names = listBackups(directory);
+  const kept = backupsToKeep(names, keep, timeZone);
+  const gone = names.filter((name) => !kept.has(name));
+  for (const name of gone)
+    rmSync(join(directory, name), { recursive: true, force: true });
+  return gone.length;
+}
+
+async function verify(
+  directory: string,
+  { signal, progress, options }: JobContext,
+): Promise<JobOutcome> {
+  const asked = options["backup"];
+  const name = chooseBackup(
+    directory,
+    typeof asked === "string" ? asked : undefined,
+  );
+  await verifyFiles(join(directory, name), signal, progress);
+  return { status: "done", summary: `${name} is as it was written.` };
+}
+
+function databaseUrl(env: Environment): string {
+  const url = readVariable("BACKUP_DATABASE_URL", env);
+  if (url !== undefined) return url;
+  throw new Failure(
+    "this supervisor does not know how to read Postgres: set BACKUP_DATABASE_URL to its address with the role backup.",
+  );
+}
+
+/** "1.4 MB" */
+export function inMegabytes(bytes: number): string {
+  return `${(bytes / 1e6).toFixed(1)} MB`;
+}

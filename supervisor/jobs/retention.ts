@@ -1,0 +1,68 @@
+import { readdirSync, rmSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { retainChecks } from "../checks/check-reports.ts";
+import { codeOf } from "../failure.ts";
+import type { Surroundings } from "../supervision.ts";
+import { scheduleOf } from "./config.ts";
+import { openJobHistory } from "./job-history.ts";
+import type { Job } from "./job.ts";
+
+const dayMs = 86_400_000;
+const runsKeptMs = 400 * dayMs;
+
+/** Keeps the supervisor's own history and the reports small; transitions stay for ever, and the gateway drops its own rows. */
+export function retentionJob({
+  config,
+  history,
+  home,
+  onNotice,
+}: Surroundings): Job {
+  const settings = config.jobs.retention;
+  const runs = openJobHistory(history.db, onNotice);
+  return {
+    name: "retention",
+    description: "Drops old check results, old runs and old reports.",
+    schedule: scheduleOf(settings),
+    run: async ({ now }) => {
+      const at = now();
+      const checks = retainChecks(history.db, at, {
+        rawSince: at - settings.raw,
+        hoursSince: at - settings.hourly,
+      });
+      const removed = {
+        results: checks.results,
+        hours: checks.hours,
+        runs: runs.forgetBefore(at - runsKeptMs),
+        reports: removeReports(home.reports, at - settings.reports),
+      };
+      const said = Object.entries(removed).filter(([, count]) => count > 0);
+      return {
+        status: said.length === 0 ? "skipped" : "done",
+        summary:
+          said.length === 0
+            ? "nothing is old enough to go."
+            : `removed ${said.map(([what, count]) => `${count} ${what}`).join(", ")}.`,
+        details: removed,
+      };
+    },
+  };
+}
+
+/** Removes reports written before `until` (milliseconds since 1970); answers how many files went. */
+export function removeReports(directory: string, until: number): number {
+  let names: readonly string[];
+  try {
+    names = readdirSync(directory);
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return 0;
+    throw error;
+  }
+  const old = names
+    .map((name) => join(directory, name))
+    .filter((path) => {
+      const entry = statSync(path);
+      return entry.isFile() && entry.mtimeMs < until;
+    });
+  for (const path of old) rmSync(path, { force: true });
+  return old.length;
+}
