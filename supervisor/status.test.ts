@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { ActiveAlarm } from "./alerts/alerting.ts";
 import type { CheckView } from "./checks/watch.ts";
 import type { ServiceState, ServiceView } from "./runtime.ts";
 import { findAttention, judge } from "./status.ts";
@@ -67,7 +68,7 @@ test.each<[readonly ServiceView[], readonly CheckView[], string]>([
     "Edge and redis need a look.",
   ],
 ])("the verdict on %j and %j", (services, checks, verdict) => {
-  const attention = findAttention(services, checks);
+  const attention = findAttention(services, checks, []);
   const judged = judge("running", services, attention);
   expect(judged.verdict).toBe(verdict);
   expect(judged.ok).toBe(verdict === "All is well.");
@@ -78,6 +79,7 @@ test("what needs somebody comes with what was seen, what was tried, and the comm
     findAttention(
       [service("postgres", "gave-up")],
       [check("notes", { healing: "gave up: restarted 3 times in 1 h" })],
+      [],
     ),
   ).toEqual([
     {
@@ -86,6 +88,7 @@ test("what needs somebody comes with what was seen, what was tried, and the comm
       since: 0,
       text: "postgres is down: killed by SIGKILL",
       command: "hearth logs postgres; hearth restart postgres",
+      ...{ output: null, tried: [], silenced: null },
     },
     {
       name: "notes",
@@ -93,6 +96,52 @@ test("what needs somebody comes with what was seen, what was tried, and the comm
       since: 0,
       text: "check notes is down: no answer within 10 s; gave up: restarted 3 times in 1 h",
       command: "hearth check notes",
+      ...{ output: null, tried: [], silenced: null },
     },
   ]);
+});
+
+const drill: ActiveAlarm = {
+  fingerprint: "job:restore-drill",
+  level: "warning",
+  subject: "restore-drill",
+  text: "the copy ends after 61 of 204 MB",
+  output: "unexpected end",
+  tried: ["tried 3 times"],
+  command: "hearth backup verify notes",
+  since: 5,
+  silence: null,
+};
+
+test("alarms need somebody too, what is down before what only needs a look", () => {
+  const down: ActiveAlarm = {
+    ...drill,
+    fingerprint: "check:notes",
+    level: "down",
+    subject: "notes",
+    text: "notes is down since 10:02",
+    silence: { id: "1", pattern: "*", why: "moving", from: 0, until: 9 },
+  };
+  expect(findAttention([], [check("notes")], [drill, down])).toMatchObject([
+    {
+      name: "notes",
+      text: "notes is down since 10:02",
+      silenced: { until: 9, why: "moving" },
+    },
+    {
+      name: "restore-drill",
+      text: "restore-drill: the copy ends after 61 of 204 MB",
+      output: "unexpected end",
+      tried: ["tried 3 times"],
+      silenced: null,
+    },
+  ]);
+});
+
+test("what only needs a look leaves the whole well", () => {
+  const attention = findAttention([], [], [drill]);
+  expect(judge("running", [service("notes", "running")], attention)).toEqual({
+    ok: true,
+    verdict: "One thing needs you; everything answers.",
+  });
 });

@@ -1,3 +1,4 @@
+import type { ActiveAlarm } from "./alerts/alerting.ts";
 import type { CheckView } from "./checks/watch.ts";
 import type { ServiceStats, ServiceView } from "./runtime.ts";
 
@@ -9,7 +10,7 @@ export type ServiceStatus = ServiceView & {
 export type Status = {
   /** The whole in one sentence. */
   readonly verdict: string;
-  /** Something is down, or not known to be up. */
+  /** Nothing is down, and all is known to be up; something may need a person all the same. */
   readonly ok: boolean;
   readonly phase: "starting" | "running" | "stopping";
   readonly at: number;
@@ -33,15 +34,31 @@ export type Attention = {
   readonly text: string;
   readonly since: number;
   readonly command: string;
+  /** The last words of the failure; null where there are none. */
+  readonly output: string | null;
+  /** What was tried already, a sentence each. */
+  readonly tried: readonly string[];
+  /** Somebody knows: nobody is told until then, for this reason. */
+  readonly silenced: { readonly until: number; readonly why: string } | null;
 };
 
-/** Finds what needs somebody: services that do not run and are not about to, checks that are down and not inhibited. */
+/**
+ * Finds what needs somebody: services that do not run and are not about to, checks that are down and not inhibited, and
+ * everything else that raised an alarm.
+ */
 export function findAttention(
   services: readonly ServiceView[],
   checks: readonly CheckView[],
+  alarms: readonly ActiveAlarm[],
 ): readonly Attention[] {
   const ofServices = services.flatMap((service): readonly Attention[] => {
-    const base = { name: service.name, since: service.since };
+    const base = {
+      name: service.name,
+      since: service.since,
+      output: null,
+      tried: [],
+      silenced: silenceOf(alarms, service.name),
+    };
     switch (service.state) {
       case "gave-up":
         return [
@@ -97,6 +114,21 @@ export function findAttention(
     }
   });
   const blamed = new Set(ofServices.map(({ name }) => name));
+  const ofAlarms = alarms
+    .filter(({ subject }) => !blamed.has(subject))
+    .map((alarm): Attention => ({
+      name: alarm.subject,
+      level: alarm.level,
+      text: alarm.text.startsWith(alarm.subject)
+        ? alarm.text
+        : `${alarm.subject}: ${alarm.text}`,
+      since: alarm.since,
+      command: alarm.command,
+      output: alarm.output ?? null,
+      tried: alarm.tried ?? [],
+      silenced: silenceOf(alarms, alarm.subject),
+    }));
+  for (const { name } of ofAlarms) blamed.add(name);
   const ofChecks = checks
     .filter(
       (check) =>
@@ -113,8 +145,23 @@ export function findAttention(
         ...(check.healing === null ? [] : [check.healing]),
       ].join("; "),
       command: `hearth check ${check.name}`,
+      output: null,
+      tried: [],
+      silenced: null,
     }));
-  return [...ofServices, ...ofChecks];
+  const all = [...ofServices, ...ofAlarms, ...ofChecks];
+  return [
+    ...all.filter(({ level }) => level === "down"),
+    ...all.filter(({ level }) => level === "warning"),
+  ];
+}
+
+function silenceOf(
+  alarms: readonly ActiveAlarm[],
+  name: string,
+): Attention["silenced"] {
+  const silence = alarms.find(({ subject }) => subject === name)?.silence;
+  return silence == null ? null : { until: silence.until, why: silence.why };
 }
 
 /** The whole in one sentence, and whether all is well. */
@@ -136,26 +183,41 @@ export function judge(
       ok: false,
       verdict: `${listed(names)} ${names.length === 1 ? "is" : "are"} down.`,
     };
-  const doubtful = named("warning");
-  if (doubtful.length > 0)
-    return {
-      ok: false,
-      verdict: `${listed(doubtful)} ${doubtful.length === 1 ? "needs" : "need"} a look.`,
-    };
-  const notYet = services
+  const warned = named("warning");
+  const idle = services
     .filter(({ state }) => state !== "running")
     .map(({ name }) => name);
+  const notYet = idle.filter((name) => !warned.includes(name));
   if (notYet.length > 0)
     return {
       ok: false,
       verdict: `${listed(notYet)} ${notYet.length === 1 ? "is" : "are"} not up yet.`,
     };
+  if (idle.length > 0)
+    return {
+      ok: false,
+      verdict: `${listed(idle)} ${idle.length === 1 ? "needs" : "need"} a look.`,
+    };
+  if (warned.length > 0)
+    return {
+      ok: true,
+      verdict: `${capital(numberWord(warned.length))} ${warned.length === 1 ? "thing needs" : "things need"} you; everything answers.`,
+    };
   return { ok: true, verdict: "All is well." };
+}
+
+function numberWord(count: number): string {
+  const words = ["no", "one", "two", "three", "four", "five", "six"];
+  return words[count] ?? String(count);
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
 function listed(names: readonly string[]): string {
   const last = names.at(-1) ?? "";
   const text =
     names.length < 2 ? last : `${names.slice(0, -1).join(", ")} and ${last}`;
-  return text.charAt(0).toUpperCase() + text.slice(1);
+  return capital(text);
 }

@@ -113,14 +113,14 @@ jokes: []
   expect(errorsOf(path)).toEqual([
     "bad.yaml line 2: restarts.maxx is no setting, did you mean max?",
     'bad.yaml line 3: restarts.per: "soon" is no duration: write 500ms, 30s, 2m, 1h or 7d.',
-    "bad.yaml line 6: checks[gateway].kind must be http, tcp or postgres.",
+    "bad.yaml line 6: checks[gateway].kind must be http, tcp, postgres, redis, couchdb, container, disk, certificate, backup or heartbeat.",
     "bad.yaml line 9: checks[a].url: must be an http(s) address.",
     "bad.yaml line 10: checks[a].everry is no setting, did you mean every?",
     "bad.yaml line 11: checks[a].fail_after: must be a whole number from 1 to 100.",
     'bad.yaml line 12: checks[a].depends_on: there is no other check "b"; there are gateway.',
     'bad.yaml line 13: checks[a].name: "a" is used twice, names are unique.',
     "bad.yaml line 15: checks[a].port: must be a whole number from 1 to 65535.",
-    'bad.yaml line 16: there is no section "jokes"; there are restarts, checks, notify, watchdog and peer.',
+    'bad.yaml line 16: there is no section "jokes"; there are restarts, checks, maintenance, offline, jobs, notes, notify, watchdog and peer.',
   ]);
 });
 
@@ -169,6 +169,20 @@ watchdog: { evry: 1m }
     "written.yaml line 8: watchdog.evry is no setting, did you mean every?",
   ]);
   expect(errors.join()).not.toContain("s3cret");
+});
+
+test("the other host's supervisor is a check named peer, unless one of that name says how", () => {
+  const peer = 'peer: { url: "${HEARTH_PEER_URL:-}" }\n';
+  const read = (text: string, url: string | undefined) =>
+    loadConfig([file("peer.yaml", text)], () => url).config.checks;
+  expect(read(peer, "http://b:4080/")).toMatchObject([
+    { name: "peer", kind: "http", url: "http://b:4080/healthz" },
+  ]);
+  expect(read(peer, undefined)).toEqual([]);
+  const own = `${peer}checks:\n  - { name: peer, kind: tcp, host: b, port: 1 }\n`;
+  expect(read(own, "http://b:4080")).toMatchObject([
+    { name: "peer", kind: "tcp" },
+  ]);
 });
 
 test("mistakes of two files are said together", () => {

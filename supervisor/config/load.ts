@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { isMap, isNode, isScalar, isSeq, visit } from "yaml";
+import { checkSchema } from "../checks/config.ts";
 import { projectRoot } from "../embedded/home.ts";
 import { Failure } from "../failure.ts";
 import { crossCheck } from "./cross-check.ts";
@@ -58,7 +59,20 @@ export function loadConfig(
   errors.push(...crossCheck(entries));
   if (errors.length > 0 || !parsed.success)
     throw new Failure(errors.toSorted(byLine));
-  return { config: parsed.data, leftOut };
+  return { config: withPeer(parsed.data), leftOut };
+}
+
+/** The other host's supervisor is looked at as any other service, unless a check named `peer` says how. */
+function withPeer(config: SupervisorConfig): SupervisorConfig {
+  const { url } = config.peer;
+  if (url === undefined || config.checks.some(({ name }) => name === "peer"))
+    return config;
+  const peer = checkSchema.parse({
+    name: "peer",
+    kind: "http",
+    url: `${url.replace(/\/+$/, "")}/healthz`,
+  });
+  return { ...config, checks: [...config.checks, peer] };
 }
 
 function plainConfig(entries: readonly RawEntry[]): Record<string, unknown> {

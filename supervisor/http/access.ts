@@ -1,7 +1,33 @@
-import { timingSafeEqual, createHash } from "node:crypto";
+import { createHash, timingSafeEqual } from "node:crypto";
 import type { FastifyRequest } from "fastify";
+import { countAttempts } from "./attempts.ts";
+import { openSessions, tokenIn } from "./sessions.ts";
 
-export type Access = "allowed" | "needs-password" | "foreign-page";
+export type Access =
+  | { readonly kind: "allowed" }
+  | { readonly kind: "needs-password" }
+  | { readonly kind: "foreign-page" }
+  | { readonly kind: "wait"; readonly ms: number };
+
+export type SignIn =
+  | { readonly kind: "open"; readonly token: string }
+  | { readonly kind: "wrong" }
+  | { readonly kind: "wait"; readonly ms: number };
+
+export type Door = {
+  /**
+   * Who may ask: anybody on this machine itself (loopback address, loopback Host, nothing forwarded), else the operator by
+   * Basic authentication or the sign-in form's cookie. A web page of another origin may change nothing, wherever its reader
+   * sits.
+   */
+  readonly judge: (request: FastifyRequest) => Access;
+  /** The same for what anybody may ask. */
+  readonly judgeOpen: (request: FastifyRequest) => Access;
+  readonly signIn: (request: FastifyRequest, password: string) => SignIn;
+  readonly signOut: (request: FastifyRequest) => void;
+  /** Whether this request came in by a cookie, so that there is something to sign out of. */
+  readonly isSignedIn: (request: FastifyRequest) => boolean;
+};
 
 const forwarded = [
   "forwarded",
@@ -12,25 +38,66 @@ const forwarded = [
   "via",
 ];
 
-/**
- * Who may ask: anybody on this machine itself (loopback address, loopback Host, nothing forwarded), else the operator by
- * Basic authentication. A web page of another origin may change nothing, wherever its reader sits.
- */
-export function judgeAccess(
-  request: FastifyRequest,
+/** Without a password only this machine itself gets in. `now` gives milliseconds since 1970. */
+export function openDoor(
   operatorPassword: string | undefined,
-): Access {
-  if (
-    request.method !== "GET" &&
-    request.method !== "HEAD" &&
-    isForeignPage(request)
-  )
-    return "foreign-page";
-  if (isLocal(request)) return "allowed";
-  return operatorPassword !== undefined &&
-    carriesPassword(request.headers.authorization, operatorPassword)
-    ? "allowed"
-    : "needs-password";
+  now: () => number,
+): Door {
+  const sessions = openSessions(now);
+  const attempts = countAttempts(now);
+
+  function isSignedIn(request: FastifyRequest): boolean {
+    const token = tokenIn(request.headers.cookie);
+    return token !== undefined && sessions.isOpen(token);
+  }
+
+  /** Counts the try. */
+  function knows(
+    request: FastifyRequest,
+    isRight: (password: string) => boolean,
+  ): Access {
+    const address = request.socket.remoteAddress ?? "";
+    const ms = attempts.waitOf(address);
+    if (ms > 0) return { kind: "wait", ms };
+    if (operatorPassword !== undefined && isRight(operatorPassword)) {
+      attempts.succeeded(address);
+      return { kind: "allowed" };
+    }
+    attempts.failed(address);
+    return { kind: "needs-password" };
+  }
+
+  return {
+    judge: (request) => {
+      if (isForeignChange(request)) return { kind: "foreign-page" };
+      if (isLocal(request) || isSignedIn(request)) return { kind: "allowed" };
+      const { authorization } = request.headers;
+      if (authorization === undefined) return { kind: "needs-password" };
+      return knows(request, (password) =>
+        sameText(basicOf(authorization), `operator:${password}`),
+      );
+    },
+    judgeOpen: (request) => ({
+      kind: isForeignChange(request) ? "foreign-page" : "allowed",
+    }),
+    signIn: (request, given) => {
+      const access = knows(request, (password) => sameText(given, password));
+      switch (access.kind) {
+        case "allowed":
+          return { kind: "open", token: sessions.begin() };
+        case "wait":
+          return access;
+        case "needs-password":
+        case "foreign-page":
+          return { kind: "wrong" };
+      }
+    },
+    signOut: (request) => {
+      const token = tokenIn(request.headers.cookie);
+      if (token !== undefined) sessions.end(token);
+    },
+    isSignedIn,
+  };
 }
 
 function isLocal(request: FastifyRequest): boolean {
@@ -49,6 +116,14 @@ function isLoopbackHost(host: string): boolean {
   return /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/i.test(host);
 }
 
+function isForeignChange(request: FastifyRequest): boolean {
+  return (
+    request.method !== "GET" &&
+    request.method !== "HEAD" &&
+    isForeignPage(request)
+  );
+}
+
 /** Browsers name the page that sends a request; tools do not. */
 function isForeignPage(request: FastifyRequest): boolean {
   const site = request.headers["sec-fetch-site"];
@@ -59,15 +134,10 @@ function isForeignPage(request: FastifyRequest): boolean {
   return !URL.canParse(origin) || new URL(origin).host !== request.headers.host;
 }
 
-function carriesPassword(
-  authorization: string | undefined,
-  password: string,
-): boolean {
-  const encoded = /^Basic\s+(\S+)$/i.exec(authorization ?? "")?.[1] ?? "";
-  return sameText(
-    Buffer.from(encoded, "base64").toString("utf8"),
-    `operator:${password}`,
-  );
+/** "user:password" of a Basic header. */
+function basicOf(authorization: string): string {
+  const encoded = /^Basic\s+(\S+)$/i.exec(authorization)?.[1] ?? "";
+  return Buffer.from(encoded, "base64").toString("utf8");
 }
 
 /** Hashed first, so that neither content nor length shows in the time it takes. */

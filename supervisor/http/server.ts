@@ -6,9 +6,25 @@ import { portTaken } from "../processes/ports.ts";
 import { Failure, codeOf } from "../failure.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Status } from "../status.ts";
-import { judgeAccess } from "./access.ts";
-import { refuse } from "./refuse.ts";
-import { renderStatusPage } from "./status-page.ts";
+import { inWords } from "../duration.ts";
+import { openDoor } from "./access.ts";
+import { noSuch, refuse } from "./refuse.ts";
+import {
+  askToSignIn,
+  registerSignInRoutes,
+  wantsPage,
+} from "./sign-in-routes.ts";
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    /** Anybody may ask this, without a password. */
+    open?: boolean;
+  }
+  interface FastifyRequest {
+    /** Came in by the sign-in form's cookie. */
+    signedIn: boolean;
+  }
+}
 
 export type ApiParts = {
   readonly status: () => Status;
@@ -23,19 +39,31 @@ export type ApiParts = {
 const mostLogLines = 5000;
 const mostEntries = 10_000;
 
-/** The supervisor's HTTP face: /, /healthz, /readyz, /api/… Errors are {error: {message}}. */
+/** The supervisor's HTTP face: /healthz, /readyz, /sign-in, /api/…; rooms add theirs. Errors are {error: {message}}. */
 export function buildApi(parts: ApiParts): FastifyInstance {
   const server = Fastify({ forceCloseConnections: true });
 
+  const door = openDoor(parts.operatorPassword, Date.now);
+
+  server.decorateRequest("signedIn", false);
   server.addHook("onRequest", async (request, reply) => {
-    const path = request.url.split("?")[0];
-    if (path === "/healthz" || path === "/readyz") return;
-    switch (judgeAccess(request, parts.operatorPassword)) {
+    const isOpen = request.routeOptions.config.open === true;
+    const access = isOpen ? door.judgeOpen(request) : door.judge(request);
+    switch (access.kind) {
       case "allowed":
+        request.signedIn = door.isSignedIn(request);
         return;
       case "foreign-page":
         return refuse(reply, 403, "a page of another origin may not do this.");
+      case "wait":
+        return refuse(
+          reply.header("retry-after", Math.ceil(access.ms / 1000)),
+          429,
+          `too many wrong passwords: try again in ${inWords(access.ms)}.`,
+        );
       case "needs-password":
+        if (wantsPage(request))
+          return askToSignIn(reply, 401, request.url, null);
         return refuse(
           reply.header("www-authenticate", 'Basic realm="Hearth"'),
           401,
@@ -47,7 +75,8 @@ export function buildApi(parts: ApiParts): FastifyInstance {
     reply.headers({
       "x-content-type-options": "nosniff",
       "x-frame-options": "DENY",
-      "referrer-policy": "no-referrer",
+      // Without it browsers hide the origin of our own forms too.
+      "referrer-policy": "same-origin",
       "cache-control": "no-store",
     });
   });
@@ -62,16 +91,13 @@ export function buildApi(parts: ApiParts): FastifyInstance {
     refuse(reply, 500, sentencesOf(error).join(" ")),
   );
 
-  server.get("/healthz", () => ({ status: "ok" }));
-  server.get("/readyz", (_request, reply) => {
+  registerSignInRoutes(server, door);
+  const open = { config: { open: true } };
+  server.get("/healthz", open, () => ({ status: "ok" }));
+  server.get("/readyz", open, (_request, reply) => {
     const { ok, verdict } = parts.status();
     return reply.code(ok ? 200 : 503).send({ ready: ok, verdict });
   });
-  server.get("/", (_request, reply) =>
-    reply
-      .type("text/html; charset=utf-8")
-      .send(renderStatusPage(parts.status())),
-  );
   server.get("/api/status", () => parts.status());
   server.get<{ Querystring: { limit?: string; name?: string } }>(
     "/api/history",
@@ -165,10 +191,4 @@ export async function listen(
       );
     throw error;
   }
-}
-
-function noSuch(what: string, name: string, known: readonly string[]): string {
-  return known.length === 0
-    ? `there is no ${what} "${name}", nor any other.`
-    : `there is no ${what} "${name}"; there are ${known.join(", ")}.`;
 }

@@ -1,0 +1,333 @@
+import type {
+  CheckRecord,
+  HourBar,
+  Incident,
+} from "../../checks/check-reports.ts";
+import type { CheckView } from "../../checks/watch.ts";
+import { inWords } from "../../duration.ts";
+import type { JobView } from "../../jobs/runner.ts";
+import type { ServiceState } from "../../runtime.ts";
+import type { ServiceStatus, Status } from "../../status.ts";
+import type { Look } from "../shapes.ts";
+import { ago, ahead, moment, money, percent, grouped } from "../words.ts";
+import { drawDays } from "./day-chart.ts";
+import { drawHours } from "./hour-bars.ts";
+import type { MonthSpend, SpendView } from "./month-spend.ts";
+
+/** A device that notes go to, as the notes room knows it. */
+export type DeviceView = {
+  readonly vault: string;
+  readonly name: string;
+  /** Milliseconds since 1970; null when it was never seen. */
+  readonly seenAt: number | null;
+  /** Changes that it has not fetched; null when that is not known. */
+  readonly behind: number | null;
+};
+
+/** All that the page shows, as it was read. */
+export type StatusFacts = {
+  readonly status: Status;
+  readonly bars: ReadonlyMap<string, readonly HourBar[]>;
+  readonly records: readonly CheckRecord[];
+  readonly incidents: readonly Incident[];
+  readonly jobs: readonly JobView[];
+  readonly spend: SpendView;
+  /** Undefined where no notes room runs. */
+  readonly devices: readonly DeviceView[] | undefined;
+  readonly timeZone: string;
+};
+
+export function lookOfStatus({ ok, attention }: Status): Look {
+  if (attention.some(({ level }) => level === "down")) return "bad";
+  return ok && attention.length === 0 ? "ok" : "warn";
+}
+
+/** The same in words and markup, for the template. */
+export function viewStatus(facts: StatusFacts) {
+  const { status, timeZone } = facts;
+  const { at } = status;
+  return {
+    look: lookOfStatus(status),
+    verdict: status.verdict,
+    subline: [
+      `${status.services.length === 0 ? `${status.checks.length} checks` : `${status.services.length} services`} on this machine`,
+      `looked at ${ago(latestLook(status.checks) ?? at, at)}`,
+      moment(at, timeZone),
+    ].join(" · "),
+    quiet: status.ok && status.attention.length === 0,
+    attention: status.attention.map((each) => ({
+      ...each,
+      warned: each.level === "warning",
+      since: inWords(at - each.since),
+      silenced:
+        each.silenced === null
+          ? null
+          : `nobody is told until ${moment(each.silenced.until, timeZone)}: ${each.silenced.why}`,
+    })),
+    rows: viewRows(facts),
+    processes: status.services.map((service) => ({
+      name: service.name,
+      address: service.address,
+      pid: service.pid ?? "",
+      memory:
+        service.stats === null
+          ? ""
+          : `${Math.round(service.stats.memoryBytes / 1024 / 1024)} MiB`,
+      restarts: service.restarts,
+      since: inWords(at - service.since),
+    })),
+    incidents: facts.incidents.slice(0, 10).map((incident) => ({
+      check: incident.check,
+      from: moment(incident.from, timeZone),
+      lasted:
+        incident.until === null
+          ? `${inWords(incident.durationMs)}, and goes on`
+          : inWords(incident.durationMs),
+      lasts: incident.until === null,
+      reason: incident.reason ?? "",
+    })),
+    moreIncidents: Math.max(0, facts.incidents.length - 10),
+    spend: viewSpend(facts.spend, at, timeZone),
+    jobs: facts.jobs.map((job) => viewJob(job, at)),
+    devices: facts.devices?.map((device) => ({
+      name: device.name,
+      vault: device.vault,
+      seen: device.seenAt === null ? "never" : ago(device.seenAt, at),
+      behind: device.behind === null ? "–" : grouped(device.behind),
+    })),
+    notices: status.notices,
+  };
+}
+
+/** A row for each check, and for each service that no check of its name looks at. */
+function viewRows({ status, bars, records, timeZone }: StatusFacts) {
+  const checked = new Set(status.checks.map(({ name }) => name));
+  const ofChecks = status.checks.map((check) => {
+    const service = status.services.find(
+      ({ name }) => name === check.service && name === check.name,
+    );
+    const record = records.find(({ name }) => name === check.name);
+    const state = stateOf(check, service, status.at);
+    const hours = bars.get(check.name);
+    return {
+      name: check.name,
+      ...state,
+      bars: hours === undefined ? null : drawHours(hours, timeZone),
+      availability:
+        record?.availability == null ? "–" : percent(record.availability / 100),
+      latency: record?.p95 == null ? "" : `p95 ${record.p95} ms`,
+      seen: check.latest?.text ?? "",
+    };
+  });
+  const others = status.services
+    .filter(({ name }) => !checked.has(name))
+    .map((service) => ({
+      name: service.name,
+      look: lookOfService(service.state),
+      word: wordOfService(service, status.at),
+      bars: null,
+      availability: "–",
+      latency: "",
+      seen: "",
+    }));
+  return [...ofChecks, ...others];
+}
+
+function stateOf(
+  check: CheckView,
+  service: ServiceStatus | undefined,
+  at: number,
+): { readonly look: Look; readonly word: string } {
+  if (service !== undefined && lookOfService(service.state) !== "ok")
+    return {
+      look: lookOfService(service.state),
+      word: wordOfService(service, at),
+    };
+  if (check.inhibitedBy !== null && check.state !== "up")
+    return { look: "rest", word: `waits for ${check.inhibitedBy}` };
+  switch (check.state) {
+    case "up":
+      return {
+        look: "ok",
+        word:
+          at - check.since < 86_400_000
+            ? `up for ${inWords(at - check.since)}`
+            : "up",
+      };
+    case "new":
+      return { look: "none", word: "not looked at yet" };
+    case "pending":
+      return { look: "warn", word: "in doubt, looking again" };
+    case "down":
+      return { look: "bad", word: `down for ${inWords(at - check.since)}` };
+    case "maintenance":
+    case "paused":
+      return {
+        look: "rest",
+        word:
+          check.note === null ? check.state : `${check.state}: ${check.note}`,
+      };
+  }
+}
+
+function lookOfService(state: ServiceState): Look {
+  switch (state) {
+    case "running":
+      return "ok";
+    case "waiting":
+    case "starting":
+      return "warn";
+    case "backing-off":
+    case "gave-up":
+    case "ended":
+    case "absent":
+      return "bad";
+    case "unknown":
+      return "none";
+    case "stopping":
+    case "stopped":
+      return "rest";
+  }
+}
+
+function wordOfService(service: ServiceStatus, at: number): string {
+  const { state, since } = service;
+  if (state === "running") return `up for ${inWords(at - since)}`;
+  return state === "backing-off"
+    ? "ended, is started again"
+    : state.replace("-", " ");
+}
+
+function latestLook(checks: readonly CheckView[]): number | undefined {
+  const looks = checks.flatMap(({ latest }) => latest?.at ?? []);
+  return looks.length === 0 ? undefined : Math.max(...looks);
+}
+
+function viewSpend(view: SpendView, now: number, timeZone: string) {
+  switch (view.kind) {
+    case "unknown":
+      return { kind: view.kind, note: null, month: null };
+    case "away":
+      return {
+        kind: view.kind,
+        note:
+          view.last === null
+            ? `Postgres does not answer (${view.why}): what was spent is shown when it is back. Nothing is lost.`
+            : `Postgres does not answer (${view.why}): this is from ${moment(view.last.at, timeZone)}.`,
+        month:
+          view.last === null
+            ? null
+            : viewMonth(view.last.spend, view.last.at, timeZone),
+      };
+    case "known":
+      return {
+        kind: view.kind,
+        note: null,
+        month: viewMonth(view.spend, now, timeZone),
+      };
+  }
+}
+
+function viewMonth(month: MonthSpend, at: number, timeZone: string) {
+  const [year = 0, monthNumber = 0, day = 1] = new Intl.DateTimeFormat(
+    "en-CA",
+    { timeZone },
+  )
+    .format(at)
+    .split("-")
+    .map(Number);
+  const days = new Date(Date.UTC(year, monthNumber, 0)).getUTCDate();
+  const before = new Intl.DateTimeFormat("en-GB", {
+    month: "long",
+    timeZone: "UTC",
+  }).format(Date.UTC(year, monthNumber - 2, 1));
+  return {
+    empty: month.calls === 0,
+    figures: [
+      {
+        name: "Spend",
+        value: money(month.spend),
+        note: comparison(month, before),
+      },
+      {
+        name: "Forecast",
+        value: money((month.spend / day) * days),
+        note: `at this pace after ${days} days`,
+      },
+      {
+        name: "Calls",
+        value: grouped(month.calls),
+        note: `${grouped(month.failed)} failed · ${percent(share(month.failed, month.calls))}`,
+      },
+      {
+        name: "Answered from cache",
+        value: percent(share(month.cached, month.calls)),
+        note: `about ${money(month.saved)} saved`,
+      },
+    ],
+    chart: drawDays(month.days),
+    payers: month.payers.map(({ model, key, spend, used }) => ({
+      model,
+      key,
+      spend: money(spend),
+      used: used === null ? "–" : percent(used),
+      meter: used === null ? null : Math.min(100, Math.round(used * 100)),
+      look: used === null || used < 0.8 ? "ok" : used < 1 ? "warn" : "bad",
+    })),
+  };
+}
+
+function comparison({ spend, before }: MonthSpend, month: string): string {
+  if (before === 0) return `nothing in ${month} to this day`;
+  const change = (spend - before) / before;
+  if (Math.abs(change) < 0.005) return `as in ${month} at this day`;
+  return `${percent(Math.abs(change))} ${change < 0 ? "under" : "over"} ${month} at this day`;
+}
+
+function share(part: number, whole: number): number {
+  return whole === 0 ? 0 : part / whole;
+}
+
+function viewJob(job: JobView, now: number) {
+  const { last, running, nextAt } = job;
+  const next = nextAt === null ? "when asked" : ahead(nextAt, now);
+  if (running !== null) {
+    const done = running.progress?.done ?? null;
+    return {
+      name: job.name,
+      description: job.description,
+      look: "rest" as const,
+      last: `running${done === null ? "" : `, ${percent(Math.floor(done * 100) / 100)}`}`,
+      text: running.progress?.text ?? "",
+      next,
+    };
+  }
+  return {
+    name: job.name,
+    description: job.description,
+    look: lookOfRun(last),
+    last:
+      last === null
+        ? "never yet"
+        : `${last.status} ${ago(last.startedAt, now)}`,
+    text: last?.text ?? job.description,
+    next,
+  };
+}
+
+function lookOfRun(last: JobView["last"]): Look {
+  switch (last?.status) {
+    case undefined:
+      return "none";
+    case "done":
+      return "ok";
+    case "running":
+    case "skipped":
+      return "rest";
+    case "stopped":
+    case "interrupted":
+      return "warn";
+    case "failed":
+      return "bad";
+  }
+}
