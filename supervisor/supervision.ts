@@ -1,6 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import type { Alarms } from "./alerts/alarm.ts";
 import { openAlerts } from "./alerts/alerts-room.ts";
+import { openChecksRoom } from "./checks/checks-room.ts";
 import type { CheckState } from "./checks/state.ts";
 import { startWatch, type CheckView, type Watch } from "./checks/watch.ts";
 import type { LoadedConfig } from "./config/load.ts";
@@ -15,6 +16,7 @@ import { openJobHistory } from "./jobs/job-history.ts";
 import { jobsAreOn } from "./jobs/job-switch.ts";
 import { openJobsRoom } from "./jobs/jobs-room.ts";
 import { openJobRunner, type JobRunner } from "./jobs/runner.ts";
+import { registerStatusPage } from "./pages/status/status-page.ts";
 import type { Runtime } from "./runtime.ts";
 import { findAttention, judge, type Status } from "./status.ts";
 
@@ -60,7 +62,7 @@ export type Room = {
 type OpenRoom = (surroundings: Surroundings) => Room;
 
 /** In the order in which they begin; they stop in the reverse one. */
-const rooms: readonly OpenRoom[] = [openJobsRoom];
+const rooms: readonly OpenRoom[] = [openChecksRoom, openJobsRoom];
 
 export type Supervision = {
   readonly address: string;
@@ -151,6 +153,14 @@ export async function openSupervision(
     history,
     stop: options.onStopAsked,
     operatorPassword: options.operatorPassword,
+  });
+  registerStatusPage(api, {
+    status,
+    history,
+    jobs,
+    env,
+    timeZone: config.jobs.time_zone,
+    devices: () => undefined,
   });
   for (const room of opened) room.routes(api);
   address = await listen(api, options.host, options.port);

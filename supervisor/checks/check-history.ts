@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { Measured, Ping, Pings } from "./kinds/look.ts";
+import type { Measured, Ping, PingKind, Pings } from "./kinds/look.ts";
 import type { CheckResult } from "./run-check.ts";
 import type { CheckMemory } from "./state.ts";
 
@@ -37,7 +37,7 @@ export type CheckHistory = {
   readonly forget: (check: string) => void;
   readonly ping: (
     heartbeat: string,
-    kind: Ping["kind"],
+    kind: PingKind,
     text: string | null,
     at: number,
   ) => void;
@@ -66,6 +66,9 @@ export function openCheckHistory(db: DatabaseSync): CheckHistory {
   );
   const lastPing = db.prepare(
     "SELECT at, kind, text FROM pings WHERE heartbeat = ? ORDER BY id DESC LIMIT 1",
+  );
+  const lastOutcome = db.prepare(
+    "SELECT at, kind, text FROM pings WHERE heartbeat = ? AND kind <> 'start' ORDER BY id DESC LIMIT 1",
   );
   const lastSuccess = db.prepare(
     "SELECT max(at) AS at FROM pings WHERE heartbeat = ? AND kind = 'success'",
@@ -110,11 +113,14 @@ export function openCheckHistory(db: DatabaseSync): CheckHistory {
       addPing.run(heartbeat, at, kind, text);
     },
     pings: (heartbeat, since) => {
-      const row = lastPing.get(heartbeat);
+      const latest = lastPing.get(heartbeat);
+      const outcome = lastOutcome.get(heartbeat);
       const success = lastSuccess.get(heartbeat)?.["at"] ?? null;
       return {
         since,
-        latest: row === undefined ? undefined : pingOf(row),
+        runningSince:
+          latest?.["kind"] === "start" ? Number(latest["at"]) : undefined,
+        outcome: outcome === undefined ? undefined : pingOf(outcome),
         latestSuccess: success === null ? undefined : Number(success),
       };
     },

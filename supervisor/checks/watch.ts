@@ -7,7 +7,7 @@ import { openCheckHistory } from "./check-history.ts";
 import type { Check } from "./config.ts";
 import { excuseOf, serviceOf } from "./excuses.ts";
 import { createHealer } from "./healer.ts";
-import type { Ping } from "./kinds/look.ts";
+import type { PingKind } from "./kinds/look.ts";
 import { openMaintenance, type Maintenance } from "./maintenance.ts";
 import { openReferences } from "./references.ts";
 import { runCheck, type CheckResult } from "./run-check.ts";
@@ -51,7 +51,7 @@ export type Watch = {
   /** A job tells its heartbeat how it goes; undefined when there is no such heartbeat. */
   readonly ping: (
     name: string,
-    kind: Ping["kind"],
+    kind: PingKind,
     text: string | null,
   ) => Promise<CheckView | undefined>;
   readonly stop: () => void;

@@ -8,3 +8,14 @@ export function refuse(
 ): FastifyReply {
   return reply.code(status).send({ error: { message, code: String(status) } });
 }
+
+/** "there is no check "gatway"; there are gateway, postgres." */
+export function noSuch(
+  what: string,
+  name: string,
+  known: readonly string[],
+): string {
+  return known.length === 0
+    ? `there is no ${what} "${name}", nor any other.`
+    : `there is no ${what} "${name}"; there are ${known.join(", ")}.`;
+}

@@ -13,7 +13,12 @@ export function lookAt(
     runtime: undefined,
     before: undefined,
     measured: () => [],
-    pings: () => ({ since: 0, latest: undefined, latestSuccess: undefined }),
+    pings: () => ({
+      since: 0,
+      runningSince: undefined,
+      outcome: undefined,
+      latestSuccess: undefined,
+    }),
     ...lookout,
   });
 }

@@ -21,16 +21,16 @@ export async function lookAtHeartbeat(
   { expect }: z.output<typeof heartbeatCheck>,
   { pings, now }: Lookout,
 ): Promise<Seen> {
-  const { since, latest, latestSuccess } = pings();
+  const { since, runningSince, outcome, latestSuccess } = pings();
   const silentFor = now - (latestSuccess ?? since);
   const due = expect.every + expect.late_after;
   const said =
     latestSuccess === undefined ? "never" : `${inWords(silentFor)} ago`;
-  if (latest?.kind === "fail")
+  if (outcome?.kind === "fail")
     return failing(
-      `it failed ${inWords(now - latest.at)} ago${latest.text === null ? "" : `: ${latest.text}`}; last success ${said}`,
+      `it failed ${inWords(now - outcome.at)} ago${outcome.text === null ? "" : `: ${outcome.text}`}; last success ${said}`,
     );
-  const runsFor = latest?.kind === "start" ? now - latest.at : undefined;
+  const runsFor = runningSince === undefined ? undefined : now - runningSince;
   if (
     runsFor !== undefined &&
     expect.done_within !== undefined &&
@@ -43,8 +43,7 @@ export async function lookAtHeartbeat(
     return failing(
       `no success for ${inWords(silentFor)}, expected every ${inWords(expect.every)}`,
     );
-  const running =
-    runsFor === undefined ? "" : `, runs since ${inWords(runsFor)}`;
+  const running = runsFor === undefined ? "" : `, runs for ${inWords(runsFor)}`;
   return latestSuccess === undefined
     ? { ok: true, text: `waits for the first ping${running}` }
     : {

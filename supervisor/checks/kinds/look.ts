@@ -26,13 +26,17 @@ export type Measured = {
 export type Pings = {
   /** Since when it listens. */
   readonly since: number;
-  readonly latest: Ping | undefined;
+  /** When it last started, if it has not told its end yet. */
+  readonly runningSince: number | undefined;
+  /** How it ended last. */
+  readonly outcome: Ping | undefined;
   readonly latestSuccess: number | undefined;
 };
 
+export type PingKind = "start" | "success" | "fail";
 export type Ping = {
   readonly at: number;
-  readonly kind: "start" | "success" | "fail";
+  readonly kind: PingKind;
   readonly text: string | null;
 };
 
