@@ -39,6 +39,7 @@ import { followSettings } from "./db/settings.ts";
 import type { Gateway } from "./gateway.ts";
 import { addRoutes } from "./http/routes.ts";
 import { createServer } from "./http/server.ts";
+import { createCallMetrics } from "./metrics/call-metrics.ts";
 import { createProviderClient } from "./providers/client.ts";
 import { createCatalog } from "./routing/catalog.ts";
 import { createCooldowns } from "./routing/cooldowns.ts";
@@ -114,6 +115,7 @@ export async function startGateway({
     onBack: () => log.info("Redis is back: limits are shared again"),
     ...(redis === null ? { lookup: memoryCache.get } : { redis }),
   });
+  const metrics = createCallMetrics(config.general.metricsLabelValues);
   const callers = createCallers(pool, config.general.keyCacheMs);
   const pending = createPendingSums();
   const prices = openPrices(config.general.pricesFile);
@@ -222,6 +224,7 @@ export async function startGateway({
     database,
     callers,
     limits,
+    metrics,
     journal,
     pending,
     ledger,
@@ -242,6 +245,7 @@ export async function startGateway({
         router: () => live.config.router,
         redis,
         log,
+        onRest: metrics.rested,
       }),
       usage: redis === null ? createMemoryUsage() : createRedisUsage(redis),
       observations: createObservations(),

@@ -223,6 +223,7 @@ const POLICY = {
   "GET /global/activity/cache_hits": READ_ALL,
 
   "GET /health": READ_ALL,
+  "GET /metrics": READ_ALL,
   "GET /cache/ping": READ_ALL,
   "GET /cache/redis/info": READ_ALL,
   "POST /cache/delete": ADMIN,

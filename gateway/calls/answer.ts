@@ -61,6 +61,7 @@ export async function recordAnswer(
     firstTokenAt: null,
     responseId: facts.responseId,
     cached: null,
+    waitedMs: upstream.waitedMs,
     metadata: attempts.length === 0 ? metadata : { ...metadata, attempts },
   });
   correctUsage(gateway, upstream, usage);
@@ -120,6 +121,7 @@ export async function sendCached(
     firstTokenAt: null,
     responseId: answer.responseId,
     cached: { saved: answer.cost, usage: answer.usage },
+    waitedMs: null,
     metadata: null,
   });
   return reply

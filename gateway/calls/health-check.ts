@@ -47,6 +47,7 @@ export async function tryDeployment(
         firstTokenAt: null,
         responseId: facts.responseId,
         cached: null,
+        waitedMs: upstream.waitedMs,
         metadata: null,
       });
     });

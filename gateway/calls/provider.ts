@@ -151,6 +151,11 @@ export async function callProvider(
         attempts.length,
         aborter,
       );
+      gateway.metrics.retried(
+        call.group.alias,
+        attempts.length - route.fallbacksTaken,
+        route.fallbacksTaken,
+      );
       return {
         ...answer,
         deployment: target.deployment,
@@ -168,13 +173,18 @@ export async function callProvider(
         status: error.status,
         error: error.message,
       });
+      gateway.metrics.providerFailed(deployment.providerName, error.status);
       giveBack(gateway, target);
       waitedMs += performance.now() - begunAt;
       const next = isLate(call.deadlineAt)
         ? null
         : await nextTarget(gateway, call, route, error);
       if (next === null)
-        throw await giveUp(gateway, call, deployment, error, attempts, route);
+        throw await giveUp(gateway, call, deployment, error, {
+          attempts,
+          fallbacks: route.fallbacksTaken,
+          waitedMs,
+        });
       ({ first: target, translation } = next);
       waitedMs += target.pauseMs;
       if (target.pauseMs > 0) await sleep(target.pauseMs);
@@ -311,15 +321,25 @@ async function readWhole(
     : Buffer.concat(chunks);
 }
 
+interface Tried {
+  readonly attempts: readonly Attempt[];
+  readonly fallbacks: number;
+  readonly waitedMs: number;
+}
+
 async function giveUp(
   gateway: Gateway,
   call: Call,
   deployment: PricedDeployment,
   failure: UpstreamFailure,
-  attempts: readonly Attempt[],
-  route: Route,
+  { attempts, fallbacks, waitedMs }: Tried,
 ): Promise<CallError> {
   const { message } = failure;
+  gateway.metrics.retried(
+    call.group.alias,
+    attempts.length - 1 - fallbacks,
+    fallbacks,
+  );
   await endCall(gateway, call, {
     status: "failure",
     deployment,
@@ -328,6 +348,7 @@ async function giveUp(
     firstTokenAt: null,
     responseId: null,
     cached: null,
+    waitedMs,
     metadata: {
       error_information: {
         error_code: String(failure.status),
@@ -337,10 +358,8 @@ async function giveUp(
     },
   });
   const headers: Record<string, string> = {
-    "x-hearth-attempted-retries": String(
-      attempts.length - 1 - route.fallbacksTaken,
-    ),
-    "x-hearth-attempted-fallbacks": String(route.fallbacksTaken),
+    "x-hearth-attempted-retries": String(attempts.length - 1 - fallbacks),
+    "x-hearth-attempted-fallbacks": String(fallbacks),
   };
   if (failure.retryAfterMs !== null)
     headers["retry-after"] = String(Math.ceil(failure.retryAfterMs / 1_000));

@@ -28,6 +28,7 @@ export function recordRefusal(
   error: unknown,
 ): void {
   if (!(error instanceof CallError) || NOT_REFUSED.has(error.kind)) return;
+  gateway.metrics.refused(errorBody(error).error.type);
   const apiKey = keyOf(gateway, request);
   if (apiKey === null) return;
   const { type, message } = errorBody(error).error;

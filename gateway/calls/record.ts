@@ -17,6 +17,8 @@ export interface Ending {
   readonly responseId: string | null;
   readonly cached: { readonly saved: number; readonly usage: Usage } | null;
   readonly metadata: Readonly<Record<string, unknown>> | null;
+  /** Ms in which the gateway had nothing to do but wait for others; null: not known. */
+  readonly waitedMs: number | null;
 }
 
 /** The first line of the journal, written before the call leaves. Throws `journal_full`. */
@@ -113,7 +115,36 @@ export async function endCall(
 ): Promise<Outcome> {
   const outcome = await journalOutcome(gateway, call, ending);
   await settle(gateway, call, outcome);
+  measure(gateway, call, outcome, ending);
   return outcome;
+}
+
+function measure(
+  { metrics }: Gateway,
+  { caller, group, startedAt, stream }: Call,
+  outcome: Outcome,
+  { deployment, waitedMs }: Ending,
+): void {
+  const durationMs = Date.now() - startedAt;
+  const team = caller.kind === "key" ? caller.team : null;
+  metrics.ended({
+    alias: group.alias,
+    provider: deployment?.providerName ?? "",
+    team: team === null ? "" : (team.alias ?? team.id),
+    keyAlias: caller.kind === "key" ? (caller.alias ?? "") : "master key",
+    status: outcome.status,
+    inputTokens: outcome.promptTokens,
+    outputTokens: outcome.completionTokens,
+    cost: outcome.spend,
+    saved: outcome.saved,
+    unpriced: outcome.unpriced,
+    durationMs,
+    addedMs: waitedMs === null ? null : Math.max(0, durationMs - waitedMs),
+    firstTokenMs:
+      stream && outcome.firstTokenAt !== null
+        ? outcome.firstTokenAt - startedAt
+        : null,
+  });
 }
 
 /** A call belongs to the window of its end time. */

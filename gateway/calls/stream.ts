@@ -88,7 +88,9 @@ async function passAndRecord(
     characters: 0,
     ending: "",
   };
+  const begunAt = performance.now();
   const end = await passOn(gateway, call, upstream, stream, client, passed);
+  const streamedMs = performance.now() - begunAt;
   const facts = stream.facts();
   const usage = usageOf(gateway.tokens, call, upstream.deployment, facts);
   const outcome = await endCall(gateway, call, {
@@ -98,6 +100,7 @@ async function passAndRecord(
     firstTokenAt: passed.firstTokenAt,
     responseId: facts.responseId,
     cached: null,
+    waitedMs: upstream.waitedMs + streamedMs,
     metadata: metadataOf(end, upstream),
   });
   correctUsage(gateway, upstream, usage);

@@ -83,6 +83,7 @@ async function recordFailure(
     firstTokenAt: null,
     responseId: null,
     cached: null,
+    waitedMs: null,
     metadata: {
       error_information: {
         error_message:

@@ -200,6 +200,7 @@ function readGeneral(
         ),
       );
   const saltKey = read("HEARTH_SALT_KEY");
+  const metricsKey = general.metrics_key ?? read("HEARTH_METRICS_KEY");
   return {
     masterKey: secret(readMasterKey(reading, read, general)),
     previousMasterKey: readPreviousMasterKey(reading, read),
@@ -214,6 +215,8 @@ function readGeneral(
     storePrompts: general.store_prompts_in_spend_logs ?? false,
     dropParams: proxy.drop_params ?? false,
     litellmHeaders: proxy.litellm_headers ?? false,
+    metricsKey: metricsKey === null ? null : secret(metricsKey),
+    metricsLabelValues: general.metrics_label_values ?? 200,
     pricesFile: parts.pricesFile,
     retention: {
       spendLogDays: days(

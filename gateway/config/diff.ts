@@ -31,6 +31,7 @@ const BOUND_AT_START = [
   "general.keyCacheMs",
   "general.failClosed",
   "general.pricesFile",
+  "general.metricsLabelValues",
 ];
 
 /** Compares two configurations, the running one first. */

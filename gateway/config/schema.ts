@@ -181,6 +181,8 @@ export const generalSettings = z.object({
   drain_timeout: duration(),
   max_request_size_mb: whole(1, 1_000),
   trusted_proxies: texts(),
+  metrics_key: text(),
+  metrics_label_values: whole(1, 100_000),
 });
 
 export const retention = z.object({

@@ -154,6 +154,10 @@ export interface GeneralConfig {
   /** Drop call parameters that a provider lacks, instead of answering 400. */
   readonly dropParams: boolean;
   readonly litellmHeaders: boolean;
+  /** Reads `/metrics` and nothing else; null: only keys that may read everything do. */
+  readonly metricsKey: Secret | null;
+  /** Values that a label of a metric may take; further ones are `other`. */
+  readonly metricsLabelValues: number;
   /** Absolute path of a file in LiteLLM's model_prices shape. */
   readonly pricesFile: string | null;
   readonly retention: RetentionConfig;

@@ -18,6 +18,7 @@ import { health, healthQuery } from "../routes/health.ts";
 import { images } from "../routes/images.ts";
 import { countBody, countTokens, messages } from "../routes/messages.ts";
 import { listModels, showModel } from "../routes/models.ts";
+import { metrics } from "../routes/metrics.ts";
 import { moderations } from "../routes/moderations.ts";
 import { responses } from "../routes/responses.ts";
 import { messagesShape } from "../wire/messages.ts";
@@ -91,7 +92,7 @@ export const ROUTES: readonly Route[] = [
   call(embeddings, { azure: true }),
   call(responses),
   call(moderations),
-  call(images),
+  call(images, { azure: true }),
   call(messages, anthropic),
   route("POST /v1/messages/count_tokens", countTokens, countBody, {
     ...anthropic,
@@ -105,6 +106,7 @@ export const ROUTES: readonly Route[] = [
     route(name, handler, input, { alsoAt }),
   ),
   route("GET /health", health, healthQuery),
+  route("GET /metrics", metrics),
   route("GET /cache/ping", pingCache),
   route("GET /cache/redis/info", redisInfo),
   route("POST /cache/delete", deleteFromCache, deleteBody),

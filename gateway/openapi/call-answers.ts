@@ -147,6 +147,11 @@ export const CALL_ANSWERS = {
       unhealthy_count: count,
     }),
   ),
+  "GET /metrics": described(
+    "Everything that is counted and measured, for Prometheus.",
+    text,
+    "text/plain",
+  ),
   "GET /cache/ping": described(
     "Write and read an entry of the response cache; its hit rate.",
     z.object({

@@ -4,8 +4,13 @@ import type { z } from "zod";
 export interface Described {
   readonly summary: string;
   readonly answer: z.ZodType;
+  readonly contentType: string;
 }
 
-export function described(summary: string, answer: z.ZodType): Described {
-  return { summary, answer };
+export function described(
+  summary: string,
+  answer: z.ZodType,
+  contentType = "application/json",
+): Described {
+  return { summary, answer, contentType };
 }

@@ -99,7 +99,7 @@ export function openApiDocument(
     add(method, path, {
       ...headOf(method, path, about.summary),
       security: [],
-      responses: answers(about.answer, errorBody, false, components),
+      responses: answers(about, errorBody, false, components),
     });
   }
   for (const route of routes) {
@@ -144,7 +144,7 @@ function operationOf(
   path: string,
   components: Map<string, Schema>,
 ): Operation {
-  const { summary, answer } = ANSWERS[route.name];
+  const about = ANSWERS[route.name];
   const error = route.errorBody === undefined ? errorBody : anthropicError;
   const input = schemaOf(route.input, "input", components);
   const properties = (input["properties"] ?? {}) as Record<string, Schema>;
@@ -163,12 +163,12 @@ function operationOf(
     ...(byQuery ? own.map((name) => parameter(name, "query")) : []),
   ];
   return {
-    ...headOf(route.method, path, summary),
+    ...headOf(route.method, path, about.summary),
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(byQuery || own.length === 0
       ? {}
       : { requestBody: bodyOf(route, input, inPath) }),
-    responses: answers(answer, error, route.streams, components),
+    responses: answers(about, error, route.streams, components),
   };
 }
 
@@ -231,7 +231,7 @@ function litellmProperties(
 }
 
 function answers(
-  answer: z.ZodType,
+  { answer, contentType }: Described,
   error: z.ZodType,
   streams: boolean,
   components: Map<string, Schema>,
@@ -240,7 +240,7 @@ function answers(
     "200": {
       description: "As asked.",
       content: {
-        "application/json": { schema: schemaOf(answer, "output", components) },
+        [contentType]: { schema: schemaOf(answer, "output", components) },
         ...(streams
           ? { "text/event-stream": { schema: { type: "string" } } }
           : {}),

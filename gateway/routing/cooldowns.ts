@@ -27,6 +27,7 @@ export interface CooldownOptions {
   /** Shares cooldowns with the other instances. */
   readonly redis: Redis | null;
   readonly log: Logger;
+  readonly onRest: (deploymentId: string) => void;
   readonly now?: () => number;
 }
 
@@ -55,6 +56,7 @@ export function createCooldowns(options: CooldownOptions): Cooldowns {
   function rest(id: string, cooling: Cooling): void {
     resting.set(id, cooling);
     failures.delete(id);
+    options.onRest(id);
     log.warn(
       {
         deployment: id,

@@ -4,7 +4,8 @@ import { query } from "../../gateway/db/pool.ts";
 import { FUZZED, fuzzedBody } from "./fuzz-bodies.ts";
 import { startClientStand, type ClientStand } from "./stand.ts";
 
-const RUNS_PER_ROUTE = 80;
+/** `HEARTH_FUZZ_RUNS=5000` for a long run. */
+const RUNS_PER_ROUTE = Number(process.env["HEARTH_FUZZ_RUNS"] ?? 80);
 
 /** What gateway.md §4 lets a caller of a good key be told, by status. */
 const DOCUMENTED: Readonly<Record<number, readonly string[]>> = {

@@ -1,0 +1,163 @@
+import { createHistogram, type Histogram } from "./histogram.ts";
+import { createBoundedLabel } from "./labels.ts";
+
+/** What is told of one call when it has ended. */
+export interface EndedCall {
+  readonly alias: string;
+  /** Empty: answered from the cache, or nobody was reached. */
+  readonly provider: string;
+  readonly team: string;
+  readonly keyAlias: string;
+  readonly status: "success" | "failure";
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  /** Dollars. */
+  readonly cost: number;
+  readonly saved: number;
+  readonly unpriced: boolean;
+  readonly durationMs: number;
+  /** Of it what nobody but the gateway took; null: not known. */
+  readonly addedMs: number | null;
+  /** null: not a stream. */
+  readonly firstTokenMs: number | null;
+}
+
+export interface CallSums {
+  readonly labels: Readonly<
+    Record<"alias" | "provider" | "team" | "key_alias" | "status", string>
+  >;
+  calls: number;
+  inputTokens: number;
+  outputTokens: number;
+  cost: number;
+  saved: number;
+  unpriced: number;
+}
+
+/** Latencies of one alias at one provider, in seconds. */
+export interface Latencies {
+  readonly labels: Readonly<Record<"alias" | "provider", string>>;
+  readonly duration: Histogram;
+  readonly firstToken: Histogram;
+}
+
+/** Counted by name; the names are the labels, joined by `|`. */
+export type Counts = ReadonlyMap<string, number>;
+
+/**
+ * Everything that calls count, kept as plain sums: a call costs two look-ups and some additions. What it looks like to
+ * whoever collects is made when somebody does.
+ */
+export interface CallMetrics {
+  ended(call: EndedCall): void;
+  /** An attempt that failed: provider and status. */
+  providerFailed(provider: string, status: number): void;
+  retried(alias: string, retries: number, fallbacks: number): void;
+  refused(type: string): void;
+  rested(modelId: string): void;
+  readonly sums: Iterable<CallSums>;
+  readonly latencies: Iterable<Latencies>;
+  readonly added: Histogram;
+  readonly retries: Counts;
+  readonly fallbacks: Counts;
+  readonly providerFailures: Counts;
+  readonly refusals: Counts;
+  readonly rests: Counts;
+}
+
+const DURATIONS = [
+  0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300,
+];
+const ADDED = [
+  0.0005, 0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.025, 0.05, 0.1, 0.5, 2,
+];
+
+/** `mostValues`: how many values each label may take; further ones are counted as `other`. */
+export function createCallMetrics(mostValues: number): CallMetrics {
+  const sums = new Map<string, CallSums>();
+  const latencies = new Map<string, Latencies>();
+  const added = createHistogram(ADDED);
+  const retries = new Map<string, number>();
+  const fallbacks = new Map<string, number>();
+  const providerFailures = new Map<string, number>();
+  const refusals = new Map<string, number>();
+  const rests = new Map<string, number>();
+  const bound = () => createBoundedLabel(mostValues);
+  const alias = bound();
+  const team = bound();
+  const keyAlias = bound();
+
+  function sumsOf(call: EndedCall): CallSums {
+    const labels = {
+      alias: alias(call.alias),
+      provider: call.provider,
+      team: team(call.team),
+      key_alias: keyAlias(call.keyAlias),
+      status: call.status,
+    };
+    const name = `${labels.alias}|${labels.provider}|${labels.team}|${labels.key_alias}|${labels.status}`;
+    const known = sums.get(name);
+    if (known !== undefined) return known;
+    const fresh = {
+      labels,
+      calls: 0,
+      inputTokens: 0,
+      outputTokens: 0,
+      cost: 0,
+      saved: 0,
+      unpriced: 0,
+    };
+    sums.set(name, fresh);
+    return fresh;
+  }
+
+  function latenciesOf(labels: Latencies["labels"]): Latencies {
+    const name = `${labels.alias}|${labels.provider}`;
+    const known = latencies.get(name);
+    if (known !== undefined) return known;
+    const fresh = {
+      labels: { alias: labels.alias, provider: labels.provider },
+      duration: createHistogram(DURATIONS),
+      firstToken: createHistogram(DURATIONS),
+    };
+    latencies.set(name, fresh);
+    return fresh;
+  }
+
+  return {
+    ended(call) {
+      const sum = sumsOf(call);
+      sum.calls++;
+      sum.inputTokens += call.inputTokens;
+      sum.outputTokens += call.outputTokens;
+      sum.cost += call.cost;
+      sum.saved += call.saved;
+      if (call.unpriced) sum.unpriced++;
+      const seen = latenciesOf(sum.labels);
+      seen.duration.observe(call.durationMs / 1_000);
+      if (call.firstTokenMs !== null)
+        seen.firstToken.observe(call.firstTokenMs / 1_000);
+      if (call.addedMs !== null) added.observe(call.addedMs / 1_000);
+    },
+    providerFailed: (provider, status) =>
+      count(providerFailures, `${provider}|${status}`, 1),
+    retried(name, again, fellBack) {
+      count(retries, alias(name), again);
+      count(fallbacks, alias(name), fellBack);
+    },
+    refused: (type) => count(refusals, type, 1),
+    rested: (modelId) => count(rests, modelId, 1),
+    sums: { [Symbol.iterator]: () => sums.values() },
+    latencies: { [Symbol.iterator]: () => latencies.values() },
+    added,
+    retries,
+    fallbacks,
+    providerFailures,
+    refusals,
+    rests,
+  };
+}
+
+function count(counts: Map<string, number>, name: string, by: number): void {
+  if (by > 0) counts.set(name, (counts.get(name) ?? 0) + by);
+}

@@ -1,0 +1,310 @@
+import type {
+  MetricObjectWithValues,
+  MetricValue,
+  Registry,
+} from "prom-client";
+import type { Gateway } from "../gateway.ts";
+import type { CallMetrics, CallSums, Counts } from "./call-metrics.ts";
+import type { Histogram } from "./histogram.ts";
+
+type Collected = Omit<MetricObjectWithValues<MetricValue<string>>, "collect">;
+type Labels = Readonly<Record<string, string>>;
+type Sample = readonly [labels: Labels, value: number];
+
+/** One metric: what it means, and its samples when somebody collects. */
+interface Family {
+  readonly name: string;
+  readonly help: string;
+  readonly type: "counter" | "gauge" | "histogram";
+  samples(): readonly Sample[];
+}
+
+/** The metrics of a gateway in Prometheus' text format; its library is loaded when the first collector comes. */
+export function createExposition(
+  gateway: Gateway,
+): () => Promise<{ readonly contentType: string; readonly text: string }> {
+  let registry: Promise<Registry> | null = null;
+  return async () => {
+    registry ??= openRegistry(gateway);
+    const open = await registry;
+    return { contentType: open.contentType, text: await open.metrics() };
+  };
+}
+
+async function openRegistry(gateway: Gateway): Promise<Registry> {
+  const { collectDefaultMetrics, Registry } = await import("prom-client");
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  for (const family of families(gateway)) {
+    const metric = {
+      name: family.name,
+      get: async (): Promise<Collected> => ({
+        name: family.name,
+        help: family.help,
+        // The library's own types name kinds by numbers, its output by words.
+        type: family.type as never,
+        aggregator: "sum",
+        values: family.samples().map(([labels, value]) => {
+          const { __name: metricName = family.name, ...rest } = labels;
+          return { metricName, labels: rest, value };
+        }),
+      }),
+      reset: () => undefined,
+    };
+    registry.registerMetric(metric as never);
+  }
+  return registry;
+}
+
+function families(gateway: Gateway): readonly Family[] {
+  return [
+    ...ofCalls(gateway.metrics),
+    ...ofTrouble(gateway),
+    ...ofParts(gateway),
+  ];
+}
+
+function ofCalls(metrics: CallMetrics): readonly Family[] {
+  const each = (value: (sums: CallSums) => number) => (): readonly Sample[] =>
+    [...metrics.sums].map((sums) => [sums.labels, value(sums)]);
+  return [
+    counter(
+      "hearth_calls_total",
+      "Calls that have ended, cached ones too.",
+      each(({ calls }) => calls),
+    ),
+    counter("hearth_tokens_total", "Tokens of calls, by kind.", () =>
+      [...metrics.sums].flatMap(({ labels, inputTokens, outputTokens }) => [
+        [{ ...labels, kind: "input" }, inputTokens] as const,
+        [{ ...labels, kind: "output" }, outputTokens] as const,
+      ]),
+    ),
+    counter(
+      "hearth_cost_dollars_total",
+      "What calls cost.",
+      each(({ cost }) => cost),
+    ),
+    counter(
+      "hearth_saved_dollars_total",
+      "What cached answers would have cost.",
+      each(({ saved }) => saved),
+    ),
+    counter(
+      "hearth_unpriced_calls_total",
+      "Calls billed 0 because nobody knows what they cost.",
+      each(({ unpriced }) => unpriced),
+    ),
+    histogram(
+      "hearth_call_duration_seconds",
+      "From a call's arrival to its recorded end.",
+      () =>
+        [...metrics.latencies].map(({ labels, duration }) => [
+          labels,
+          duration,
+        ]),
+    ),
+    histogram(
+      "hearth_first_token_seconds",
+      "From a streamed call's arrival to its first text.",
+      () =>
+        [...metrics.latencies].map(({ labels, firstToken }) => [
+          labels,
+          firstToken,
+        ]),
+    ),
+    histogram(
+      "hearth_added_latency_seconds",
+      "Of a call's time what the gateway itself took.",
+      () => [[{}, metrics.added]],
+    ),
+  ];
+}
+
+function ofTrouble(gateway: Gateway): readonly Family[] {
+  const { metrics, router } = gateway;
+  return [
+    counter(
+      "hearth_retries_total",
+      "Further attempts at the same alias.",
+      counted(metrics.retries, "alias"),
+    ),
+    counter(
+      "hearth_fallbacks_total",
+      "Other aliases tried instead.",
+      counted(metrics.fallbacks, "alias"),
+    ),
+    counter(
+      "hearth_provider_failures_total",
+      "Attempts that failed, by status.",
+      counted(metrics.providerFailures, "provider", "status"),
+    ),
+    counter(
+      "hearth_cooldowns_total",
+      "Times that a deployment began to rest here.",
+      counted(metrics.rests, "model_id"),
+    ),
+    gauge("hearth_resting_deployments", "Deployments that rest now.", () => [
+      [
+        {},
+        gateway.catalog.deployments.filter(
+          ({ id }) => router.cooldowns.cooling(id) !== null,
+        ).length,
+      ],
+    ]),
+    counter(
+      "hearth_refusals_total",
+      "Calls refused before a provider was asked.",
+      counted(metrics.refusals, "type"),
+    ),
+  ];
+}
+
+function ofParts(gateway: Gateway): readonly Family[] {
+  const { cache, journal, ledger, limits, pool, database } = gateway;
+  const one = (value: () => number) => () => [[{}, value()] as const];
+  const { version } = gateway;
+  return [
+    gauge("hearth_build_info", "1, labelled with the version.", () => [
+      [{ version }, 1],
+    ]),
+    gauge(
+      "hearth_calls_in_flight",
+      "Calls that hold limits now.",
+      one(() => gateway.underWay.count()),
+    ),
+    counter(
+      "hearth_cache_hits_total",
+      "Answers from the cache.",
+      one(() => cache.hits),
+    ),
+    counter(
+      "hearth_cache_misses_total",
+      "Cacheable calls that asked a provider.",
+      one(() => cache.misses),
+    ),
+    gauge(
+      "hearth_journal_pending_records",
+      "Calls in the journal that are not in the ledger yet.",
+      one(() => journal.state().pendingRecords),
+    ),
+    gauge(
+      "hearth_journal_bytes",
+      "Bytes that the journal takes.",
+      one(() => journal.state().bytes),
+    ),
+    gauge(
+      "hearth_journal_limit_bytes",
+      "Bytes at which calls are refused.",
+      one(() => journal.state().limitBytes),
+    ),
+    gauge(
+      "hearth_journal_full",
+      "1 while calls are refused because the journal is full.",
+      one(() => Number(journal.state().full)),
+    ),
+    counter(
+      "hearth_ledger_rows_total",
+      "Rows brought into the ledger.",
+      one(() => ledger.drained()),
+    ),
+    gauge(
+      "hearth_database_connected",
+      "1 while Postgres answers.",
+      one(() => Number(database.connected())),
+    ),
+    gauge("hearth_pool_connections", "Postgres connections by state.", () => [
+      [{ state: "open" }, pool.totalCount],
+      [{ state: "idle" }, pool.idleCount],
+      [{ state: "waited_for" }, pool.waitingCount],
+    ]),
+    gauge("hearth_limits_mode", "1 for how limits are kept now.", () =>
+      (["memory", "redis", "redis_away"] as const).map((mode) => [
+        { mode },
+        Number(limits.mode() === mode),
+      ]),
+    ),
+    counter(
+      "hearth_redis_outages_total",
+      "Times that Redis went away: limits in process, no cache.",
+      one(() => limits.counts().outages),
+    ),
+    counter(
+      "hearth_limits_away_calls_total",
+      "Calls while Redis was away.",
+      () => [
+        [{ outcome: "served" }, limits.counts().servedAway],
+        [{ outcome: "refused" }, limits.counts().refusedAway],
+      ],
+    ),
+    counter(
+      "hearth_limits_reaped_leases_total",
+      "Leases that ran out because nobody renewed them.",
+      one(() => limits.counts().reapedLeases),
+    ),
+  ];
+}
+
+function counter(
+  name: string,
+  help: string,
+  samples: () => readonly Sample[],
+): Family {
+  return { name, help, type: "counter", samples };
+}
+
+function gauge(
+  name: string,
+  help: string,
+  samples: () => readonly Sample[],
+): Family {
+  return { name, help, type: "gauge", samples };
+}
+
+function histogram(
+  name: string,
+  help: string,
+  all: () => readonly (readonly [Labels, Histogram])[],
+): Family {
+  return {
+    name,
+    help,
+    type: "histogram",
+    samples: () =>
+      all().flatMap(([labels, seen]) => histogramSamples(name, labels, seen)),
+  };
+}
+
+function histogramSamples(
+  name: string,
+  labels: Labels,
+  { bounds, counts, sum }: Histogram,
+): readonly Sample[] {
+  let below = 0;
+  const buckets = counts.map((count, at): Sample => {
+    below += count;
+    const le = at < bounds.length ? String(bounds[at]) : "+Inf";
+    return [{ ...labels, le, __name: `${name}_bucket` }, below];
+  });
+  return [
+    ...buckets,
+    [{ ...labels, __name: `${name}_sum` }, sum],
+    [{ ...labels, __name: `${name}_count` }, below],
+  ];
+}
+
+/** Counts whose names are values of these labels, joined by `|`. */
+function counted(
+  counts: Counts,
+  ...labels: readonly string[]
+): () => readonly Sample[] {
+  return () =>
+    [...counts].map(([name, count]) => {
+      const values = name.split("|");
+      return [
+        Object.fromEntries(
+          labels.map((label, at) => [label, values[at] ?? ""]),
+        ),
+        count,
+      ];
+    });
+}
