@@ -2,7 +2,10 @@ import { join } from "node:path";
 import type { FastifyInstance } from "fastify";
 import { sizeOf } from "../backup/backup-files.ts";
 import { listBackups, momentOf, readManifest } from "../backup/manifest.ts";
-import { textOf } from "../failure.ts";
+import type { Peer } from "../backup/peer.ts";
+import { listPeerCopies } from "../backup/send-copy.ts";
+import { sentencesOf, textOf } from "../failure.ts";
+import { refuse } from "./refuse.ts";
 
 /** One line of `hearth backup list`. Times in milliseconds since 1970. */
 export type BackupView = {
@@ -15,12 +18,28 @@ export type BackupView = {
 };
 
 const kinds = ["postgres", "notes"];
+const peerWithinMs = 10_000;
 
-/** GET /api/backups: what lies in `directory`, newest first. */
+/** GET /api/backups: what lies in `directory`, newest first; GET /api/peer-copies: what the other host keeps of it. */
 export function registerBackupRoutes(
   server: FastifyInstance,
   directory: string,
+  peer: Peer | undefined,
 ): void {
+  server.get("/api/peer-copies", async (_request, reply) => {
+    if (peer === undefined)
+      return refuse(
+        reply,
+        503,
+        "there is no other host: set HEARTH_PEER_URL to the address of its supervisor.",
+      );
+    try {
+      const signal = AbortSignal.timeout(peerWithinMs);
+      return reply.send({ copies: await listPeerCopies(peer, signal) });
+    } catch (error) {
+      return refuse(reply, 502, sentencesOf(error).join(" "));
+    }
+  });
   server.get("/api/backups", () => ({
     backups: kinds
       .flatMap((kind) => viewsOf(join(directory, kind), kind))

@@ -1,5 +1,10 @@
-import { backupJobs } from "../backup/backup-jobs.ts";
+import { join } from "node:path";
+import { backupJobs, removeOld } from "../backup/backup-jobs.ts";
+import { openCopies } from "../backup/copies.ts";
+import { copyJobs } from "../backup/copy-jobs.ts";
+import { peerOf } from "../backup/peer.ts";
 import { registerBackupRoutes } from "../http/backup-routes.ts";
+import { registerCopyRoutes } from "../http/copy-routes.ts";
 import { registerJobRoutes } from "../http/job-routes.ts";
 import type { Room, Surroundings } from "../supervision.ts";
 import { ledgerCheckJob } from "./ledger-check.ts";
@@ -7,9 +12,11 @@ import { retentionJob } from "./retention.ts";
 
 /** The jobs of this supervisor. The room is opened last, and begins last: by then every room has added its own. */
 export function openJobsRoom(surroundings: Surroundings): Room {
-  const { home, jobs } = surroundings;
+  const { home, jobs, env, config } = surroundings;
+  const { backup_copy, postgres_backup, time_zone } = config.jobs;
   for (const job of [
     ...backupJobs(surroundings),
+    ...copyJobs(surroundings),
     ledgerCheckJob(surroundings),
     retentionJob(surroundings),
   ])
@@ -17,7 +24,15 @@ export function openJobsRoom(surroundings: Surroundings): Room {
   return {
     routes: (server) => {
       registerJobRoutes(server, jobs);
-      registerBackupRoutes(server, home.backups);
+      registerBackupRoutes(server, home.backups, peerOf(env));
+      registerCopyRoutes(
+        server,
+        openCopies(
+          join(home.backups, "copies"),
+          backup_copy.accept_at_most,
+          (kind) => removeOld(kind, postgres_backup.keep, time_zone),
+        ),
+      );
     },
     begin: jobs.begin,
     stop: jobs.stop,

@@ -1,0 +1,203 @@
+import { createHash } from "node:crypto";
+import {
+  createReadStream,
+  createWriteStream,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statfsSync,
+  statSync,
+} from "node:fs";
+import { join } from "node:path";
+import { Transform, type Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { z } from "zod";
+import { syncDirectory, writeDurably } from "../durable-file.ts";
+import { Failure } from "../failure.ts";
+import { sizeOf } from "./backup-files.ts";
+import { listBackups, momentOf } from "./manifest.ts";
+
+/** One encrypted file as it lies on the other host. */
+export const copyFile = z
+  .strictObject({
+    name: z.string().regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]*$/),
+    bytes: z.number().int().nonnegative(),
+    sha256: z.string().regex(/^[0-9a-f]{64}$/),
+  })
+  .readonly();
+export type CopyFile = z.output<typeof copyFile>;
+
+/** What the sender says to close a copy, and what is kept beside its files. */
+export const copySchema = z.strictObject({
+  /** Which key opens it. */
+  keyId: z.string().regex(/^[0-9a-f]{8}$/),
+  files: z.array(copyFile).min(1).readonly(),
+});
+export type Copy = Readonly<z.output<typeof copySchema>>;
+
+const copyName = "copy.json";
+const arriving = ".arriving-";
+const leastFreeBytes = 1e9;
+
+/** Copies of the other host's backups, which only its key opens: `copies/<kind>/<name>/`, and those that are still arriving. */
+export type Copies = {
+  readonly list: () => readonly (Copy & {
+    readonly kind: string;
+    readonly name: string;
+    readonly bytes: number;
+  })[];
+  /** Throws a Failure when there is no room for so many bytes. */
+  readonly needRoom: (bytes: number) => void;
+  /** Files that arrived whole of a copy that is not complete. */
+  readonly arrived: (place: CopyPlace) => Promise<readonly CopyFile[]>;
+  /** Stores one file; it has its name only when it is on the disk. Throws a Failure where it would be too much. */
+  readonly store: (
+    place: CopyPlace,
+    file: string,
+    content: Readable,
+  ) => Promise<CopyFile>;
+  /** Compares with what arrived, and makes the copy complete. Throws a Failure when anything differs. */
+  readonly complete: (place: CopyPlace, copy: Copy) => Promise<void>;
+  /** The path of a file of a complete copy. */
+  readonly file: (
+    kind: string,
+    name: string,
+    file: string,
+  ) => string | undefined;
+};
+
+export type CopyPlace = {
+  readonly kind: string;
+  readonly name: string;
+  readonly keyId: string;
+};
+
+/** The one that is `most` bytes large at most. `prune` removes old ones of a kind when one is complete. */
+export function openCopies(
+  directory: string,
+  most: number,
+  prune: (kindDirectory: string) => void,
+): Copies {
+  const kindDirectory = (kind: string) => join(directory, kind);
+  const arrivingAt = ({ kind, name, keyId }: CopyPlace) =>
+    join(kindDirectory(kind), `${arriving}${name}-${keyId}`);
+
+  return {
+    list: () =>
+      directoriesIn(directory).flatMap((kind) =>
+        listBackups(kindDirectory(kind)).map((name) => {
+          const copy = join(kindDirectory(kind), name);
+          return { kind, name, bytes: sizeOf(copy), ...readCopy(copy) };
+        }),
+      ),
+    needRoom: (bytes) => {
+      mkdirSync(directory, { recursive: true, mode: 0o700 });
+      if (bytes > roomIn(directory, most)) throw tooMuch(most);
+    },
+    arrived: async (place) => {
+      const target = arrivingAt(place);
+      if (!existsSync(target)) return [];
+      const names = readdirSync(target).filter(
+        (name) => !name.endsWith(".part"),
+      );
+      return Promise.all(names.map((name) => describe(target, name)));
+    },
+    store: async (place, file, content) => {
+      const target = arrivingAt(place);
+      forgetOthers(kindDirectory(place.kind), target);
+      mkdirSync(target, { recursive: true, mode: 0o700 });
+      const part = join(target, `${file}.part`);
+      const room = roomIn(directory, most);
+      const hash = createHash("sha256");
+      let bytes = 0;
+      await pipeline(
+        content,
+        new Transform({
+          transform: (chunk: Buffer, _encoding, done) => {
+            bytes += chunk.length;
+            hash.update(chunk);
+            done(bytes > room ? tooMuch(most) : null, chunk);
+          },
+        }),
+        createWriteStream(part, { mode: 0o600, flush: true }),
+      ).catch((error: unknown) => {
+        rmSync(part, { force: true });
+        throw error;
+      });
+      renameSync(part, join(target, file));
+      return { name: file, bytes, sha256: hash.digest("hex") };
+    },
+    complete: async (place, copy) => {
+      const target = arrivingAt(place);
+      for (const file of copy.files)
+        if (
+          statSync(join(target, file.name), { throwIfNoEntry: false })?.size !==
+          file.bytes
+        )
+          throw new Failure(
+            `${file.name} did not arrive whole: send the copy again.`,
+          );
+      writeDurably(join(target, copyName), `${JSON.stringify(copy)}\n`);
+      syncDirectory(target);
+      const final = join(kindDirectory(place.kind), place.name);
+      rmSync(final, { recursive: true, force: true });
+      renameSync(target, final);
+      syncDirectory(kindDirectory(place.kind));
+      prune(kindDirectory(place.kind));
+    },
+    file: (kind, name, file) => {
+      if (momentOf(name) === undefined) return undefined;
+      const path = join(kindDirectory(kind), name, file);
+      return existsSync(path) ? path : undefined;
+    },
+  };
+}
+
+async function describe(directory: string, name: string): Promise<CopyFile> {
+  const path = join(directory, name);
+  const hash = createHash("sha256");
+  await pipeline(createReadStream(path), hash);
+  return { name, bytes: statSync(path).size, sha256: hash.digest("hex") };
+}
+
+export function readCopy(copy: string): Copy {
+  return copySchema.parse(
+    JSON.parse(readFileSync(join(copy, copyName), "utf8")),
+  );
+}
+
+/** Only the newest is worth waiting for. */
+function forgetOthers(directory: string, target: string): void {
+  if (!existsSync(directory)) return;
+  for (const name of readdirSync(directory))
+    if (name.startsWith(arriving) && join(directory, name) !== target)
+      rmSync(join(directory, name), { recursive: true, force: true });
+}
+
+function roomIn(directory: string, most: number): number {
+  const used = directoriesIn(directory)
+    .flatMap((kind) =>
+      readdirSync(join(directory, kind)).map((name) =>
+        sizeOf(join(directory, kind, name)),
+      ),
+    )
+    .reduce((sum, size) => sum + size, 0);
+  const { bavail, bsize } = statfsSync(directory);
+  return Math.min(most - used, bavail * bsize - leastFreeBytes);
+}
+
+function tooMuch(most: number): Failure {
+  return new Failure(
+    `this host keeps at most ${Math.round(most / 1e6)} MB of copies, and 1 GB of its disk free: give it more room (\`jobs: backup_copy: accept_at_most\`), or keep fewer backups.`,
+  );
+}
+
+function directoriesIn(directory: string): readonly string[] {
+  if (!existsSync(directory)) return [];
+  return readdirSync(directory, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => name);
+}

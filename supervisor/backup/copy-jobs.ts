@@ -1,0 +1,125 @@
+import { join } from "node:path";
+import { z } from "zod";
+import { Failure } from "../failure.ts";
+import { scheduleOf } from "../jobs/config.ts";
+import type { Job, JobContext, JobOutcome } from "../jobs/job.ts";
+import type { Surroundings } from "../supervision.ts";
+import { inMegabytes } from "./backup-jobs.ts";
+import { findCopyKey, makeAndKeepCopyKey } from "./copy-key.ts";
+import { fetchCopy } from "./fetch-copy.ts";
+import { listBackups } from "./manifest.ts";
+import { peerOf, type Peer } from "./peer.ts";
+import { listPeerCopies, sendCopy } from "./send-copy.ts";
+
+const kinds = ["postgres", "notes"] as const;
+
+const fetchOptions = z.strictObject({
+  kind: z.enum(kinds).default("postgres"),
+  name: z.string().optional(),
+  /** Where it is not the one of this host. */
+  key: z.string().optional(),
+});
+
+/** Copies of backups on the other host: sent there each night, fetched when needed. */
+export function copyJobs(surroundings: Surroundings): readonly Job[] {
+  const { env, config } = surroundings;
+  const peer = peerOf(env);
+  const settings = config.jobs.backup_copy;
+  return [
+    {
+      name: "backup-copy",
+      description: "Sends the newest backups, encrypted, to the other host.",
+      schedule: {
+        ...scheduleOf(settings),
+        cron: peer === undefined ? null : settings.cron,
+      },
+      run: (context) => sendNewest(surroundings, needPeer(peer), context),
+    },
+    {
+      name: "backup-fetch",
+      description: "Brings a copy back from the other host.",
+      schedule: { cron: null, timeoutMs: settings.timeout, retries: 0 },
+      run: (context) => fetchAsked(surroundings, needPeer(peer), context),
+    },
+  ];
+}
+
+async function sendNewest(
+  { home, env, alarms }: Surroundings,
+  peer: Peer,
+  { signal, progress, now }: JobContext,
+): Promise<JobOutcome> {
+  const { key, shownAt } =
+    findCopyKey(home, env) ?? makeAndKeepCopyKey(home, now());
+  // Only whoever has the key can use a copy when this host is lost.
+  if (shownAt === null)
+    alarms.raise({
+      fingerprint: "backup-copy-key",
+      level: "warning",
+      subject: "backup-copy",
+      text: "backups are copied to the other host under a key that nobody has written down yet: if this host is lost, they cannot be opened.",
+      command: "hearth backup key",
+    });
+  else alarms.clear("backup-copy-key");
+  const there = new Set(
+    (await listPeerCopies(peer, signal)).map(
+      (copy) => `${copy.kind}/${copy.name}`,
+    ),
+  );
+  const sent: string[] = [];
+  for (const kind of kinds) {
+    const [name] = listBackups(join(home.backups, kind));
+    if (name === undefined || there.has(`${kind}/${name}`)) continue;
+    const backup = join(home.backups, kind, name);
+    const bytes = await sendCopy({
+      ...{ peer, key, kind, name, backup, signal, progress },
+    });
+    sent.push(`${kind} ${name} (${inMegabytes(bytes)})`);
+  }
+  return sent.length === 0
+    ? {
+        status: "skipped",
+        summary: "the other host has the newest backups already.",
+      }
+    : {
+        status: "done",
+        summary: `sent ${sent.join(" and ")} to the other host.`,
+        details: { sent },
+      };
+}
+
+async function fetchAsked(
+  { home, env }: Surroundings,
+  peer: Peer,
+  { signal, progress, options }: JobContext,
+): Promise<JobOutcome> {
+  const asked = fetchOptions.safeParse(options);
+  if (!asked.success)
+    throw new Failure(
+      asked.error.issues.map(
+        ({ path, message }) => `${path.join(".")}: ${message}.`,
+      ),
+    );
+  const { kind, name } = asked.data;
+  const key = asked.data.key ?? findCopyKey(home, env)?.key;
+  if (key === undefined)
+    throw new Failure(
+      "this host has no key of copies: give the one that `hearth backup key` showed, in a file, with --key-file.",
+    );
+  const directory = join(home.backups, kind);
+  const fetched = await fetchCopy({
+    ...{ peer, key, kind, name, directory, signal, progress },
+  });
+  return {
+    status: "done",
+    summary: `${fetched} is here and whole: ${kind === "postgres" ? `\`hearth restore ${fetched}\`` : `\`hearth notes restore\``} puts it back.`,
+    details: { kind, backup: fetched },
+  };
+}
+
+function needPeer(peer: Peer | undefined): Peer {
+  if (peer !== undefined) return peer;
+  throw new Failure(
+    "there is no other host: set HEARTH_PEER_URL to the address of its supervisor.",
+  );
+}

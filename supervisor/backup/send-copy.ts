@@ -1,0 +1,110 @@
+import { createHash } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { join } from "node:path";
+import { Readable, type Transform } from "node:stream";
+import { z } from "zod";
+import { Failure } from "../failure.ts";
+import { watching } from "./backup-files.ts";
+import { copyFile, copySchema, type CopyFile } from "./copies.ts";
+import { keyId } from "./copy-key.ts";
+import { manifestName, readManifest } from "./manifest.ts";
+import { askPeer, type Peer } from "./peer.ts";
+import { parseCopyKey, sealing } from "./sealing.ts";
+
+const arrivedSchema = z.object({ arrived: z.array(copyFile) });
+const listSchema = z.object({
+  copies: z.array(
+    copySchema.extend({
+      kind: z.string(),
+      name: z.string(),
+      bytes: z.number(),
+    }),
+  ),
+});
+export type PeerCopy = z.output<typeof listSchema>["copies"][number];
+
+/** What the other host keeps for us. */
+export async function listPeerCopies(
+  peer: Peer,
+  signal: AbortSignal,
+): Promise<readonly PeerCopy[]> {
+  const answer = await askPeer(peer, "/api/copies", { signal });
+  return listSchema.parse(await answer.json()).copies;
+}
+
+/**
+ * Encrypts a backup and sends it to the other host, file by file; files that arrived in a run before are not sent again. There
+ * the copy appears when all of it is on the disk. Answers how many bytes it has.
+ */
+export async function sendCopy(parts: {
+  readonly peer: Peer;
+  readonly key: string;
+  readonly kind: string;
+  readonly name: string;
+  /** The directory of the backup. */
+  readonly backup: string;
+  readonly signal: AbortSignal;
+  readonly progress: (text: string, done: number) => void;
+}): Promise<number> {
+  const { peer, kind, name, backup, signal } = parts;
+  const key = parseCopyKey(parts.key);
+  const id = keyId(parts.key);
+  const path = `/api/copies/${kind}/${name}`;
+  const manifest = readManifest(backup);
+  const files = [...manifest.files.map((file) => file.name), manifestName];
+  const all = manifest.files.reduce((sum, { bytes }) => sum + bytes, 0) || 1;
+  const asked = `${path}?key=${id}&bytes=${all}`;
+  const { arrived } = arrivedSchema.parse(
+    await (await askPeer(peer, asked, { signal })).json(),
+  );
+  const sent: CopyFile[] = [];
+  let before = 0;
+  for (const file of files) {
+    parts.progress(`sending ${name}/${file}`, before / all);
+    before += manifest.files.find((each) => each.name === file)?.bytes ?? 0;
+    const there = arrived.find((each) => each.name === file);
+    sent.push(
+      there ??
+        (await sendFile(
+          peer,
+          `${path}/${file}?key=${id}`,
+          join(backup, file),
+          sealing(key, `${kind}/${name}/${file}`),
+          signal,
+        )),
+    );
+  }
+  await askPeer(peer, `${path}?key=${id}`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ keyId: id, files: sent }),
+    signal,
+  });
+  return sent.reduce((sum, { bytes }) => sum + bytes, 0);
+}
+
+async function sendFile(
+  peer: Peer,
+  path: string,
+  source: string,
+  sealer: Transform,
+  signal: AbortSignal,
+): Promise<CopyFile> {
+  const hash = createHash("sha256");
+  const sealed = createReadStream(source)
+    .on("error", (error) => sealer.destroy(error))
+    .pipe(sealer)
+    .pipe(watching((chunk) => hash.update(chunk)));
+  const answer = await askPeer(peer, path, {
+    method: "PUT",
+    headers: { "content-type": "application/octet-stream" },
+    body: Readable.toWeb(sealed) as ReadableStream,
+    duplex: "half",
+    signal,
+  });
+  const stored = copyFile.parse(await answer.json());
+  if (stored.sha256 === hash.digest("hex")) return stored;
+  throw new Failure(
+    `${stored.name} did not arrive as it was sent: run \`hearth jobs run backup-copy\` again.`,
+  );
+}
