@@ -356,12 +356,18 @@ test("gateways reach the stores by alias on their host and by address from the o
   }
 });
 
-test("supervisors name each other, and the one at the data runs the jobs", () => {
+test("supervisors name each other, know what runs beside them, and the one at the data runs the jobs", () => {
   expect(container("supervisor-a").envs).toContain("HEARTH_JOBS=on");
   expect(container("supervisor-a").envs).toContain(
     "HEARTH_PEER_URL=http://10.8.0.2:4080",
   );
   expect(container("supervisor-b").envs).toContain("HEARTH_JOBS=off");
+  expect(container("supervisor-a").envs).toContain(
+    "HEARTH_CONTAINERS=edge gateway notes postgres redis",
+  );
+  expect(container("supervisor-b").envs).toContain(
+    "HEARTH_CONTAINERS=edge gateway",
+  );
   expect(container("supervisor-b").envs).toContain(
     "HEARTH_PEER_URL=http://10.8.0.1:4080",
   );

@@ -1,6 +1,7 @@
 import type { CheckState } from "./checks/state.ts";
 import type { CheckView } from "./checks/watch.ts";
 import { loadConfig } from "./config/load.ts";
+import { withContainerChecks } from "./containers/container-checks.ts";
 import { createContainerRuntime } from "./containers/container-runtime.ts";
 import { openEngine } from "./containers/engine.ts";
 import { makeHome, type Home } from "./embedded/home.ts";
@@ -30,9 +31,22 @@ export type Watcher = {
 /** A supervisor that started nothing: it looks at what its configuration names and at its host's containers, heals, remembers and tells. */
 export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
   const { home, env } = options;
-  const config = loadConfig(configFiles(env), (name) =>
+  const loaded = loadConfig(configFiles(env), (name) =>
     readVariable(name, env),
   );
+  const services = (readVariable("HEARTH_CONTAINERS", env) ?? "").split(" ");
+  const config = options.containers
+    ? {
+        ...loaded,
+        config: {
+          ...loaded.config,
+          checks: withContainerChecks(
+            loaded.config.checks,
+            services.filter((name) => name !== ""),
+          ),
+        },
+      }
+    : loaded;
   const engine = options.containers
     ? openEngine(
         readVariable("DOCKER_HOST", env) ?? "unix:///var/run/docker.sock",

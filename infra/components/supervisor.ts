@@ -1,6 +1,6 @@
 import type * as docker from "@pulumi/docker";
 import * as pulumi from "@pulumi/pulumi";
-import type { HearthConfig } from "../config.ts";
+import type { HearthConfig, HostName } from "../config.ts";
 import type { ContainerSpec } from "../container.ts";
 import {
   everyAddress,
@@ -48,6 +48,17 @@ const historyVolume = "hearth-supervisor";
 const backupVolume = "hearth-backups";
 const home = "/var/lib/hearth";
 
+/** By the names that the supervisor calls them. */
+function servicesOn(
+  { placement }: HearthConfig,
+  host: HostName,
+): readonly string[] {
+  const stores = (["notes", "postgres", "redis"] as const).filter(
+    (store) => placement[store] === host,
+  );
+  return ["edge", "gateway", ...stores];
+}
+
 export function buildSupervisorArgs(
   config: HearthConfig,
   hosts: Hosts,
@@ -93,6 +104,8 @@ export function buildSupervisorArgs(
       ...secrets.environment,
       DOCKER_HOST: `tcp://socket-proxy:${ports.socketProxy}`,
       GATEWAY_URL: `http://gateway:${ports.gateway}`,
+      // What is to run on this host besides the supervisor: each is looked at, also one that is gone.
+      HEARTH_CONTAINERS: servicesOn(config, host.name).join(" "),
       HEARTH_HOME: home,
       HEARTH_JOBS: host.name === data ? "on" : "off",
       HEARTH_PEER_URL: `http://${peer.address}:${ports.supervisor}`,

@@ -29,6 +29,7 @@ if (values.exit !== undefined) {
   process.stderr.write("hearth: the test wants it so.\n");
   process.exit(Number(values.exit));
 }
+process.stdout.write(`${values.name} says hello\n`);
 const sickFile = values["sick-file"];
 createServer((_request, response) => {
   const sick = sickFile !== undefined && existsSync(sickFile);
