@@ -37,7 +37,7 @@ interface Recipe {
 
 const recipes: Readonly<Record<BuiltImage, Recipe>> = {
   gateway: {
-    sources: ["gateway", "config/gateway.yaml"],
+    sources: ["gateway", "look", "config/gateway.yaml"],
     folders: ["var/lib/hearth/journal"],
     user: "1000:0",
     owner: "1000:0",

@@ -1,4 +1,4 @@
-import type { FastifyRequest } from "fastify";
+import type { IncomingHttpHeaders } from "node:http";
 import { query, type Pool } from "../db/pool.ts";
 import { CallError } from "../http/errors.ts";
 import type { Caller, KeyCaller, PayerLimits } from "./callers.ts";
@@ -54,11 +54,11 @@ const EMPTY = {
 export async function actorFor(
   pool: Pool,
   caller: Caller,
-  request: FastifyRequest,
+  headers: IncomingHttpHeaders,
   route: RouteName,
   rule: Rule,
 ): Promise<Actor> {
-  if (caller.kind === "master") return masterActor(caller.userId, request);
+  if (caller.kind === "master") return masterActor(caller.userId, headers);
   if (
     !keyAllowsRoute(caller, rule, route.slice(route.indexOf(" ") + 1)) &&
     rule.kind !== "any"
@@ -81,10 +81,8 @@ export async function actorFor(
 }
 
 /** The holder of the master key may name the person who acts. */
-function masterActor(userId: string, request: FastifyRequest): Actor {
-  const named =
-    request.headers["x-hearth-changed-by"] ??
-    request.headers["litellm-changed-by"];
+function masterActor(userId: string, headers: IncomingHttpHeaders): Actor {
+  const named = headers["x-hearth-changed-by"] ?? headers["litellm-changed-by"];
   return {
     ...EMPTY,
     name: typeof named === "string" && named !== "" ? named : userId,

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { actorFor, refuseUnlessReached } from "../access/actor.ts";
@@ -49,28 +50,12 @@ export function adminRoute<Input extends z.ZodObject>(
   handle: (admin: Admin, input: z.output<Input>) => Promise<unknown>,
   alsoAt: readonly string[] = [],
 ): AdminRoute {
-  const rule = ruleOf(name);
-  const path = name.slice(name.indexOf(" ") + 1);
   return {
     name,
     alsoAt,
     input,
     async handler(gateway, request, reply) {
-      const caller = await authenticate(gateway, request.headers);
-      const { pool } = gateway;
-      const actor = await actorFor(pool, caller, request, name, rule);
-      const { timezone, budgetDuration } = gateway.config.general;
-      const admin: Admin = {
-        gateway,
-        pool,
-        caller,
-        actor,
-        rule,
-        reachesAll: rule.reach[actor.role] === "all",
-        windowing: { timeZone: timezone, proxyDuration: budgetDuration },
-        now: Date.now(),
-        refuse: (object) => refuseUnlessReached(actor, rule, object, path),
-      };
+      const admin = await adminFor(gateway, request.headers, name);
       const answer = await handle(
         admin,
         checkInput(input, {
@@ -83,6 +68,31 @@ export function adminRoute<Input extends z.ZodObject>(
         .type("application/json; charset=utf-8")
         .send(JSON.stringify(answer));
     },
+  };
+}
+
+/** Whoever sent these headers, if the route is for them; throws 401 and 403. */
+export async function adminFor(
+  gateway: Gateway,
+  headers: IncomingHttpHeaders,
+  name: RouteName,
+): Promise<Admin> {
+  const rule = ruleOf(name);
+  const path = name.slice(name.indexOf(" ") + 1);
+  const caller = await authenticate(gateway, headers);
+  const { pool } = gateway;
+  const actor = await actorFor(pool, caller, headers, name, rule);
+  const { timezone, budgetDuration } = gateway.config.general;
+  return {
+    gateway,
+    pool,
+    caller,
+    actor,
+    rule,
+    reachesAll: rule.reach[actor.role] === "all",
+    windowing: { timeZone: timezone, proxyDuration: budgetDuration },
+    now: Date.now(),
+    refuse: (object) => refuseUnlessReached(actor, rule, object, path),
   };
 }
 

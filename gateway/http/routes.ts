@@ -1,6 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import type { Gateway } from "../gateway.ts";
 import { addDocumentRoutes } from "../openapi/routes.ts";
+import { addPageRoutes } from "../pages/routes.ts";
 import { liveliness, readiness } from "../routes/health.ts";
 import { databaseUnavailable } from "./errors.ts";
 import { ROUTES, type Route } from "./route-table.ts";
@@ -17,6 +18,7 @@ export function addRoutes(server: FastifyInstance, gateway: Gateway): void {
     reply.send(readiness(gateway, reply)),
   );
   addDocumentRoutes(server, gateway);
+  addPageRoutes(server, gateway);
   for (const route of ROUTES) add(server, gateway, route);
 }
 

@@ -49,8 +49,13 @@ export function createServer({
   server.addContentTypeParser(
     "*",
     { parseAs: "buffer" },
-    (_request, body, done) => {
+    (request, body, done) => {
       if (body.length === 0) return done(null, undefined);
+      if (request.routeOptions.config.takesForm === true)
+        return done(
+          null,
+          Object.fromEntries(new URLSearchParams(body.toString("utf8"))),
+        );
       try {
         done(null, JSON.parse(body.toString("utf8")));
       } catch (error) {
@@ -86,6 +91,8 @@ declare module "fastify" {
   interface FastifyContextConfig {
     /** Where errors of the route have another shape than OpenAI's. */
     readonly errorBody?: (error: CallError) => unknown;
+    /** A page's form is sent here; everywhere else a body is JSON whatever its content type says. */
+    readonly takesForm?: boolean;
   }
 }
 

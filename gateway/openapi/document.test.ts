@@ -339,5 +339,7 @@ test("every operation of the document was answered above", () => {
   const all = Object.entries(document.paths).flatMap(([path, operations]) =>
     Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`),
   );
-  expect(all.filter((one) => !answered.has(one))).toEqual(NOT_PLAYED);
+  expect(all.filter((one) => !answered.has(one)).sort()).toEqual(
+    NOT_PLAYED.sort(),
+  );
 });

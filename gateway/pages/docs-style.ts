@@ -1,0 +1,14 @@
+/** What the page needs beside the stylesheet of the house. */
+export const DOCS_STYLE = `
+.groups { display: flex; flex-wrap: wrap; gap: 0.3rem 1rem; }
+details.card { margin: 0.4rem 0; }
+details.card > summary { padding: 0.6rem 1.1rem; color: var(--ink); overflow-wrap: anywhere; }
+details.card > div { padding: 0 1.1rem 0.9rem; }
+summary .method { display: inline-block; min-width: 4rem; font-weight: 600; }
+summary small { display: block; }
+h3 { font-size: 0.875rem; margin: 0.8rem 0 0.3rem; }
+dl.fields { display: grid; grid-template-columns: minmax(8rem, 16rem) 1fr; gap: 0.15rem 1rem; margin: 0; font-size: 0.875rem; }
+dl.fields dt, dl.fields dd { margin: 0; min-width: 0; overflow-wrap: anywhere; }
+dl.fields dd { color: var(--soft); }
+@media (max-width: 42rem) { dl.fields { grid-template-columns: 1fr; } dl.fields dd { margin: 0 0 0.4rem 1rem; } }
+`;

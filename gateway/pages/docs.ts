@@ -1,0 +1,101 @@
+import type {
+  OpenApiDocument,
+  Operation,
+  Schema,
+} from "../openapi/document.ts";
+import { DOCS_STYLE } from "./docs-style.ts";
+import { framed, type Page } from "./frame.ts";
+import { html, NOTHING, type Html } from "./html.ts";
+import { fieldList, fieldOf, typeOf } from "./schema-words.ts";
+
+interface Listed extends Operation {
+  readonly method: string;
+  readonly path: string;
+}
+
+/** The document for people: every route with what it takes and answers, without a script. */
+export function docsPage(document: OpenApiDocument, version: string): Page {
+  const operations: readonly Listed[] = Object.entries(document.paths).flatMap(
+    ([path, methods]) =>
+      Object.entries(methods).map(([method, operation]) => ({
+        ...operation,
+        method: method.toUpperCase(),
+        path,
+      })),
+  );
+  const groups = Map.groupBy(operations, ({ tags: [tag = ""] }) => tag);
+  return framed({
+    current: "/docs",
+    title: "The API of this gateway",
+    look: "none",
+    style: DOCS_STYLE,
+    script: null,
+    version,
+    main: html`<main>
+      <h1>The API of this gateway.</h1>
+      <p class="soft">
+        Send a key as <code>Authorization: Bearer sk-…</code>. Bodies are JSON.
+        Every error is one sentence that says what to do next. Fields of
+        LiteLLM's that mean nothing here are taken while they are empty. For
+        generators of clients: <a href="/openapi.json">openapi.json</a>.
+      </p>
+      <nav class="groups" aria-label="Groups">
+        ${[...groups.keys()].map((name) => html`<a href="#${name}">${name}</a>`)}
+        <a href="#shapes">shapes</a>
+      </nav>
+      ${[...groups].map(
+        ([name, all]) =>
+          html`<h2 id="${name}">${name}</h2>
+            ${all.map(operationCard)}`,
+      )}
+      <h2 id="shapes">Shapes</h2>
+      ${Object.entries(document.components.schemas).map(
+        ([name, schema]) =>
+          html`<details class="card" id="shape-${name}">
+            <summary>${name}</summary>
+            <div>${fieldList(schema, "answer")}</div>
+          </details>`,
+      )}
+    </main>`,
+  });
+}
+
+function operationCard(operation: Listed): Html {
+  const { method, path, summary, parameters = [], requestBody } = operation;
+  const body = requestBody?.content["application/json"]?.schema;
+  const answer = schemaOf(operation, "200");
+  return html`<details class="card">
+    <summary>
+      <span class="method">${method}</span> <code>${path}</code
+      ><small>${summary}</small>
+    </summary>
+    <div>
+      ${
+        parameters.length === 0
+          ? NOTHING
+          : html`<h3>In the address</h3>
+              <dl class="fields">
+                ${parameters.map(({ name, schema, required }) =>
+                  fieldOf(name, schema, required),
+                )}
+              </dl>`
+      }
+      ${
+        body === undefined
+          ? NOTHING
+          : html`<h3>Body</h3>
+              ${fieldList(body, "body")}`
+      }
+      <h3>Answer</h3>
+      ${
+        answer["properties"] === undefined
+          ? html`<p class="soft">${typeOf(answer)}</p>`
+          : fieldList(answer, "answer")
+      }
+    </div>
+  </details>`;
+}
+
+function schemaOf({ responses }: Operation, status: string): Schema {
+  return responses[status]?.content["application/json"]?.schema ?? {};
+}

@@ -1,0 +1,44 @@
+/**
+ * Keeps the key in the tab, so that the page can be shown anew without pasting it again. Without script the form does
+ * the same, but for that.
+ */
+export const MY_USAGE_SCRIPT: string = `
+(() => {
+  const kept = "hearth-key";
+  const show = async (fields) => {
+    const answer = await fetch("/me", { method: "POST", body: new URLSearchParams(fields), cache: "no-store" });
+    const next = new DOMParser().parseFromString(await answer.text(), "text/html");
+    if (answer.ok) sessionStorage.setItem(kept, fields.key);
+    else sessionStorage.removeItem(kept);
+    document.title = next.title;
+    document.querySelector("link[rel=icon]").href = next.querySelector("link[rel=icon]").href;
+    document.querySelector("main").replaceWith(document.adoptNode(next.querySelector("main")));
+    bind();
+    document.querySelector("h1").focus();
+  };
+  const bind = () => {
+    const form = document.querySelector("form");
+    const key = form.elements.namedItem("key");
+    const known = sessionStorage.getItem(kept);
+    if (known !== null) {
+      key.required = false;
+      key.placeholder = "kept in this tab";
+    }
+    const forget = document.getElementById("forget");
+    forget.hidden = known === null;
+    forget.addEventListener("click", () => {
+      sessionStorage.removeItem(kept);
+      location.replace("/me");
+    });
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      const days = form.elements.namedItem("days").value;
+      show({ key: key.value || sessionStorage.getItem(kept) || "", days }).catch(() => form.submit());
+    });
+  };
+  bind();
+  const known = sessionStorage.getItem(kept);
+  if (known !== null && document.querySelector("main[data-empty]") !== null)
+    show({ key: known, days: "30" }).catch(() => undefined);
+})();
+`;

@@ -1,0 +1,133 @@
+import { createHash } from "node:crypto";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import {
+  startAdminFixture,
+  type AdminFixture,
+} from "../../test/servers/admin.ts";
+
+let fixture: AdminFixture;
+const HOSTILE = `<script>alert("x")</script>'"&`;
+
+beforeAll(async () => {
+  fixture = await startAdminFixture();
+});
+
+afterAll(() => fixture?.stop());
+
+interface Loaded {
+  readonly status: number;
+  readonly text: string;
+  readonly policy: string;
+}
+
+async function load(
+  path: string,
+  form?: Readonly<Record<string, string>>,
+): Promise<Loaded> {
+  const answer = await fetch(
+    fixture.url + path,
+    form === undefined
+      ? {}
+      : { method: "POST", body: new URLSearchParams(form) },
+  );
+  expect(answer.headers.get("content-type")).toBe("text/html; charset=utf-8");
+  expect(answer.headers.get("cache-control")).toBe("no-store");
+  return {
+    status: answer.status,
+    text: await answer.text(),
+    policy: answer.headers.get("content-security-policy") ?? "",
+  };
+}
+
+function contentsOf(text: string, tag: string): readonly string[] {
+  return [...text.matchAll(new RegExp(`<${tag}>([^]*?)</${tag}>`, "g"))].map(
+    ([, content = ""]) => content,
+  );
+}
+
+test.each(["/me", "/docs"])(
+  "%s runs its own style and script only, and loads nothing",
+  async (path) => {
+    const { status, text, policy } = await load(path);
+    expect(status).toBe(200);
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).toContain("frame-ancestors 'none'");
+    for (const content of [
+      ...contentsOf(text, "style"),
+      ...contentsOf(text, "script"),
+    ]) {
+      const hash = createHash("sha256").update(content).digest("base64");
+      expect(policy).toContain(`'sha256-${hash}'`);
+    }
+    expect(text).not.toMatch(/\s(src|action|href)="(https?:)?\/\//);
+    expect(text).not.toMatch(/\sstyle="|\son\w+="/);
+    expect(text.length).toBeLessThan(150_000);
+  },
+);
+
+test("the form shows what a key used without any script, and never the key", async () => {
+  await fixture.post("/team/new", { team_id: "t", team_alias: HOSTILE });
+  const key = await fixture.makeKey({
+    team_id: "t",
+    user_id: HOSTILE,
+    key_alias: HOSTILE,
+    max_budget: 5,
+    models: ["mock", HOSTILE],
+  });
+  await fixture.chat(key, "hello");
+  await fixture.chat(key, "hello", { model: `${HOSTILE}2` });
+  await fixture.running.gateway.ledger.flush();
+  const { status, text } = await load("/me", { key: ` ${key} `, days: "7" });
+  expect(status).toBe(200);
+  expect(text).toContain("left.</h1>");
+  expect(text).toContain("Last refusals");
+  expect(text).toContain("By model");
+  expect(text).toContain("&lt;script&gt;alert(&quot;x&quot;)");
+  expect(contentsOf(text, "script")).toHaveLength(1);
+  expect(text).not.toContain(key);
+});
+
+test("a strange key is refused beside the field, in the words of the API", async () => {
+  const { status, text } = await load("/me", { key: "sk-nobody-knows-this" });
+  expect(status).toBe(401);
+  expect(text).toContain('role="alert"');
+  expect(text).toContain("The API key ending in this is not known here.");
+  expect((await load("/me", {})).status).toBe(401);
+  expect((await load("/me", { key: "sk-x", days: "<b>" })).status).toBe(401);
+});
+
+test("a key whose budget is used up is told so, with what to do", async () => {
+  const key = await fixture.makeKey({ key_alias: "spent", max_budget: 0 });
+  const { text } = await load("/me", { key });
+  expect(text).toContain("The budget of key spent is used up.");
+  expect(text).toContain("✕");
+});
+
+test("other routes still take JSON whatever its content type says", async () => {
+  const answer = await fetch(`${fixture.url}/key/health`, {
+    method: "POST",
+    headers: {
+      authorization: `Bearer ${await fixture.makeKey({})}`,
+      "content-type": "application/x-www-form-urlencoded",
+    },
+    body: "{}",
+  });
+  expect(await answer.json()).toEqual({ key: "healthy" });
+});
+
+test("the API page names every operation", async () => {
+  const { text } = await load("/docs");
+  const document = await fixture.get("/openapi.json", "");
+  for (const path of Object.keys(document["paths"] ?? {}))
+    expect(text).toContain(`<code>${path}</code`);
+  expect(await fixture.get("/routes", "")).toMatchObject({
+    routes: expect.arrayContaining([
+      {
+        methods: ["POST"],
+        path: "/v1/chat/completions",
+        also_at: ["/chat/completions", expect.any(String)],
+        name: "POST /v1/chat/completions",
+      },
+    ]),
+  });
+});

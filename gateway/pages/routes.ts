@@ -1,0 +1,69 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { z } from "zod";
+import { adminFor } from "../admin/route.ts";
+import { dayOf } from "../accounting/windows.ts";
+import type { Gateway } from "../gateway.ts";
+import { CallError, databaseUnavailable, statusOf } from "../http/errors.ts";
+import { ownUsageOf } from "../spend/own-usage.ts";
+import { myUsagePage, PERIODS, type MyUsage } from "./my-usage.ts";
+import { send } from "./send.ts";
+
+const LARGEST_FORM_BYTES = 10_000;
+const DAY_MS = 86_400_000;
+
+const form = z.object({
+  key: z.string().default(""),
+  days: z.coerce
+    .number()
+    .refine((days) => PERIODS.some((period) => period === days))
+    .catch(30),
+});
+
+/** Pages for people; each is one file that loads nothing else. */
+export function addPageRoutes(server: FastifyInstance, gateway: Gateway): void {
+  server.get("/me", (request, reply) =>
+    send(reply, myUsagePage({ ...emptyView(gateway, request), days: 30 })),
+  );
+  server.post(
+    "/me",
+    { config: { takesForm: true }, bodyLimit: LARGEST_FORM_BYTES },
+    (request, reply) => showUsage(gateway, request, reply),
+  );
+}
+
+async function showUsage(
+  gateway: Gateway,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const { key, days } = form.parse(request.body ?? {});
+  const view = { ...emptyView(gateway, request), days };
+  try {
+    if (!gateway.database.ready()) throw databaseUnavailable();
+    const headers = { authorization: `Bearer ${key.trim()}` };
+    const admin = await adminFor(gateway, headers, "GET /me/usage");
+    const start = dayOf(
+      admin.now - (days - 1) * DAY_MS,
+      admin.windowing.timeZone,
+    );
+    const usage = await ownUsageOf(admin, { start_date: start });
+    return send(reply, myUsagePage({ ...view, usage }));
+  } catch (error) {
+    if (!(error instanceof CallError)) throw error;
+    reply.code(statusOf(error));
+    return send(reply, myUsagePage({ ...view, mistake: error.message }));
+  }
+}
+
+function emptyView(
+  gateway: Gateway,
+  request: FastifyRequest,
+): Omit<MyUsage, "days"> {
+  return {
+    usage: null,
+    mistake: null,
+    timeZone: gateway.config.general.timezone,
+    address: `${request.protocol}://${request.host}`,
+    version: gateway.version,
+  };
+}

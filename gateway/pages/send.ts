@@ -1,0 +1,15 @@
+import type { FastifyReply } from "fastify";
+import type { Page } from "./frame.ts";
+
+/** Sends a page that no cache keeps and no other site may frame. */
+export function send(reply: FastifyReply, page: Page): FastifyReply {
+  return reply
+    .type("text/html; charset=utf-8")
+    .headers({
+      "content-security-policy": page.contentSecurityPolicy,
+      "cache-control": "no-store",
+      "referrer-policy": "no-referrer",
+      "x-content-type-options": "nosniff",
+    })
+    .send(page.html);
+}
