@@ -1,9 +1,7 @@
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { StringDecoder } from "node:string_decoder";
 import { z } from "zod";
 import { readCompressed } from "../backup/backup-files.ts";
-import { manifestName } from "../backup/manifest.ts";
+import { readManifest } from "../backup/manifest.ts";
 import { Failure } from "../failure.ts";
 import type { CouchDocument } from "./database.ts";
 
@@ -49,17 +47,13 @@ export type VaultHead = Readonly<z.output<typeof vaultHead>>;
 export const usersFile = "users.jsonl.gz";
 export const configFile = "config.json.gz";
 
-/** Throws a Failure when the backup is not there or not of this kind. */
+/** Throws a Failure when the backup is not there, not as it was written, or not of this kind. */
 export function readNotesManifest(directory: string): NotesManifest {
-  try {
-    const text = readFileSync(join(directory, manifestName), "utf8");
-    return manifest.parse(JSON.parse(text));
-  } catch (error) {
-    throw new Failure(
-      `${directory} is no backup of the notes store: \`hearth notes backup --list\` shows those there are.`,
-      error,
-    );
-  }
+  const parsed = manifest.safeParse(readManifest(directory));
+  if (parsed.success) return parsed.data;
+  throw new Failure(
+    `${directory} is no backup of the notes store: \`hearth notes backup --list\` shows those there are.`,
+  );
 }
 
 /** The lines of a compressed file of a backup, one after the other. */

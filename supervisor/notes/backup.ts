@@ -4,10 +4,9 @@ import { Readable } from "node:stream";
 import { beginBackup, writeCompressed } from "../backup/backup-files.ts";
 import {
   backupName,
-  manifestName,
+  writeManifest,
   type BackupFile,
 } from "../backup/manifest.ts";
-import { writeDurably } from "../durable-file.ts";
 import {
   configFile,
   usersFile,
@@ -104,10 +103,7 @@ export async function backupNotes(ask: BackupAsk): Promise<TakenBackup> {
       vaults: entries,
       users: users.length,
     };
-    writeDurably(
-      join(making.directory, manifestName),
-      `${JSON.stringify(manifest, null, 2)}\n`,
-    );
+    writeManifest(making.directory, manifest);
     signal.throwIfAborted();
     making.finish();
     return {

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { Failure } from "../failure.ts";
 import { CouchRefusal, type Couch, type CouchAsk } from "./couch.ts";
 
 /** A document as the store gives it, with its revision members. */
@@ -45,7 +46,7 @@ const changesPage = z.looseObject({
       id: z.string(),
       changes: z.array(z.looseObject({ rev: z.string() })),
       deleted: z.boolean().optional(),
-      doc: z.unknown(),
+      doc: z.unknown().optional(),
     }),
   ),
   last_seq: z.union([z.string(), z.number()]).transform(String),
@@ -58,7 +59,7 @@ const bulkGot = z.looseObject({
       docs: z.array(
         z.looseObject({
           ok: z.looseObject({ _id: z.string(), _rev: z.string() }).optional(),
-          error: z.unknown(),
+          error: z.unknown().optional(),
         }),
       ),
     }),
@@ -137,7 +138,7 @@ export function openDatabase(couch: Couch, name: string): Database {
     name,
     info: async (options) => {
       const answer = await couch.look(base, options);
-      return answer === undefined ? undefined : info.parse(answer);
+      return answer === undefined ? undefined : asExpected(info, answer);
     },
     create: async () => {
       await couch.ask("PUT", base);
@@ -152,7 +153,7 @@ export function openDatabase(couch: Couch, name: string): Database {
       }
     },
     security: async () =>
-      security.parse(await couch.ask("GET", `${base}/_security`)),
+      asExpected(security, await couch.ask("GET", `${base}/_security`)),
     secure: async (rules) => {
       await couch.ask("PUT", `${base}/_security`, { body: rules });
     },
@@ -182,7 +183,8 @@ export function openDatabase(couch: Couch, name: string): Database {
         ...(selector === undefined ? {} : { filter: "_selector" }),
         ...(fields === undefined ? {} : { include_docs: "true" }),
       });
-      return changesPage.parse(
+      return asExpected(
+        changesPage,
         await couch.ask("POST", `${base}/_changes?${query.toString()}`, {
           timeoutMs: longAnswerMs,
           ...options,
@@ -194,7 +196,8 @@ export function openDatabase(couch: Couch, name: string): Database {
       );
     },
     revisions: async (wanted, options) => {
-      const { results } = bulkGot.parse(
+      const { results } = asExpected(
+        bulkGot,
         await couch.ask("POST", `${base}/_bulk_get?revs=true`, {
           timeoutMs: longAnswerMs,
           ...options,
@@ -207,7 +210,8 @@ export function openDatabase(couch: Couch, name: string): Database {
       return documents as unknown as readonly CouchDocument[];
     },
     write: async (documents, { asTheyAre = false, ...options } = {}) => {
-      const answer = written.parse(
+      const answer = asExpected(
+        written,
         await couch.ask("POST", `${base}/_bulk_docs`, {
           timeoutMs: longAnswerMs,
           ...options,
@@ -227,7 +231,8 @@ export function openDatabase(couch: Couch, name: string): Database {
         );
     },
     find: async (query, options) => {
-      const { docs } = found.parse(
+      const { docs } = asExpected(
+        found,
         await couch.ask("POST", `${base}/_find`, {
           timeoutMs: longAnswerMs,
           ...options,
@@ -256,7 +261,10 @@ export function openDatabase(couch: Couch, name: string): Database {
 
 /** All databases that hold notes: not the store's own, and not our scratch ones. */
 export async function vaultNames(couch: Couch): Promise<readonly string[]> {
-  const names = z.array(z.string()).parse(await couch.ask("GET", "/_all_dbs"));
+  const names = asExpected(
+    z.array(z.string()),
+    await couch.ask("GET", "/_all_dbs"),
+  );
   return names.filter((name) => !name.startsWith("_") && !isScratch(name));
 }
 
@@ -270,6 +278,19 @@ export function isScratch(name: string): boolean {
 /** The number in front of an update sequence; how far something is can be told by it. */
 export function sequenceNumber(sequence: string): number {
   return Number.parseInt(sequence, 10) || 0;
+}
+
+/** The answer in its expected shape; throws a Failure where a CouchDB would never say so. */
+export function asExpected<T extends z.ZodType>(
+  schema: T,
+  answer: unknown,
+): z.output<T> {
+  const parsed = schema.safeParse(answer);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw new Failure(
+    `what answers as the notes store is no CouchDB: in an answer, ${issue?.path.join(".") || "the whole"} is not as expected (${issue?.message ?? ""}).`,
+  );
 }
 
 function pathOf(id: string): string {

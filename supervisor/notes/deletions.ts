@@ -27,6 +27,11 @@ export type Deletions = {
 
 const pageRows = 1000;
 const notes = { type: { $in: noteTypes } };
+/** `$ne` and `$not` match only documents that have the member. */
+const living = {
+  ...notes,
+  $or: [{ deleted: { $exists: false } }, { deleted: { $ne: true } }],
+};
 
 /**
  * Counts deletions along the changes feed since the last look. The plugin deletes by writing `deleted: true` into a
@@ -107,7 +112,7 @@ async function countNotes(database: Database): Promise<number> {
     const { results, last_seq } = await database.changes({
       since,
       limit: pageRows,
-      selector: { ...notes, deleted: { $ne: true } },
+      selector: living,
     });
     count += results.length;
     since = last_seq;

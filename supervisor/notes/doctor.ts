@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { codeOf, textOf } from "../failure.ts";
 import { basic, type Couch } from "./couch.ts";
+import { asExpected } from "./database.ts";
 import { probe, readCertificate, timeToPiece } from "./probe.ts";
 
 export type Finding = {
@@ -201,7 +202,8 @@ async function settingsFindings({
 }: DoctorAsk): Promise<readonly Finding[]> {
   const name = "server settings";
   try {
-    const sections = config.parse(
+    const sections = asExpected(
+      config,
       await couch.ask("GET", "/_node/_local/_config", { signal }),
     );
     const wrong = wanted.filter(

@@ -14,6 +14,7 @@ import {
 } from "./backup-format.ts";
 import type { Couch } from "./couch.ts";
 import {
+  asExpected,
   isScratch,
   openDatabase,
   vaultNames,
@@ -278,7 +279,10 @@ export async function dropUnfinished(couch: Couch): Promise<readonly string[]> {
     await database.drop();
     dropped.push(name);
   }
-  const all = z.array(z.string()).parse(await couch.ask("GET", "/_all_dbs"));
+  const all = asExpected(
+    z.array(z.string()),
+    await couch.ask("GET", "/_all_dbs"),
+  );
   for (const name of all.filter(isScratch))
     await openDatabase(couch, name).drop();
   return dropped;

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { sequenceNumber, type Database } from "./database.ts";
+import { asExpected, sequenceNumber, type Database } from "./database.ts";
 import { milestoneId } from "./livesync.ts";
 
 const node = z.looseObject({
@@ -53,7 +53,8 @@ const ownMatters = new Set(["tweakModified"]);
 
 /** The devices of a vault, as they have put themselves down in its milestone document. */
 export async function readRoster(database: Database): Promise<Roster> {
-  const document = milestone.parse(
+  const document = asExpected(
+    milestone,
     (await database.document(milestoneId)) ?? {},
   );
   const info = await database.info();

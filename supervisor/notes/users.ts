@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Couch } from "./couch.ts";
-import { openDatabase, type CouchDocument } from "./database.ts";
+import { asExpected, openDatabase, type CouchDocument } from "./database.ts";
 
 const prefix = "org.couchdb.user:";
 const rows = z.looseObject({
@@ -59,7 +59,8 @@ export function openUsers(couch: Couch): Users {
         startkey: JSON.stringify(prefix),
         endkey: JSON.stringify(`${prefix}\uffff`),
       });
-      const answer = rows.parse(
+      const answer = asExpected(
+        rows,
         await couch.ask("GET", `/_users/_all_docs?${query.toString()}`),
       );
       return answer.rows.map(({ doc }) => doc as unknown as CouchDocument);
