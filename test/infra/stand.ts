@@ -1,4 +1,4 @@
-import { execFile, execFileSync } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import {
   chmodSync,
   copyFileSync,
@@ -11,7 +11,6 @@ import {
 import { createConnection, createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import type { Stack } from "@pulumi/pulumi/automation/stack.js";
 import { secretFields } from "../../infra/config-schema.ts";
 import { assembleImage } from "../../infra/image-context.ts";
@@ -21,11 +20,7 @@ import { openStack, parallel } from "../../scripts/deploy-stack.ts";
 import { modelYaml } from "../servers/gateway.ts";
 import { startMockProvider } from "../servers/provider.ts";
 import { rightConfig } from "./stack-config.ts";
-
-const run = promisify(execFile);
-
-/** Addresses of the two test hosts (scripts/hosts.sh). */
-export const addresses = { a: "10.77.0.1", b: "10.77.0.2" } as const;
+import { addresses, runScript, startTwoEngines } from "./two-engines.ts";
 
 export interface Stand {
   readonly stack: Stack;
@@ -49,29 +44,8 @@ export interface Stand {
 /** Two real engines, stand-in images, the engine and its plugins, and a stack that is configured but not yet up. */
 export async function setUpStand(): Promise<Stand> {
   const started = performance.now();
-  const shell = async (script: string, ...args: string[]) =>
-    (await run(inProject(script), args, { maxBuffer: 1e8 })).stdout;
-  await shell("scripts/hosts.sh", "up");
-  const hostVariables = Object.fromEntries(
-    [...(await shell("scripts/hosts.sh", "env")).matchAll(/(\w+)=(.+)/g)].map(
-      ([, name = "", value = ""]) => [name, value],
-    ),
-  );
-  const variable = (name: string) => hostVariables[name] ?? "";
-  const engines = {
-    a: variable("HEARTH_HOST_A"),
-    b: variable("HEARTH_HOST_B"),
-  };
-  const docker = async (host: "a" | "b", ...args: string[]) =>
-    (
-      await run("docker", ["-H", engines[host], ...args], {
-        env: { ...process.env, DOCKER_BUILDKIT: "0" },
-        maxBuffer: 1e8,
-      })
-    ).stdout;
-  // A run that was killed leaves its containers behind.
-  for (const name of ["a", "b"] as const) await wipe(name, docker);
-  await shell("test/infra/stand-ins/build.sh");
+  const engines = await startTwoEngines();
+  const { docker } = engines;
   await docker(
     "a",
     "build",
@@ -83,7 +57,7 @@ export async function setUpStand(): Promise<Stand> {
   const real = process.env["HEARTH_PULUMI_PLUGINS"] === "real";
   const pulumiRoot = real
     ? undefined
-    : (await shell("scripts/toolchain.sh")).trim();
+    : (await runScript("scripts/toolchain.sh")).trim();
 
   const directory = mkdtempSync(join(tmpdir(), "hearth-infra-"));
   const provider = await startMockProvider();
@@ -111,10 +85,10 @@ export async function setUpStand(): Promise<Stand> {
     },
   });
   const host = (name: "a" | "b") => ({
-    docker: engines[name],
+    docker: engines.endpoints[name],
     address: addresses[name],
     publish: [addresses[name]],
-    socket: variable(`HEARTH_SOCKET_${name.toUpperCase()}`),
+    socket: engines.sockets[name],
   });
   const openFiles = Math.min(
     65_536,
@@ -158,7 +132,11 @@ export async function setUpStand(): Promise<Stand> {
     description: `plugins: ${real ? "the real docker and postgresql plugins" : "doubles of the docker and postgresql plugins (test/infra/doubles), the real engine"}; images: Debian's PostgreSQL 15, Redis 7.0, Caddy 2.6, HAProxy 2.6, and notes/ in place of CouchDB${openFiles < 65_536 ? ` with ${openFiles} open files, the most this machine allows (65536 is the default)` : ""}; ready after ${((performance.now() - started) / 1000).toFixed(0)} s`,
     docker,
     log: (name, container) =>
-      containerLog({ endpoint: engines[name], sshOpts: [] }, container, 8),
+      containerLog(
+        { endpoint: engines.endpoints[name], sshOpts: [] },
+        container,
+        8,
+      ),
     async makeNextBase(name) {
       const id = (await docker(name, "create", "hearth-test/node")).trim();
       await docker(
@@ -176,34 +154,13 @@ export async function setUpStand(): Promise<Stand> {
       await stack
         .destroy({ excludeProtected: true, parallel })
         .catch(() => undefined);
-      for (const name of ["a", "b"] as const) await wipe(name, docker);
+      await engines.wipe();
       relay.close();
       await provider.close();
       rmSync(directory, { recursive: true, force: true });
-      if (process.env["HEARTH_KEEP_HOSTS"] !== "yes")
-        await shell("scripts/hosts.sh", "down");
+      await engines.stop();
     },
   };
-}
-
-/** Everything of the stack on one host, whatever state the stack is in. */
-async function wipe(host: "a" | "b", docker: Stand["docker"]): Promise<void> {
-  const words = (text: string) =>
-    text.split("\n").filter((each) => each !== "");
-  const containers = words(
-    await docker(host, "ps", "-aq", "--filter", "label=hearth.config"),
-  );
-  if (containers.length > 0)
-    await docker(host, "rm", "-f", "-v", ...containers);
-  const volumes = words(
-    await docker(host, "volume", "ls", "-q", "--filter", "name=^hearth-"),
-  );
-  if (volumes.length > 0) await docker(host, "volume", "rm", "-f", ...volumes);
-  const networks = words(
-    await docker(host, "network", "ls", "-q", "--filter", "name=^hearth"),
-  );
-  if (networks.length > 0) await docker(host, "network", "rm", ...networks);
-  await docker(host, "image", "prune", "-f");
 }
 
 /** Programs by the names under which the engine looks for plugins on the PATH; under the project's own Node. */
@@ -237,26 +194,4 @@ async function relayTo(
     port: (server.address() as AddressInfo).port,
     close: () => void server.close(),
   };
-}
-
-/** Why the scenarios cannot run here, in one sentence; null when they can. */
-export function whyNot(): string | null {
-  if (process.platform !== "linux")
-    return "the scenarios need Linux: they start two Docker engines";
-  if (process.getuid?.() !== 0)
-    return "the scenarios need root: they start two Docker engines and a network namespace";
-  try {
-    execFileSync("sh", ["-c", "command -v dockerd || command -v apt-get"], {
-      stdio: "ignore",
-    });
-  } catch {
-    return "the scenarios need Docker: install dockerd (docker.io)";
-  }
-  try {
-    execFileSync("sh", ["-c", "command -v go"], { stdio: "ignore" });
-  } catch {
-    if (process.env["HEARTH_PULUMI_PLUGINS"] !== "real")
-      return "the scenarios need the pulumi command: install Go 1.26, which builds it, or the official command with HEARTH_PULUMI_PLUGINS=real";
-  }
-  return null;
 }

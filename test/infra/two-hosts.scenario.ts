@@ -19,7 +19,8 @@ import {
 } from "./containers.ts";
 import { callSteadily } from "./callers.ts";
 import { secretsOf, rightConfig } from "./stack-config.ts";
-import { addresses, setUpStand, whyNot, type Stand } from "./stand.ts";
+import { setUpStand, type Stand } from "./stand.ts";
+import { addresses, whyNot } from "./two-engines.ts";
 
 const edges = [`http://${addresses.a}:4000`, `http://${addresses.b}:4000`];
 let stand: Stand;
