@@ -16,6 +16,8 @@ import { openJobHistory } from "./jobs/job-history.ts";
 import { jobsAreOn } from "./jobs/job-switch.ts";
 import { openJobsRoom } from "./jobs/jobs-room.ts";
 import { openJobRunner, type JobRunner } from "./jobs/runner.ts";
+import { openNotesRoom } from "./notes/room.ts";
+import type { DeviceView } from "./pages/status/status-view.ts";
 import { registerStatusPage } from "./pages/status/status-page.ts";
 import type { Runtime } from "./runtime.ts";
 import { findAttention, judge, type Status } from "./status.ts";
@@ -47,6 +49,8 @@ export type Surroundings = {
   /** Undefined until the services are up, and where nothing runs services. */
   readonly runtime: () => Runtime | undefined;
   readonly watch: () => Watch | undefined;
+  /** What the status page says of the vaults' devices. */
+  readonly showDevices: (devices: readonly DeviceView[]) => void;
   /** Something that an operator should read once, now. */
   readonly onNotice: (sentence: string) => void;
 };
@@ -62,7 +66,11 @@ export type Room = {
 type OpenRoom = (surroundings: Surroundings) => Room;
 
 /** In the order in which they begin; they stop in the reverse one. */
-const rooms: readonly OpenRoom[] = [openChecksRoom, openJobsRoom];
+const rooms: readonly OpenRoom[] = [
+  openChecksRoom,
+  openNotesRoom,
+  openJobsRoom,
+];
 
 export type Supervision = {
   readonly address: string;
@@ -86,6 +94,7 @@ export async function openSupervision(
   let phase: Status["phase"] = "starting";
   let runtime: Runtime | undefined;
   let watch: Watch | undefined;
+  let devices: readonly DeviceView[] | undefined;
   let address = "";
   const notices: string[] = [];
   const onNotice = (sentence: string) => {
@@ -117,6 +126,9 @@ export async function openSupervision(
     jobs,
     runtime: () => runtime,
     watch: () => watch,
+    showDevices: (seen) => {
+      devices = seen;
+    },
     onNotice: options.onNotice,
   };
   const opened = [alerts.room, ...rooms.map((open) => open(surroundings))];
@@ -160,7 +172,7 @@ export async function openSupervision(
     jobs,
     env,
     timeZone: config.jobs.time_zone,
-    devices: () => undefined,
+    devices: () => devices,
   });
   for (const room of opened) room.routes(api);
   address = await listen(api, options.host, options.port);

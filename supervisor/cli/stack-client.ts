@@ -42,8 +42,7 @@ export function findStack(
       `"${address}" is no address: write one such as http://127.0.0.1:4080.`,
     );
   const password =
-    readVariable("HEARTH_OPERATOR_PASSWORD", env) ??
-    (given === undefined ? undefined : operatorPassword(home));
+    readVariable("HEARTH_OPERATOR_PASSWORD", env) ?? operatorPassword(home);
   const headers: Readonly<Record<string, string>> =
     password === undefined
       ? {}

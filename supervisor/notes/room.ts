@@ -5,14 +5,16 @@ import { Failure, sentencesOf } from "../failure.ts";
 import { registerNotesRoutes } from "../http/notes-routes.ts";
 import { jobsAreOn } from "../jobs/job-switch.ts";
 import type { Room, Surroundings } from "../supervision.ts";
-import { openCouch } from "./couch.ts";
-import { vaultNames } from "./database.ts";
+import type { DeviceView } from "../pages/status/status-view.ts";
+import { openCouch, type Couch } from "./couch.ts";
+import { openDatabase, vaultNames } from "./database.ts";
 import { openKeeper } from "./keeper.ts";
 import { notesJobs } from "./notes-jobs.ts";
 import { openNotesState } from "./notes-state.ts";
 import { vaultChoices } from "./plugin-settings.ts";
 import { openProvisioning } from "./provisioning.ts";
 import { dropUnfinished } from "./restore.ts";
+import { readRoster } from "./roster.ts";
 import { openEscrow } from "./seed-escrow.ts";
 import { takeTurns } from "./turns.ts";
 import { openVaultFiles } from "./vault-file.ts";
@@ -129,6 +131,7 @@ export function openNotesRoom(surroundings: Surroundings): Room {
       // The look that follows tells why nothing can be done.
     }
     const answered = await keeper.look();
+    if (answered) surroundings.showDevices(await devicesOf(couch));
     nextLook = Date.now() + (answered ? lookEveryMs : 0);
   }
 
@@ -174,6 +177,22 @@ export function openNotesRoom(surroundings: Surroundings): Room {
       clearTimeout(giveUp);
     },
   };
+}
+
+/** Of all vaults, as the status page shows them. */
+async function devicesOf(couch: Couch): Promise<readonly DeviceView[]> {
+  const seen: DeviceView[] = [];
+  for (const vault of await vaultNames(couch)) {
+    const { devices } = await readRoster(openDatabase(couch, vault));
+    for (const { name, lastSeen, behind } of devices)
+      seen.push({
+        vault,
+        name,
+        seenAt: lastSeen === 0 ? null : lastSeen,
+        behind,
+      });
+  }
+  return seen;
 }
 
 function peerHint(peer: string | undefined): string {
