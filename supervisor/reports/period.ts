@@ -1,0 +1,171 @@
+import { Failure } from "../failure.ts";
+
+/** Days as `2026-11-21`, first and last included, and the days to compare with. */
+export type Period = {
+  readonly from: string;
+  readonly until: string;
+  /** "November 2026", "21 days since 1 Nov 2026" */
+  readonly label: string;
+  /** Whether the last day is not over yet. */
+  readonly open: boolean;
+  readonly previous: {
+    readonly from: string;
+    readonly until: string;
+    /** Completes a comparison: "than October at this day". */
+    readonly label: string;
+  };
+};
+
+export type PeriodUnit = "day" | "week" | "month";
+
+export type PeriodChoice = {
+  readonly unit: PeriodUnit;
+  /** The last one that is over, instead of the one that is going on. */
+  readonly complete: boolean;
+  /** `30d`, `4w` or a day; wins over the unit. */
+  readonly since?: string | undefined;
+};
+
+const dayMs = 86_400_000;
+
+/** The days that a report is about, seen from `today` in the operator's zone. Throws a Failure for a `since` that is none. */
+export function choosePeriod(choice: PeriodChoice, today: string): Period {
+  if (choice.since !== undefined) return sincePeriod(choice.since, today);
+  const end = choice.complete ? before(firstOf(choice.unit, today)) : today;
+  const from = firstOf(choice.unit, end);
+  const open = !choice.complete;
+  switch (choice.unit) {
+    case "day":
+      return {
+        ...{ from, until: end, open, label: `${inFull(from)}${soFar(open)}` },
+        previous: {
+          ...{ from: before(from), until: before(from) },
+          label: open ? "the whole day before" : "the day before",
+        },
+      };
+    case "week":
+      return {
+        ...{ from, until: end, open },
+        label: `the week from ${inFull(from)}${soFar(open)}`,
+        previous: {
+          ...{ from: addDays(from, -7), until: addDays(end, -7) },
+          label: open ? "the week before at this day" : "the week before",
+        },
+      };
+    case "month": {
+      const first = firstOf("month", before(from));
+      const lastOfPrevious = before(from);
+      const sameDay = `${first.slice(0, 8)}${end.slice(8)}`;
+      const month = monthName(first, false);
+      return {
+        ...{ from, until: end, open },
+        label: `${monthName(from, true)}${soFar(open)}`,
+        previous: {
+          from: first,
+          until: open && sameDay < lastOfPrevious ? sameDay : lastOfPrevious,
+          label: open ? `${month} at this day` : month,
+        },
+      };
+    }
+  }
+}
+
+function soFar(open: boolean): string {
+  return open ? ", so far" : "";
+}
+
+function sincePeriod(since: string, today: string): Period {
+  const [, count, unit] = /^(\d{1,4})([dw])$/.exec(since) ?? [];
+  const from =
+    count === undefined
+      ? since
+      : addDays(today, 1 - Number(count) * (unit === "w" ? 7 : 1));
+  if (!isDay(from) || from > today)
+    throw new Failure(
+      `"${since}" is no time to report since: write a day such as 2026-11-01 (not after today), or 30d, 4w.`,
+    );
+  const days = daysBetween(from, today) + 1;
+  return {
+    ...{ from, until: today, open: true },
+    label: `${days === 1 ? "1 day" : `${days} days`} since ${inFull(from)}`,
+    previous: {
+      ...{ from: addDays(from, -days), until: before(from) },
+      label: `the ${days === 1 ? "day" : `${days} days`} before`,
+    },
+  };
+}
+
+/** Today where the operator is. */
+export function dayIn(timeZone: string, at: number): string {
+  return new Intl.DateTimeFormat("sv-SE", { timeZone }).format(at);
+}
+
+/** Midnight where the operator is, as a moment; on a day without one the first moment after. */
+export function beginningOf(day: string, timeZone: string): number {
+  // Zones lie from 12 hours behind to 14 ahead of UTC, and change by the half hour at most.
+  let low = Date.parse(day) - 14 * 3_600_000;
+  let high = Date.parse(day) + 13 * 3_600_000;
+  while (high - low > 1) {
+    const middle = Math.floor((low + high) / 2);
+    if (dayIn(timeZone, middle) < day) low = middle;
+    else high = middle;
+  }
+  return high;
+}
+
+export function addDays(day: string, days: number): string {
+  return new Date(Date.parse(day) + days * dayMs).toISOString().slice(0, 10);
+}
+
+export function daysBetween(from: string, until: string): number {
+  return Math.round((Date.parse(until) - Date.parse(from)) / dayMs);
+}
+
+function before(day: string): string {
+  return addDays(day, -1);
+}
+
+/** The first day of the day, week (Monday) or month that holds a day. */
+export function firstOf(unit: PeriodUnit, day: string): string {
+  switch (unit) {
+    case "day":
+      return day;
+    case "week":
+      return addDays(day, -((new Date(day).getUTCDay() + 6) % 7));
+    case "month":
+      return `${day.slice(0, 8)}01`;
+  }
+}
+
+/** The last day of the month that holds a day. */
+export function endOfMonth(day: string): string {
+  const [year = 0, month = 1] = day.split("-").map(Number);
+  return new Date(Date.UTC(year, month, 0)).toISOString().slice(0, 10);
+}
+
+function isDay(text: string): boolean {
+  return /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text));
+}
+
+/** "21 Nov 2026" */
+export function inFull(day: string): string {
+  return dateText(day, { day: "numeric", month: "short", year: "numeric" });
+}
+
+/** "21 Nov" */
+export function inShort(day: string): string {
+  return dateText(day, { day: "numeric", month: "short" });
+}
+
+export function monthName(day: string, withYear: boolean): string {
+  return dateText(day, {
+    month: "long",
+    ...(withYear ? { year: "numeric" } : {}),
+  });
+}
+
+function dateText(day: string, parts: Intl.DateTimeFormatOptions): string {
+  return new Intl.DateTimeFormat("en-GB", { timeZone: "UTC", ...parts }).format(
+    Date.parse(day),
+  );
+}
