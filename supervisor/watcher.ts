@@ -1,6 +1,7 @@
 import type { CheckState } from "./checks/state.ts";
 import type { CheckView } from "./checks/watch.ts";
 import { loadConfig } from "./config/load.ts";
+import { variablesOf } from "./config/variables.ts";
 import { withContainerChecks } from "./containers/container-checks.ts";
 import { createContainerRuntime } from "./containers/container-runtime.ts";
 import { openEngine } from "./containers/engine.ts";
@@ -31,9 +32,7 @@ export type Watcher = {
 /** A supervisor that started nothing: it looks at what its configuration names and at its host's containers, heals, remembers and tells. */
 export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
   const { home, env } = options;
-  const loaded = loadConfig(configFiles(env), (name) =>
-    readVariable(name, env),
-  );
+  const loaded = loadConfig(configFiles(env), variablesOf(home, env));
   const services = (readVariable("HEARTH_CONTAINERS", env) ?? "").split(" ");
   const config = options.containers
     ? {

@@ -115,8 +115,13 @@ export function buildSupervisorArgs(
       // For `docker exec hearth-supervisor hearth …`.
       HEARTH_URL: `http://127.0.0.1:${ports.supervisor}`,
       NOTES_URL: `http://${notes.host}:${notes.port}`,
+      PEER_GATEWAY_URL: `http://${peer.address}:${ports.gateway}`,
       REDIS_HOST: redis.host,
       REDIS_PORT: String(redis.port),
+      // A certificate of the edge's own making is trusted by nobody here, and renewed by itself.
+      ...(config.edge.hostname === undefined || config.edge.tls === "internal"
+        ? {}
+        : { EDGE_URL: `https://${config.edge.hostname}` }),
       ...(ownConfig.length === 0
         ? {}
         : { HEARTH_SUPERVISOR_CONFIG: "/app/supervisor.yaml" }),

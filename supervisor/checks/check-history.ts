@@ -41,8 +41,7 @@ export type CheckHistory = {
     text: string | null,
     at: number,
   ) => void;
-  /** What a heartbeat heard that listens since `since`. */
-  readonly pings: (heartbeat: string, since: number) => Pings;
+  readonly pings: (heartbeat: string) => Pings;
 };
 
 const trendEveryMs = 600_000;
@@ -112,12 +111,11 @@ export function openCheckHistory(db: DatabaseSync): CheckHistory {
     ping: (heartbeat, kind, text, at) => {
       addPing.run(heartbeat, at, kind, text);
     },
-    pings: (heartbeat, since) => {
+    pings: (heartbeat) => {
       const latest = lastPing.get(heartbeat);
       const outcome = lastOutcome.get(heartbeat);
       const success = lastSuccess.get(heartbeat)?.["at"] ?? null;
       return {
-        since,
         runningSince:
           latest?.["kind"] === "start" ? Number(latest["at"]) : undefined,
         outcome: outcome === undefined ? undefined : pingOf(outcome),

@@ -197,11 +197,12 @@ export function startWatch(options: WatchOptions): Watch {
     const { check, watchedSince, latest } = watched;
     const result = await runCheck(check, {
       now: now(),
+      watchedSince,
       runtime,
       before: latest?.measures,
       measured: (measure, since) =>
         records.measured(check.name, measure, since),
-      pings: () => records.pings(check.name, watchedSince),
+      pings: () => records.pings(check.name),
     });
     if (stopped) return;
     watched.latest = result;

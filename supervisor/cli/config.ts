@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import { loadConfig, shippedConfig } from "../config/load.ts";
+import { variablesOf } from "../config/variables.ts";
+import { locateHome } from "../embedded/home.ts";
 import { configFiles } from "../embedded/stack-config.ts";
-import { readVariable } from "../environment.ts";
 import { print } from "./terminal.ts";
 import { defineVerb } from "./verb.ts";
 
@@ -23,8 +24,9 @@ export const config = defineVerb({
       return 0;
     }
     const files = configFiles(process.env);
-    const { config: read, leftOut } = loadConfig(files, (name) =>
-      readVariable(name),
+    const { config: read, leftOut } = loadConfig(
+      files,
+      variablesOf(locateHome(), process.env),
     );
     print(`${files.join(", ")}: ${read.checks.length} checks, no mistake.`);
     for (const sentence of leftOut)

@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { Failure } from "../failure.ts";
@@ -28,17 +28,27 @@ function errorsOf(...paths: readonly string[]): readonly string[] {
   }
 }
 
-test("the shipped file has no mistake and watches gateway, notes and postgres", () => {
-  const { config, leftOut } = loadConfig([shippedConfig], (name) =>
-    name === "SUPERVISOR_DATABASE_URL"
-      ? "postgres://u@127.0.0.1/hearth"
-      : undefined,
-  );
+/** The shipped file with these variables set. */
+function shippedWith(variables: Readonly<Record<string, string>>) {
+  return loadConfig([shippedConfig], (name) => variables[name]);
+}
+
+const embedded = {
+  HEARTH_HOME: "/home/.hearth",
+  BACKUP_DIRECTORY: "/home/.hearth/backups",
+  SUPERVISOR_DATABASE_URL: "postgres://u@127.0.0.1/hearth",
+};
+
+test("the shipped file has no mistake and watches what runs on one machine", () => {
+  const { config, leftOut } = shippedWith(embedded);
   expect(config.checks.map(({ name }) => name)).toEqual([
     "gateway",
     "gateway-ready",
-    "notes",
     "postgres",
+    "notes",
+    "disk",
+    "backup-postgres",
+    "backup-notes",
   ]);
   expect(config.checks[0]).toMatchObject({
     url: "http://127.0.0.1:4000/health/liveliness",
@@ -55,10 +65,58 @@ test("the shipped file has no mistake and watches gateway, notes and postgres", 
   expect(leftOut).toEqual([]);
 });
 
+test("on two hosts it also watches redis, the other host and the certificate", () => {
+  const { config } = shippedWith({
+    ...embedded,
+    REDIS_HOST: "redis",
+    REDIS_PASSWORD: "s3cret",
+    PEER_GATEWAY_URL: "http://10.0.0.2:4001",
+    HEARTH_PEER_URL: "http://10.0.0.2:4080",
+    EDGE_URL: "https://ai.example.org",
+  });
+  const names = config.checks.map(({ name }) => name);
+  expect(names).toEqual(
+    expect.arrayContaining(["redis", "peer-gateway", "certificate"]),
+  );
+  expect(config.checks.find(({ kind }) => kind === "redis")).toMatchObject({
+    url: "redis://redis:6379",
+    password: "s3cret",
+    heal: { restart: "redis" },
+  });
+});
+
+test("every example in the comments of the shipped file is right", () => {
+  const text = readFileSync(shippedConfig, "utf8")
+    .replaceAll(/^ {2}# (?=(- name:| {2}[a-z_]+:))/gm, "  ")
+    .replaceAll(
+      /^# (?=(maintenance|offline):| {2}(- name:|references:)| {4}[a-z_]+:)/gm,
+      "",
+    )
+    .replaceAll(/ {3,}(all, when|or cron|this machine's).*/g, "");
+  const { checks, maintenance, offline } = loadConfig(
+    [file("all.yaml", text)],
+    (name) => ({ ...embedded })[name],
+  ).config;
+  expect(new Set(checks.map(({ kind }) => kind)).size).toBeGreaterThan(6);
+  expect(checks.map(({ name }) => name)).toEqual(
+    expect.arrayContaining(["printer", "edge", "photos"]),
+  );
+  expect(maintenance).toMatchObject([{ name: "updates", for: 7_200_000 }]);
+  expect(offline.references).toHaveLength(2);
+});
+
+test("a file without checks gets those of the shipped one", () => {
+  const mine = file("mine.yaml", "restarts: { max: 3 }\n");
+  const { config } = loadConfig([mine], () => undefined);
+  expect(config.checks.map(({ name }) => name)).toContain("gateway");
+  expect(config.restarts.max).toBe(3);
+});
+
 test("a check whose variable is unset is left out, and others depend on it no more", () => {
   const { config, leftOut } = loadConfig([shippedConfig], () => undefined);
   expect(leftOut).toEqual([
     "check postgres is left out: SUPERVISOR_DATABASE_URL is not set.",
+    "check disk is left out: HEARTH_HOME is not set.",
   ]);
   expect(
     config.checks.find(({ name }) => name === "gateway-ready")?.depends_on,
@@ -107,6 +165,14 @@ checks:
   - name: a
     kind: tcp
     port: 99999
+  - { name: b1, kind: disk, path: /, depends_on: [b2] }
+  - { name: b2, kind: disk, path: /, depends_on: [b1] }
+  - { name: c, kind: certificate }
+maintenance:
+  - { weekly: someday 9:00, for: 2h }
+  - { for: 2h }
+  - { cron: "0 4 * *", for: 2h }
+offline: { references: [ftp://nowhere] }
 jokes: []
 `,
   );
@@ -117,10 +183,16 @@ jokes: []
     "bad.yaml line 9: checks[a].url: must be an http(s) address.",
     "bad.yaml line 10: checks[a].everry is no setting, did you mean every?",
     "bad.yaml line 11: checks[a].fail_after: must be a whole number from 1 to 100.",
-    'bad.yaml line 12: checks[a].depends_on: there is no other check "b"; there are gateway.',
+    'bad.yaml line 12: checks[a].depends_on: there is no other check "b"; there are gateway, b1, b2, c.',
     'bad.yaml line 13: checks[a].name: "a" is used twice, names are unique.',
     "bad.yaml line 15: checks[a].port: must be a whole number from 1 to 65535.",
-    'bad.yaml line 16: there is no section "jokes"; there are restarts, checks, maintenance, offline, jobs, notes, notify, watchdog and peer.',
+    "bad.yaml line 16: checks[b1].depends_on: goes in a circle, b1 → b2 → b1.",
+    "bad.yaml line 18: checks[c].kind: a certificate needs either url or file.",
+    'bad.yaml line 20: maintenance[0].weekly: "someday 9:00" is no day and time: write "sunday 04:00".',
+    "bad.yaml line 21: maintenance[1].cron: needs either weekly or cron.",
+    'bad.yaml line 22: maintenance[2].cron: "0 4 * *" must have five fields: minute, hour, day of month, month, day of week, such as "0 4 1 * *".',
+    "bad.yaml line 23: offline.references.0: must be an http(s):// or tcp:// address.",
+    'bad.yaml line 24: there is no section "jokes"; there are restarts, checks, maintenance, offline, jobs, notes, notify, watchdog and peer.',
   ]);
 });
 
@@ -133,6 +205,7 @@ test("ways to tell are read, and a secret may only be named", () => {
   - { kind: smtp, host: mail, from: Hearth <a@example.org>, to: b@example.org, password: "\${PASSWORD}", fallback: true }
 watchdog: { url: "\${PING:-}" }
 peer: { url: "http://b:4080" }
+checks: []
 `,
   );
   const { config, leftOut } = loadConfig(
@@ -173,12 +246,13 @@ watchdog: { evry: 1m }
 
 test("the other host's supervisor is a check named peer, unless one of that name says how", () => {
   const peer = 'peer: { url: "${HEARTH_PEER_URL:-}" }\n';
+  const none = `${peer}checks: []\n`;
   const read = (text: string, url: string | undefined) =>
     loadConfig([file("peer.yaml", text)], () => url).config.checks;
-  expect(read(peer, "http://b:4080/")).toMatchObject([
+  expect(read(none, "http://b:4080/")).toMatchObject([
     { name: "peer", kind: "http", url: "http://b:4080/healthz" },
   ]);
-  expect(read(peer, undefined)).toEqual([]);
+  expect(read(none, undefined)).toEqual([]);
   const own = `${peer}checks:\n  - { name: peer, kind: tcp, host: b, port: 1 }\n`;
   expect(read(own, "http://b:4080")).toMatchObject([
     { name: "peer", kind: "tcp" },

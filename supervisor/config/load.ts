@@ -34,7 +34,8 @@ export type LoadedConfig = {
 
 /**
  * Reads the files in order: a later one adds to lists, an entry of an equal name replaces. `${NAME}` and `${NAME:-default}` in
- * values come from `variables`. Throws a Failure with every error of all files, each with its line.
+ * values come from `variables`. Where no file has `checks:`, those of the shipped one are used. Throws a Failure with every
+ * error of all files, each with its line.
  */
 export function loadConfig(
   paths: readonly string[],
@@ -47,9 +48,20 @@ export function loadConfig(
     return source === undefined ? [] : [source];
   });
   for (const source of sources) checkSections(source, errors);
+  const usualChecks = sources.some((source) => section(source, "checks"))
+    ? undefined
+    : openSource(shippedConfig, errors);
   const entries = Object.entries(sections).flatMap(([name, shape]) =>
     shape === "list"
-      ? mergeList(name, sources, variables, leftOut, errors)
+      ? mergeList(
+          name,
+          name === "checks" && usualChecks !== undefined
+            ? [usualChecks]
+            : sources,
+          variables,
+          leftOut,
+          errors,
+        )
       : mergeMapping(name, sources, variables, leftOut, errors),
   );
   const parsed = configSchema.safeParse(plainConfig(entries));
@@ -71,6 +83,8 @@ function withPeer(config: SupervisorConfig): SupervisorConfig {
     name: "peer",
     kind: "http",
     url: `${url.replace(/\/+$/, "")}/healthz`,
+    // At five seconds each, two minutes: a deployment replaces it in less.
+    fail_after: 24,
   });
   return { ...config, checks: [...config.checks, peer] };
 }
@@ -114,6 +128,11 @@ function mergeList(
         leftOut.push(
           `${singular(name)} ${own ?? index + 1} is left out: ${missing} is not set.`,
         );
+        continue;
+      }
+      if (isNotWanted(value)) {
+        byName.delete(key);
+        if (own !== undefined) gone.add(own);
         continue;
       }
       const repeated = byName.get(key)?.source === source;
@@ -161,6 +180,15 @@ function mergeMapping(
     }
   }
   return [...merged.values()];
+}
+
+/** `only_if: ${NAME:-}` leaves an entry out in silence where that variable is not set. */
+function isNotWanted(value: unknown): boolean {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    Reflect.get(value, "only_if") === ""
+  );
 }
 
 /** "check" for the section "checks"; "notify" and "maintenance" stay. */

@@ -5,6 +5,7 @@ import {
   shippedConfig,
   type LoadedConfig,
 } from "../config/load.ts";
+import { variablesOf } from "../config/variables.ts";
 import { configSchema } from "../config/schema.ts";
 import { readVariable, type Environment } from "../environment.ts";
 import { databaseUrl } from "./gateway.ts";
@@ -49,13 +50,12 @@ export function stackEnvironment(
 
 /** The shipped file and the operator's own, or the one that HEARTH_SUPERVISOR_CONFIG names; `started` as above. */
 export function readStackConfig(
+  home: Home,
   started: Environment,
   echo: boolean,
   ports: Ports,
 ): LoadedConfig {
-  const loaded = loadConfig(configFiles(started), (name) =>
-    readVariable(name, started),
-  );
+  const loaded = loadConfig(configFiles(started), variablesOf(home, started));
   if (!echo || loaded.config.checks.some(({ name }) => name === "echo"))
     return loaded;
   // Only this way of running has an echo, so the shipped file does not name it.

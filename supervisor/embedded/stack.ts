@@ -91,7 +91,7 @@ async function startLocked(
   const secrets = readOrMakeSecrets(home);
   const ports = await choosePorts(env, readRunFile(home.runFile));
   const started = stackEnvironment(home, env, ports, secrets);
-  const config = readStackConfig(started, options.echo, ports);
+  const config = readStackConfig(home, started, options.echo, ports);
   const place = findPostgresPlace(home);
   writeEchoConfig(home, options.echo ? ports.echo : undefined);
   const supervision = await openSupervision({

@@ -10,11 +10,11 @@ export function lookAt(
   const check = checkSchema.parse({ name: "a", ...fields });
   return runCheck(check, {
     now: Date.now(),
+    watchedSince: Date.now(),
     runtime: undefined,
     before: undefined,
     measured: () => [],
     pings: () => ({
-      since: 0,
       runningSince: undefined,
       outcome: undefined,
       latestSuccess: undefined,

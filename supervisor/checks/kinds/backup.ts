@@ -4,7 +4,7 @@ import { z } from "zod";
 import { listBackups, momentOf, readManifest } from "../../backup/manifest.ts";
 import { duration, whole } from "../../config/fields.ts";
 import { inWords } from "../../duration.ts";
-import { textOf } from "../../failure.ts";
+import { codeOf, textOf } from "../../failure.ts";
 import { everyCheck } from "./every-check.ts";
 import {
   failing,
@@ -37,7 +37,7 @@ type Copy = {
 /** Age and size of the newest backup: of Hearth's own, every file that it names must be there in full; else the newest file. */
 export async function lookAtBackup(
   { directory, expect }: z.output<typeof backupCheck>,
-  { now }: Lookout,
+  { now, watchedSince }: Lookout,
 ): Promise<Seen> {
   const own = listBackups(directory);
   let copies: readonly Copy[];
@@ -52,7 +52,8 @@ export async function lookAtBackup(
     return failing(`the newest backup cannot be read: ${textOf(error)}`);
   }
   const [newest, previous] = copies;
-  if (newest === undefined) return none(directory, expect.younger_than, now);
+  if (newest === undefined)
+    return none(now - watchedSince, expect.younger_than);
   const age = now - newest.at;
   return wellUnless(
     [
@@ -85,7 +86,12 @@ async function copyOf(directory: string, name: string): Promise<Copy> {
 }
 
 async function filesIn(directory: string): Promise<readonly Copy[]> {
-  const entries = await readdir(directory, { withFileTypes: true });
+  const entries = await readdir(directory, { withFileTypes: true }).catch(
+    (error: unknown) => {
+      if (codeOf(error) === "ENOENT") return [];
+      throw error;
+    },
+  );
   const files = await Promise.all(
     entries
       .filter((entry) => entry.isFile() && !entry.name.startsWith("."))
@@ -98,17 +104,10 @@ async function filesIn(directory: string): Promise<readonly Copy[]> {
 }
 
 /** Before the first is due, that there is none is as it should be. */
-async function none(
-  directory: string,
-  youngerThan: number,
-  now: number,
-): Promise<Seen> {
-  const made = await stat(directory);
-  // Not every file system keeps when something was made.
-  const since = made.birthtimeMs > 0 ? made.birthtimeMs : made.ctimeMs;
-  return now - since < youngerThan
+function none(watchedForMs: number, youngerThan: number): Seen {
+  return watchedForMs < youngerThan
     ? { ok: true, text: "no backup yet; the first is not due" }
-    : warning(`no backup since ${inWords(now - since)}`);
+    : warning(`there is no backup, and none came in ${inWords(watchedForMs)}`);
 }
 
 function size(bytes: number): string {

@@ -31,6 +31,7 @@ export function everyCheck({
     fail_after: times.default(fail_after),
     recover_after: times.default(recover_after),
     depends_on: z.array(name).default([]),
+    only_if: z.string().optional(),
     service: name.optional(),
     heal: healRule.optional(),
   };

@@ -19,10 +19,10 @@ export const heartbeatCheck = z.strictObject({
 /** Whether a job of somebody else's told that it ran, in time and well. */
 export async function lookAtHeartbeat(
   { expect }: z.output<typeof heartbeatCheck>,
-  { pings, now }: Lookout,
+  { pings, now, watchedSince }: Lookout,
 ): Promise<Seen> {
-  const { since, runningSince, outcome, latestSuccess } = pings();
-  const silentFor = now - (latestSuccess ?? since);
+  const { runningSince, outcome, latestSuccess } = pings();
+  const silentFor = now - (latestSuccess ?? watchedSince);
   const due = expect.every + expect.late_after;
   const said =
     latestSuccess === undefined ? "never" : `${inWords(silentFor)} ago`;

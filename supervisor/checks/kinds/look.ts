@@ -24,8 +24,6 @@ export type Measured = {
 
 /** What a heartbeat heard from its job. Times in milliseconds since 1970. */
 export type Pings = {
-  /** Since when it listens. */
-  readonly since: number;
   /** When it last started, if it has not told its end yet. */
   readonly runningSince: number | undefined;
   /** How it ended last. */
@@ -46,6 +44,8 @@ export type Lookout = {
   readonly signal: AbortSignal;
   /** Milliseconds since 1970. */
   readonly now: number;
+  /** Since when this check is known, also to supervisors before this one. */
+  readonly watchedSince: number;
   readonly runtime: Runtime | undefined;
   /** What the look before this one measured. */
   readonly before: Measures | undefined;
