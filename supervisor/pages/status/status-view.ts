@@ -54,6 +54,7 @@ export function viewStatus(facts: StatusFacts) {
       `looked at ${ago(latestLook(status.checks) ?? at, at)}`,
       moment(at, timeZone),
     ].join(" · "),
+    gateway: gatewayOf(status),
     quiet: status.ok && status.attention.length === 0,
     attention: status.attention.map((each) => ({
       ...each,
@@ -196,6 +197,13 @@ function wordOfService(service: ServiceStatus, at: number): string {
   return state === "backing-off"
     ? "ended, is started again"
     : state.replace("-", " ");
+}
+
+function gatewayOf(status: Status): string {
+  const gateway = status.services.find(({ name }) => name === "gateway");
+  return gateway?.address.startsWith("http")
+    ? gateway.address
+    : "http://127.0.0.1:4000";
 }
 
 function latestLook(checks: readonly CheckView[]): number | undefined {

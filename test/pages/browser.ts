@@ -1,0 +1,78 @@
+import { createRequire } from "node:module";
+import type { AxeResults } from "axe-core";
+import { chromium, type Browser, type Page } from "playwright-core";
+import { findChromium } from "./find-chromium.ts";
+
+export type Screen = {
+  readonly name: string;
+  readonly width: number;
+  readonly scheme: "light" | "dark";
+};
+
+/** A desk by day, a phone by night, and the narrowest that must work. */
+export const screens: readonly Screen[] = [
+  { name: "desk", width: 1280, scheme: "light" },
+  { name: "desk-dark", width: 1280, scheme: "dark" },
+  { name: "phone", width: 360, scheme: "light" },
+  { name: "phone-dark", width: 360, scheme: "dark" },
+  { name: "narrow", width: 320, scheme: "light" },
+];
+
+export function openBrowser(): Promise<Browser> {
+  return chromium.launch({
+    executablePath: findChromium(),
+    // Containers run as root, where Chromium's own sandbox does not work; only our own pages are opened.
+    args: ["--no-sandbox"],
+  });
+}
+
+export type Watched = {
+  readonly page: Page;
+  /** What the browser complained about: errors of script and policy, requests to elsewhere. */
+  readonly complaints: readonly string[];
+};
+
+/** A fresh page of its own browser context that notes what goes wrong in it. */
+export async function openPage(
+  browser: Browser,
+  { width, scheme }: Omit<Screen, "name">,
+  options: { readonly javaScript?: boolean } = {},
+): Promise<Watched> {
+  const context = await browser.newContext({
+    viewport: { width, height: 900 },
+    colorScheme: scheme,
+    javaScriptEnabled: options.javaScript ?? true,
+    timezoneId: "UTC",
+  });
+  const page = await context.newPage();
+  const complaints: string[] = [];
+  page.on("console", (message) => {
+    if (message.type() === "error" || message.type() === "warning")
+      complaints.push(message.text());
+  });
+  page.on("pageerror", (error) => complaints.push(error.message));
+  return { page, complaints };
+}
+
+const axeFile = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
+
+/** axe-core's findings, one line each; none is what we want. */
+export async function findBarriers(page: Page): Promise<readonly string[]> {
+  const session = await page.context().newCDPSession(page);
+  // The page's own policy forbids strange scripts; the examiner's is let in past it.
+  await session.send("Page.setBypassCSP", { enabled: true });
+  await page.reload();
+  await page.addScriptTag({ path: axeFile });
+  const results = await page.evaluate<AxeResults>("axe.run()");
+  await session.send("Page.setBypassCSP", { enabled: false });
+  return results.violations.flatMap(({ id, nodes }) =>
+    nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`),
+  );
+}
+
+/** Pixels by which the page is wider than its window. */
+export function overflowOf(page: Page): Promise<number> {
+  return page.evaluate(
+    "document.documentElement.scrollWidth - document.documentElement.clientWidth",
+  );
+}

@@ -1,0 +1,149 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { configSchema } from "../../supervisor/config/schema.ts";
+import { makeHome } from "../../supervisor/embedded/home.ts";
+import { openHistory, type History } from "../../supervisor/history.ts";
+import {
+  openSupervision,
+  type Supervision,
+} from "../../supervisor/supervision.ts";
+import { temporaryHome } from "../../supervisor/testing/temporary-home.ts";
+import { waitFor } from "../../supervisor/testing/wait-for.ts";
+import type { Status } from "../../supervisor/status.ts";
+
+export type ConsoleStand = {
+  readonly address: string;
+  readonly operatorPassword: string;
+  readonly status: () => Status;
+  /** What a watched service answers from now on; undefined is well. */
+  readonly sicken: (name: string, words: string | undefined) => void;
+  readonly stop: () => Promise<void>;
+};
+
+export type StandOptions = {
+  /** Names of services to be watched by a check each. */
+  readonly services: readonly string[];
+  /** Those that are down from the start, with what they say. */
+  readonly sick?: Readonly<Record<string, string>>;
+  /** Puts a past into the history file before the supervisor begins. */
+  readonly past?: (history: History, now: number) => void;
+  readonly databaseUrl?: string;
+};
+
+/** A real supervisor with its pages, watching small services that are well or sick as told. */
+export async function startConsoleStand(
+  options: StandOptions,
+): Promise<ConsoleStand> {
+  const sick = new Map<string, string>(Object.entries(options.sick ?? {}));
+  const watched = createServer((request, response) => {
+    const words = sick.get(decodeURIComponent(request.url?.slice(1) ?? ""));
+    response.writeHead(words === undefined ? 200 : 500).end(words ?? "{}");
+  });
+  await new Promise<void>((resolve) => watched.listen(0, "127.0.0.1", resolve));
+  const { port } = watched.address() as AddressInfo;
+  const place = temporaryHome();
+  makeHome(place.home);
+  const history = openHistory(place.home.history);
+  options.past?.(history, Date.now());
+  const operatorPassword = "the-operator-password";
+  const supervision: Supervision = await openSupervision({
+    home: place.home,
+    env: {
+      HEARTH_JOBS: "on",
+      ...(options.databaseUrl === undefined
+        ? {}
+        : { SUPERVISOR_DATABASE_URL: options.databaseUrl }),
+    },
+    config: {
+      leftOut: [],
+      config: configSchema.parse({
+        jobs: { time_zone: "UTC" },
+        checks: options.services.map((name) => ({
+          name,
+          kind: "http",
+          url: `http://127.0.0.1:${port}/${name}`,
+          every: "1s",
+          fail_after: 1,
+          recover_after: 1,
+        })),
+      }),
+    },
+    history,
+    host: "0.0.0.0",
+    port: 0,
+    operatorPassword,
+    onStopAsked: undefined,
+    onCheck: () => {},
+    onNotice: () => {},
+  });
+  supervision.begin();
+  await waitFor("the first look at everything", () =>
+    supervision.status().checks.every(({ state }) => state !== "new"),
+  );
+  return {
+    address: supervision.address.replace("0.0.0.0", "127.0.0.1"),
+    operatorPassword,
+    status: supervision.status,
+    sicken: (name, words) => {
+      if (words === undefined) sick.delete(name);
+      else sick.set(name, words);
+    },
+    stop: async () => {
+      await supervision.rest();
+      await supervision.close();
+      history.close();
+      await new Promise((resolve) => watched.close(resolve));
+      place.remove();
+    },
+  };
+}
+
+const hourMs = 3_600_000;
+const everyMs = 300_000;
+
+/** A day in which every service was looked at each five minutes, and one was down for a while at night. */
+export function anOrdinaryDay(
+  services: readonly string[],
+  troubled: string,
+): NonNullable<StandOptions["past"]> {
+  return ({ db }, now) => {
+    const add = db.prepare(
+      `INSERT OR REPLACE INTO check_results (name, at, ok, counted, latency_ms, covers_ms, text, measures)
+       VALUES (?, ?, ?, ?, ?, ?, ?, NULL)`,
+    );
+    const event = db.prepare(
+      "INSERT INTO events (at, kind, name, from_state, to_state, reason) VALUES (?, 'check', ?, ?, ?, ?)",
+    );
+    const [from, until] = [now - 7.5 * hourMs, now - 7 * hourMs];
+    for (const [index, name] of services.entries())
+      for (let at = now - 24 * hourMs; at < now; at += everyMs) {
+        const down = name === troubled && at >= from && at < until;
+        const stumbled = index === 2 && Math.abs(at - now + 4 * hourMs) < 1;
+        const apart = index === 3 && at > now - 2 * hourMs && at < now - hourMs;
+        add.run(
+          ...[name, at, down || stumbled ? 0 : 1, apart ? 0 : 1],
+          ...[3 + index * 2 + (at % 7), everyMs],
+          down ? "answered 502, expected 200" : null,
+        );
+      }
+    event.run(from, troubled, "up", "down", "answered 502, expected 200");
+    event.run(until, troubled, "down", "up", "answered 200");
+  };
+}
+
+/** An alarm that was raised before this supervisor began. */
+export function withAlarm(
+  alarm: Readonly<Record<string, unknown>>,
+  ageMs: number,
+): NonNullable<StandOptions["past"]> {
+  return ({ db }, now) => {
+    db.prepare(
+      "INSERT INTO alarms (id, fingerprint, raised_at, cleared_at, alarm, told) VALUES (?, ?, ?, NULL, ?, '{}')",
+    ).run(
+      String(alarm["fingerprint"]),
+      String(alarm["fingerprint"]),
+      now - ageMs,
+      JSON.stringify(alarm),
+    );
+  };
+}

@@ -1,0 +1,322 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { hashKey } from "../../gateway/access/keys.ts";
+import { startAdminFixture, type AdminFixture } from "../servers/admin.ts";
+import { readerUrl } from "../servers/database.ts";
+import { waitFor } from "../../supervisor/testing/wait-for.ts";
+import {
+  findBarriers,
+  openBrowser,
+  openPage,
+  overflowOf,
+  screens,
+} from "./browser.ts";
+import {
+  anOrdinaryDay,
+  startConsoleStand,
+  withAlarm,
+  type ConsoleStand,
+  type StandOptions,
+} from "./console-stand.ts";
+
+const services = ["gateway", "gateway-ready", "notes", "postgres", "redis"];
+/** Between them these have every colour and every arrangement. */
+const examined = ["desk", "desk-dark", "phone"];
+const markup = '<img src=x onerror="document.title=1">';
+
+let browser: Browser;
+let spending: AdminFixture;
+let databaseUrl: string;
+let stand: ConsoleStand | undefined;
+
+beforeAll(async () => {
+  browser = await openBrowser();
+  spending = await startAdminFixture();
+  await fillMonth(spending);
+  databaseUrl = readerUrl(spending.databaseUrl, "supervisor");
+});
+afterEach(async () => {
+  await stand?.stop();
+  stand = undefined;
+});
+afterAll(async () => {
+  await browser.close();
+  await spending.stop();
+});
+
+/** Calls of this month: four aliases, two keys, one of them near its budget, one with a hostile name. */
+async function fillMonth(fixture: AdminFixture): Promise<void> {
+  const editor = hashKey(
+    await fixture.makeKey({ key_alias: "editor", max_budget: 10 }),
+  );
+  const office = hashKey(
+    await fixture.makeKey({ key_alias: `office ${markup}`, max_budget: 50 }),
+  );
+  const today = new Date();
+  const rows = Array.from({ length: today.getUTCDate() }, (_, index) => {
+    const day = new Date(today.getTime() - index * 86_400_000);
+    const ended_at = day.toISOString();
+    return [
+      {
+        ended_at,
+        api_key: office,
+        model_group: "chat-large",
+        spend: 0.9 + (index % 5) / 4,
+      },
+      {
+        ended_at,
+        api_key: editor,
+        model_group: "sonnet",
+        spend: 0.3 + (index % 3) / 8,
+      },
+      {
+        ended_at,
+        api_key: editor,
+        model_group: "embed",
+        spend: 0.000_034,
+        cache_hit: index % 2 === 0,
+        saved: 0.01,
+      },
+      {
+        ended_at,
+        api_key: null,
+        model_group: "local-coder",
+        spend: 0,
+        status: "failure" as const,
+      },
+    ];
+  });
+  await fixture.spend(...rows.flat());
+}
+
+const failedDrill = withAlarm(
+  {
+    fingerprint: "job:restore-drill",
+    level: "warning",
+    subject: "restore-drill",
+    text: "the copy on the other host ends after 61 of 204 MB",
+    output: "unexpected end of file",
+    tried: ["tried 3 times since 04:12"],
+    command: "hearth backup verify --on b",
+  },
+  21_000_000,
+);
+
+const all = (...pasts: readonly NonNullable<StandOptions["past"]>[]) =>
+  ((history, now) =>
+    pasts.forEach((past) => past(history, now))) satisfies StandOptions["past"];
+
+const situations: readonly {
+  readonly name: string;
+  readonly options: () => StandOptions;
+  readonly heading: string;
+}[] = [
+  {
+    name: "empty",
+    options: () => ({ services: [] }),
+    heading: "All is well.",
+  },
+  {
+    name: "well",
+    options: () => ({
+      services,
+      past: anOrdinaryDay(services, "gateway"),
+      databaseUrl,
+    }),
+    heading: "All is well.",
+  },
+  {
+    name: "warned",
+    options: () => ({
+      services,
+      past: all(anOrdinaryDay(services, "gateway"), failedDrill),
+      databaseUrl,
+    }),
+    heading: "One thing needs you; everything answers.",
+  },
+  {
+    name: "faults",
+    options: () => ({
+      services,
+      sick: { notes: "out of disk" },
+      past: all(anOrdinaryDay(services, "notes"), failedDrill),
+      databaseUrl,
+    }),
+    heading: "Notes is down.",
+  },
+  {
+    name: "hostile",
+    options: () => ({
+      services: [`a${"-very-long-name".repeat(8)}`, "notes"],
+      sick: { notes: `${markup} ${"endless".repeat(60)} 🔥` },
+      past: withAlarm(
+        {
+          fingerprint: "notes:1",
+          level: "down",
+          subject: `vault ${markup}`,
+          text: `${markup}${"x".repeat(300)}`,
+          output: markup,
+          tried: [markup],
+          command: `hearth notes "${markup}"`,
+        },
+        1000,
+      ),
+      databaseUrl: "postgres://nobody@127.0.0.1:1/hearth",
+    }),
+    heading: `Vault ${markup} and notes are down.`,
+  },
+];
+
+describe.each(situations)(
+  "the status page, $name",
+  ({ name, options, heading }) => {
+    test("says the verdict, fits every screen, and holds no barrier", async () => {
+      stand = await startConsoleStand(options());
+      for (const screen of screens) {
+        const { page, complaints } = await openPage(browser, screen);
+        await page.goto(stand.address);
+        expect(await page.textContent("h1")).toBe(heading);
+        expect(await page.title()).toMatch(/^[●▲✕] .* · Hearth$/u);
+        await page.waitForLoadState("networkidle");
+        expect(complaints, "what the browser complains about").toEqual([]);
+        expect(await page.locator("img").count()).toBe(0);
+        await page.locator("details").evaluateAll((all) => {
+          for (const each of all) each.setAttribute("open", "");
+        });
+        expect(await overflowOf(page), `${screen.name} overflows`).toBe(0);
+        await page.reload();
+        await takePicture(page, `status-${name}-${screen.name}`);
+        expect(await findBarriers(page)).toEqual([]);
+        await page.context().close();
+      }
+    });
+  },
+);
+
+/** Pictures for docs/ and for looking at: only when a directory is named. */
+async function takePicture(page: Page, name: string): Promise<void> {
+  const directory = process.env["HEARTH_PICTURES"];
+  if (directory === undefined || directory === "") return;
+  mkdirSync(directory, { recursive: true });
+  await page.screenshot({
+    path: join(directory, `${name}.png`),
+    fullPage: true,
+  });
+}
+
+const desk = { width: 1280, scheme: "light" } as const;
+
+test("a fault shows itself on an open page, and goes again", async () => {
+  stand = await startConsoleStand({ services });
+  const { page } = await openPage(browser, desk);
+  await page.clock.install();
+  await page.goto(stand.address);
+  await page.locator("summary").first().click();
+  stand.sicken("notes", "out of disk");
+  await waitFor("notes to be down", () => stand?.status().ok === false);
+  await page.clock.runFor(16_000);
+  await page.getByRole("heading", { name: "Notes is down." }).waitFor();
+  expect(await page.title()).toBe("✕ Notes is down. · Hearth");
+  expect(await page.getByText("out of disk").first().isVisible()).toBe(true);
+  expect(await page.locator("details[open]").count()).toBe(1);
+  stand.sicken("notes", undefined);
+  await waitFor("notes to be up", () => stand?.status().ok === true);
+  await page.clock.runFor(16_000);
+  await page.getByRole("heading", { name: "All is well." }).waitFor();
+  await page.context().close();
+});
+
+test("without script the page is whole and asks to be loaded again", async () => {
+  stand = await startConsoleStand({ services, databaseUrl });
+  const { page } = await openPage(browser, desk, { javaScript: false });
+  await page.goto(stand.address);
+  expect(await page.textContent("h1")).toBe("All is well.");
+  expect(await page.locator(".service").count()).toBe(services.length);
+  expect(await page.content()).toContain('http-equiv="refresh"');
+  await page.context().close();
+});
+
+test("what was spent is right, and shown as far as it is known when Postgres is away", async () => {
+  stand = await startConsoleStand({ services: [], databaseUrl });
+  const { page } = await openPage(browser, desk);
+  await page.goto(stand.address);
+  const days = new Date().getUTCDate();
+  expect(await page.locator(".figures").innerText()).toContain(
+    `Calls\n${days * 4}`,
+  );
+  expect(await page.getByText(`office ${markup}`).count()).toBe(1);
+  expect(await page.locator(".key").innerText()).toContain("chat-large");
+  await stand.stop();
+  stand = await startConsoleStand({
+    services: [],
+    databaseUrl: "postgres://nobody@127.0.0.1:1/hearth",
+  });
+  await page.goto(stand.address);
+  expect(await page.getByText("Postgres does not answer").count()).toBe(1);
+  await page.context().close();
+});
+
+test("on paper the page is light and keeps its commands", async () => {
+  stand = await startConsoleStand({ services, past: failedDrill });
+  const { page } = await openPage(browser, { width: 1280, scheme: "dark" });
+  await page.emulateMedia({ media: "print" });
+  await page.goto(stand.address);
+  expect(await page.locator("nav").isVisible()).toBe(false);
+  expect(
+    await page.evaluate("getComputedStyle(document.body).backgroundColor"),
+  ).toBe("rgb(255, 255, 255)");
+  await page.context().close();
+});
+
+describe("from another machine", () => {
+  /** A proxy's header is all that tells it apart on one machine. */
+  async function openFromAfar(address: string) {
+    const opened = await openPage(browser, desk);
+    await opened.page
+      .context()
+      .setExtraHTTPHeaders({ "x-forwarded-for": "192.168.1.9" });
+    await opened.page.goto(address);
+    return opened;
+  }
+
+  test("the operator signs in with the keyboard alone, sees the page, and signs out", async () => {
+    stand = await startConsoleStand({ services });
+    const { page } = await openFromAfar(stand.address);
+    expect(await page.textContent("h1")).toBe("Sign in");
+    expect(await findBarriers(page)).toEqual([]);
+    await takePicture(page, "sign-in");
+    await page.keyboard.type("wrong");
+    await page.keyboard.press("Enter");
+    await page.getByText("That is not the password.").waitFor();
+    await page.keyboard.type(stand.operatorPassword);
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "All is well." }).waitFor();
+    const [cookie] = await page.context().cookies();
+    expect(cookie).toMatchObject({ httpOnly: true, sameSite: "Strict" });
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByRole("heading", { name: "Sign in" }).waitFor();
+    expect(await page.context().cookies()).toEqual([]);
+    await page.context().close();
+  });
+
+  test("another site's form changes nothing, and a session ends where it was signed out", async () => {
+    stand = await startConsoleStand({ services });
+    const { page } = await openFromAfar(stand.address);
+    await page.getByLabel("Operator password").fill(stand.operatorPassword);
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "All is well." }).waitFor();
+    const foreign = await page.context().newPage();
+    await foreign.goto("data:text/html,<h1>elsewhere</h1>");
+    await foreign.setContent(
+      `<form method="post" action="${stand.address}/api/pause/notes"><button>go</button></form>`,
+    );
+    await foreign.getByRole("button").click();
+    await foreign.waitForLoadState();
+    expect(
+      stand.status().checks.find(({ name }) => name === "notes")?.state,
+    ).toBe("up");
+    await page.context().close();
+  });
+});

@@ -1,0 +1,14 @@
+import { defineConfig } from "vitest/config";
+
+/** `npm run test:pages`: the pages in a real Chromium. */
+// eslint-disable-next-line no-restricted-exports -- vitest asks for a default export.
+export default defineConfig({
+  test: {
+    include: ["test/pages/*.browser.ts"],
+    globalSetup: ["test/servers/setup.ts", "test/pages/find-chromium.ts"],
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+    pool: "forks",
+    fileParallelism: false,
+  },
+});
