@@ -75,6 +75,7 @@ const rooms: readonly OpenRoom[] = [
 export type Supervision = {
   readonly address: string;
   readonly status: () => Status;
+  readonly alarms: Alarms;
   /** Shows what this runtime runs from now on. */
   readonly show: (runtime: Runtime) => void;
   /** Everything is up: begins to look, to heal and to work. */
@@ -180,6 +181,7 @@ export async function openSupervision(
   return {
     address,
     status,
+    alarms: alerts.alerting,
     show: (shown) => {
       runtime = shown;
     },

@@ -5,6 +5,7 @@ import type { CheckView } from "../checks/watch.ts";
 import { readVariable, type Environment } from "../environment.ts";
 import { Failure, textOf } from "../failure.ts";
 import { openHistory, outliveFullDisk, type History } from "../history.ts";
+import { alarmOfService } from "../processes/service-alarms.ts";
 import { startTimeOf } from "../processes/identity.ts";
 import {
   createProcessRuntime,
@@ -139,7 +140,10 @@ async function startLocked(
       history,
       onTrouble: options.onNotice,
       fingerprintKey: secrets.saltKey,
-      onChange: options.onService,
+      onChange: (view, before) => {
+        alarmOfService(supervision.alarms, view);
+        options.onService(view, before);
+      },
     });
     supervision.show(runtime);
     history.act("supervisor", "supervisor-start", "hearth up");
