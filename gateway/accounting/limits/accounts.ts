@@ -24,7 +24,17 @@ export interface WindowCounter {
   pending: Nanos;
   usedAt: number;
   /** While Redis is away: what this instance may commit of `budget`, and what it has settled of that. */
-  allowance: { granted: Nanos; settled: Nanos; budget: Nanos } | null;
+  allowance: Allowance | null;
+}
+
+export interface Allowance {
+  granted: Nanos;
+  settled: Nanos;
+  budget: Nanos;
+  /** Of what was granted: leases that stood already. */
+  readonly held: Nanos;
+  /** Worked out from a total that holds what others had in flight when Redis went away. */
+  readonly final: boolean;
 }
 
 const IDLE_MS = 25 * 60 * 60_000;

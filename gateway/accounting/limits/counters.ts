@@ -12,6 +12,7 @@ import {
   createAccounts,
   type Account,
   type WindowCounter,
+  type Allowance,
 } from "./accounts.ts";
 import { createHeldCalls, type HeldCall } from "./held.ts";
 import { createRates } from "./rates.ts";
@@ -48,7 +49,7 @@ export interface Counters {
 
 /** A drain moves at most 1,000 rows, each rounded to a nano, from pending into the total. */
 const ROUNDING: Nanos = 1_000;
-/** A share of a budget that is smaller is nearly used up. */
+/** What a share keeps back while it is not clear: as many calls of others may be on their way. */
 const FEW_CALLS = 20;
 
 /** One entity of a call with its counters as they are before it. */
@@ -190,12 +191,7 @@ export function createCounters(now: () => number): Counters {
     const leased = (account?.leased ?? 0) - own;
     const room = budget - spendOf(counter) - leased;
     if (share === null || counter === undefined) return room;
-    if (counter.allowance === null && isUnclear(entity, budget)) return 0;
-    const allowance = (counter.allowance ??= {
-      granted: leased + freeShare(entity, budget, share),
-      settled: 0,
-      budget,
-    });
+    const allowance = allowanceOf(entity, counter, budget, share);
     if (allowance.budget !== budget) {
       allowance.granted += Math.floor(
         (budget - allowance.budget) / share.instances,
@@ -205,30 +201,49 @@ export function createCounters(now: () => number): Counters {
     return Math.min(room, allowance.granted - allowance.settled - leased);
   }
 
-  function freeShare(
-    { limits, account, counter, own }: Standing,
+  /**
+   * Until it is clear what others had in flight when Redis went away, the last calls of a share are kept back: they may
+   * have been made already. Then it is fixed, from what was spent before the outage; what others have spent in it so far
+   * is taken for earlier spend, which errs on the side of the budget.
+   */
+  function allowanceOf(
+    { limits, account, own, estimate }: Standing,
+    counter: WindowCounter,
     budget: Nanos,
     of: Share,
-  ): Nanos {
-    const committed = spendOf(counter) + (account?.leased ?? 0) - own;
-    return of.free(limits.entity, limits.window, budget, committed);
+  ): Allowance {
+    const known = counter.allowance;
+    const clear = isClear(counter, of);
+    if (known !== null && (known.final || !clear)) return known;
+    const settled = known?.settled ?? 0;
+    const held = known?.held ?? (account?.leased ?? 0) - own;
+    const free = of.free(
+      limits.entity,
+      limits.window,
+      budget,
+      spendOf(counter) - settled + held,
+    );
+    const granted =
+      held + (clear ? free : Math.max(0, free - FEW_CALLS * estimate));
+    counter.allowance = { granted, settled, budget, held, final: clear };
+    return counter.allowance;
   }
 
-  /** A share of a few calls, worked out from a total that may lack what others had in flight when Redis went away. */
-  function isUnclear(entity: Standing, budget: Nanos): boolean {
-    if (share === null || share.instances === 1) return false;
-    if (entity.counter === undefined) return false;
-    if (entity.counter.assignedAt >= share.clearFrom) return false;
-    return freeShare(entity, budget, share) < FEW_CALLS * entity.estimate;
+  function isClear(counter: WindowCounter, of: Share): boolean {
+    if (of.instances === 1) return true;
+    return of.clearSince !== null && counter.assignedAt >= of.clearSince;
   }
 
-  /** The total is not known, or it is time to read it again before the share of the budget is fixed. */
+  /** The total is not known, or what could be granted without knowing it well is used up: it is read again. */
   function lacksTotal(entity: Standing): boolean {
     const { limits, counter } = entity;
     if (limits.budget === null) return false;
     if (counter?.era !== era) return true;
-    if (share === null || counter.allowance !== null) return false;
-    return now() >= share.clearFrom && isUnclear(entity, limits.budget);
+    if (share === null || share.clearSince === null) return false;
+    const { allowance } = counter;
+    if (allowance === null || isClear(counter, share)) return false;
+    const leased = entity.account?.leased ?? 0;
+    return allowance.granted - allowance.settled - leased <= 0;
   }
 
   function setPending(counter: WindowCounter, pending: Nanos): void {
@@ -281,6 +296,7 @@ export function createCounters(now: () => number): Counters {
       for (const counter of counters) assignOne(counter);
     },
     turnOver(next) {
+      share?.end();
       share = next;
       era++;
       for (const account of accounts.all())

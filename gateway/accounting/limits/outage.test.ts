@@ -1,6 +1,7 @@
 import { redisServerHere } from "../../../test/servers/redis.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { AdmitCall } from "../limits.ts";
 import { createLimits, type Limits } from "./create.ts";
 import {
   heldInRedis,
@@ -18,8 +19,6 @@ import { admitKnowing, callOf, payer } from "./testing/bench.ts";
 const COST = 1_000;
 /** The call that crosses a budget does so with at least a nano left. */
 const ONE_CALL = COST - 1;
-/** Shares of small budgets are worked out a second after Redis went away. */
-const CLEAR_MS = 1_050;
 const ONE_CALL_EACH = 3 * COST;
 /** In calls; some are used up before an outage, some in it, some after. */
 const BUDGETS = {
@@ -75,13 +74,13 @@ describe.runIf(redisServerHere())("with a redis-server", () => {
     return started;
   }
 
-  /** Nobody over budget by more than `mostOver`, no phantom, nothing left behind. */
   /** In each outage; a busy machine can make two of one. */
   function oneCallEach({ stores }: Fleet): number {
     const outages = stores.map((store) => store.counts().outages);
     return ONE_CALL_EACH * Math.max(...outages);
   }
 
+  /** Nobody over budget by more than `mostOver`, no phantom, nothing left behind. */
   async function expectSound(under: Fleet, mostOver: number): Promise<void> {
     await under.stop();
     const redis = await server.connected();
@@ -123,53 +122,43 @@ describe.runIf(redisServerHere())("with a redis-server", () => {
       }
     });
 
-    // On a machine that is busy with other things a gateway can be late by seconds, and then be one call further over than
-    // it may: tried again, so that only what happens each time fails here. The campaigns measure it on a quiet one.
-    it(
-      "go on in process when Redis is killed, and return when it is back",
-      { retry: 2 },
-      async () => {
-        const under = await fleet();
-        under.run();
-        await sleep(250);
-        await server.kill();
-        await until(() =>
-          under.stores.every((store) => store.mode() === "redis_away"),
-        );
-        await sleep(1_500);
-        await server.start();
-        await until(() =>
-          under.stores.every((store) => store.mode() === "redis"),
-        );
-        await until(() => under.spent("key:poor") >= 100 * COST);
-        await sleep(300);
-        await expectSound(under, oneCallEach(under));
-        for (const store of under.stores)
-          expect(store.counts().servedAway).toBeGreaterThan(0);
-      },
-    );
+    it("go on in process when Redis is killed, and return when it is back", async () => {
+      const under = await fleet();
+      under.run();
+      await sleep(250);
+      await server.kill();
+      await until(() =>
+        under.stores.every((store) => store.mode() === "redis_away"),
+      );
+      await sleep(1_500);
+      await server.start();
+      await until(() =>
+        under.stores.every((store) => store.mode() === "redis"),
+      );
+      await until(() => under.spent("key:poor") >= 100 * COST);
+      await sleep(300);
+      await expectSound(under, oneCallEach(under));
+      for (const store of under.stores)
+        expect(store.counts().servedAway).toBeGreaterThan(0);
+    });
 
-    it(
-      "go on in process when Redis freezes; what it reads late does nothing",
-      { retry: 2 },
-      async () => {
-        const under = await fleet({ deadlineMs: 500 });
-        under.run();
-        await sleep(250);
-        server.freeze();
-        await until(() =>
-          under.stores.every((store) => store.mode() === "redis_away"),
-        );
-        await sleep(2_000);
-        server.thaw();
-        await until(() =>
-          under.stores.every((store) => store.mode() === "redis"),
-        );
-        await until(() => under.spent("key:poor") >= 100 * COST);
-        await sleep(300);
-        await expectSound(under, oneCallEach(under));
-      },
-    );
+    it("go on in process when Redis freezes; what it reads late does nothing", async () => {
+      const under = await fleet({ deadlineMs: 500 });
+      under.run();
+      await sleep(250);
+      server.freeze();
+      await until(() =>
+        under.stores.every((store) => store.mode() === "redis_away"),
+      );
+      await sleep(2_000);
+      server.thaw();
+      await until(() =>
+        under.stores.every((store) => store.mode() === "redis"),
+      );
+      await until(() => under.spent("key:poor") >= 100 * COST);
+      await sleep(300);
+      await expectSound(under, oneCallEach(under));
+    });
 
     it("forget scripts without harm", async () => {
       const under = await fleet();
@@ -197,6 +186,16 @@ describe.runIf(redisServerHere())("with a redis-server", () => {
       await until(() => stores.every((store) => store.mode() === "redis_away"));
     }
 
+    /** The answer once shares of small budgets are worked out, about a second after Redis went away. */
+    async function admitClear(store: Limits, call: AdmitCall) {
+      let admission = await admitKnowing(store, call);
+      await until(async () => {
+        admission = await admitKnowing(store, call);
+        return admission.kind !== "budget_held";
+      });
+      return admission;
+    }
+
     it("budgets that are nearly used up wait until the ledger holds what others had in flight", async () => {
       const store = await limits("a", { leastInstances: 3 });
       await kill(store);
@@ -217,11 +216,10 @@ describe.runIf(redisServerHere())("with a redis-server", () => {
     it("an instance keeps to its share of budgets, rates and slots", async () => {
       const store = await limits("a", { leastInstances: 3 });
       await kill(store);
-      await sleep(CLEAR_MS);
       const calls = Array.from({ length: 2 }, () =>
         callOf([key], { estimate: 20 }),
       );
-      expect(await admitKnowing(store, calls[0] ?? callOf([]))).toMatchObject({
+      expect(await admitClear(store, calls[0] ?? callOf([]))).toMatchObject({
         kind: "admitted",
         lease: 20,
         rates: [{ requests: { limit: 3, remaining: 2 } }],
@@ -246,10 +244,9 @@ describe.runIf(redisServerHere())("with a redis-server", () => {
     it("the share holds when spend moves on into the ledger, and grows with a raised budget", async () => {
       const store = await limits("a", { leastInstances: 3 });
       await kill(store);
-      await sleep(CLEAR_MS);
       const free = payer("key:a", { budget: 90 });
       const call = callOf([free], { estimate: 40 });
-      expect(await admitKnowing(store, call)).toMatchObject({ lease: 30 });
+      expect(await admitClear(store, call)).toMatchObject({ lease: 30 });
       await store.settle({
         callId: call.callId,
         tokens: 0,
@@ -282,10 +279,9 @@ describe.runIf(redisServerHere())("with a redis-server", () => {
       await admitKnowing(a, mine);
       await sleep(50);
       await kill(a, b);
-      await sleep(CLEAR_MS);
       // 10 of 90 are free: 5 for each of the two.
       expect(
-        await admitKnowing(a, callOf([free], { estimate: 70 })),
+        await admitClear(a, callOf([free], { estimate: 70 })),
       ).toMatchObject({ lease: 5 });
     });
 

@@ -15,10 +15,11 @@ export interface Share {
    */
   free(entity: string, window: string, budget: Nanos, committed: Nanos): Nanos;
   /**
-   * Ms since the epoch: from then on the ledger's total holds most of what others had in flight, unseen from here, when
-   * Redis went away. Budgets that are nearly used up wait for it.
+   * Ms since the epoch: a total read from then on holds what others had in flight, unseen from here, when Redis went away.
+   * null: not yet.
    */
-  readonly clearFrom: number;
+  readonly clearSince: number | null;
+  end(): void;
 }
 
 /** Spend and leases of all instances, as Redis last said them to this one. */
@@ -29,7 +30,12 @@ export interface Sighting {
   readonly at: number;
 }
 
-const CLEAR_AFTER_MS = 1_000;
+/**
+ * A second for others to bring what they had in flight into the ledger. Counted in turns of the event loop rather than by
+ * the clock: on a machine that stood still, nobody brought anything anywhere.
+ */
+const CLEAR_AFTER_TICKS = 10;
+const TICK_MS = 100;
 
 /** `instances`: how many share the limits, as known now; a gateway that starts in the outage learns it late. */
 export function createShare(
@@ -44,11 +50,23 @@ export function createShare(
     return sighting.leased + (sighting.window === window ? sighting.spend : 0);
   }
 
+  let ticks = 0;
+  let clearSince: number | null = null;
+  const timer = setInterval(() => {
+    ticks++;
+    if (ticks < CLEAR_AFTER_TICKS) return;
+    clearSince = now();
+    clearInterval(timer);
+  }, TICK_MS).unref();
+
   return {
     get instances() {
       return instances();
     },
-    clearFrom: now() + CLEAR_AFTER_MS,
+    get clearSince() {
+      return clearSince;
+    },
+    end: () => clearInterval(timer),
     limit: (whole) =>
       whole === 0 ? 0 : Math.max(1, Math.floor(whole / instances())),
     free: (entity, window, budget, committed) =>
