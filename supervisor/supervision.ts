@@ -10,6 +10,7 @@ import type { Home } from "./embedded/home.ts";
 import type { Environment } from "./environment.ts";
 import { textOf } from "./failure.ts";
 import type { History } from "./history.ts";
+import { registerMetricsRoutes } from "./http/metrics-routes.ts";
 import { buildApi, listen } from "./http/server.ts";
 import { systemClock } from "./jobs/clock.ts";
 import { openJobHistory } from "./jobs/job-history.ts";
@@ -175,6 +176,12 @@ export async function openSupervision(
     timeZone: config.jobs.time_zone,
     devices: () => devices,
   });
+  registerMetricsRoutes(api, () => ({
+    status: status(),
+    alarms: alerts.alerting.active(),
+    sinks: alerts.alerting.sinks(),
+    jobs: jobs.list(),
+  }));
   for (const room of opened) room.routes(api);
   address = await listen(api, options.host, options.port);
 

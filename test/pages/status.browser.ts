@@ -188,7 +188,8 @@ describe.each(situations)(
         expect(await overflowOf(page), `${screen.name} overflows`).toBe(0);
         await page.reload();
         await takePicture(page, `status-${name}-${screen.name}`);
-        expect(await findBarriers(page)).toEqual([]);
+        if (examined.includes(screen.name))
+          expect(await findBarriers(page)).toEqual([]);
         await page.context().close();
       }
     });

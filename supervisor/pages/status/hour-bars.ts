@@ -18,7 +18,7 @@ const heights: Readonly<Record<Look, number>> = {
   rest: 26,
   none: 26,
 };
-/** Of an hour; below it some looks failed, above it was down. */
+/** Of an hour: below it some looks failed, from it on it was down. */
 const downAfterMs = 60_000;
 
 /** A column for each hour, drawn; hover and the text alternative tell time and cause. Markup of numbers and our own words only. */
@@ -38,7 +38,7 @@ export function drawHours(bars: readonly HourBar[], timeZone: string): string {
 }
 
 function lookOfHour({ looks, failures, upMs, downMs, apartMs }: HourBar): Look {
-  if (downMs >= downAfterMs) return "bad";
+  if (downMs >= downAfterMs || downMs > upMs) return "bad";
   if (downMs > 0 || failures > 0) return "warn";
   if (apartMs > upMs) return "rest";
   return looks === 0 && upMs === 0 ? "none" : "ok";

@@ -89,7 +89,7 @@ export function viewStatus(facts: StatusFacts) {
     })),
     moreIncidents: Math.max(0, facts.incidents.length - 10),
     spend: viewSpend(facts.spend, at, timeZone),
-    jobs: facts.jobs.map((job) => viewJob(job, at)),
+    jobs: facts.jobs.filter(isOfInterest).map((job) => viewJob(job, at)),
     devices: facts.devices?.map((device) => ({
       name: device.name,
       vault: device.vault,
@@ -294,6 +294,11 @@ function comparison({ spend, before }: MonthSpend, month: string): string {
 
 function share(part: number, whole: number): number {
   return whole === 0 ? 0 : part / whole;
+}
+
+/** What only a person starts, and nobody has, says nothing yet. */
+function isOfInterest({ nextAt, last, running }: JobView): boolean {
+  return nextAt !== null || last !== null || running !== null;
 }
 
 function viewJob(job: JobView, now: number) {
