@@ -25,6 +25,7 @@ const hearth: Verb = {
     backup: async () => (await import("./backup.ts")).backup,
     restore: async () => (await import("./restore.ts")).restore,
     compact: async () => (await import("./jobs.ts")).compact,
+    notes: async () => (await import("./notes.ts")).notes,
     config: async () => (await import("./config.ts")).config,
   },
 };

@@ -1,0 +1,24 @@
+import type { Verb } from "./verb.ts";
+
+const vaults = () => import("./notes-vaults.ts");
+const care = () => import("./notes-care.ts");
+
+export const notes: Verb = {
+  name: "notes",
+  description: "Vaults for Obsidian: make one, connect devices, look after it.",
+  example: "hearth notes setup-uri notes",
+  verbs: {
+    add: async () => (await vaults()).add,
+    list: async () => (await vaults()).list,
+    remove: async () => (await vaults()).remove,
+    "setup-uri": async () => (await vaults()).setupUri,
+    rotate: async () => (await vaults()).rotate,
+    devices: async () => (await care()).devices,
+    conflicts: async () => (await care()).conflicts,
+    resolve: async () => (await care()).resolve,
+    backup: async () => (await care()).backup,
+    restore: async () => (await care()).restore,
+    "restore-seed": async () => (await care()).restoreSeed,
+    doctor: async () => (await care()).doctor,
+  },
+};
