@@ -5,6 +5,7 @@ export const MY_USAGE_STYLE = `
 .ask label:first-of-type { flex: 1 1 18rem; }
 .ask .mistake, .ask small { flex-basis: 100%; }
 select { font: inherit; color: inherit; background: var(--paper); border: 1px solid var(--soft); border-radius: 8px; padding: 0.45rem 0.7rem; }
+.verdict > *, .mistake { min-width: 0; overflow-wrap: anywhere; }
 .meter .whole { fill: var(--none); }
 figure .bar { fill: var(--one); }
 figure .axis { stroke: var(--line); }

@@ -1,0 +1,207 @@
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import type { AxeResults } from "axe-core";
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { hashKey } from "../../gateway/access/keys.ts";
+import { startAdminFixture, type AdminFixture } from "../servers/admin.ts";
+import {
+  findBarriers,
+  openBrowser,
+  openPage,
+  overflowOf,
+  screens,
+  type Watched,
+} from "./browser.ts";
+
+let fixture: AdminFixture;
+let browser: Browser;
+const keys = { usual: "", hostile: "", unused: "" };
+
+const DAY_MS = 86_400_000;
+const HOSTILE = `<img src=x onerror="document.title='run'">'"& 💸 ${"long".repeat(50)}`;
+
+beforeAll(async () => {
+  fixture = await startAdminFixture();
+  browser = await openBrowser();
+  await fixture.post("/team/new", {
+    team_id: "crew",
+    team_alias: "The Crew",
+    max_budget: 50,
+    team_member_budget: 7,
+  });
+  await fixture.post("/team/member_add", {
+    team_id: "crew",
+    member: { user_id: "anna" },
+  });
+  keys.usual = await fixture.makeKey({
+    user_id: "anna",
+    team_id: "crew",
+    key_alias: "anna-laptop",
+    max_budget: 5,
+    budget_duration: "1mo",
+    rpm_limit: 60,
+    max_parallel_requests: 4,
+  });
+  await fixture.post("/team/new", { team_id: "strange", team_alias: HOSTILE });
+  keys.hostile = await fixture.makeKey({
+    user_id: HOSTILE,
+    team_id: "strange",
+    key_alias: HOSTILE.slice(0, 256),
+    max_budget: 5,
+  });
+  keys.unused = await fixture.makeKey({});
+  await fixture.spend(
+    ...[keys.usual, keys.hostile].flatMap((key, which) =>
+      Array.from({ length: 25 }, (_, day) => ({
+        api_key: hashKey(key),
+        spend: Math.abs(Math.sin(day + 1)) / 10,
+        model_group: which === 0 ? "mock" : `${HOSTILE}${day % 3}`,
+        ended_at: new Date(Date.now() - day * DAY_MS).toISOString(),
+      })),
+    ),
+  );
+  await fixture.chat(keys.usual, "hello", { model: "no-such-model" });
+  await fixture.chat(keys.hostile, "hello", { model: HOSTILE });
+});
+
+afterAll(async () => {
+  await browser?.close();
+  await fixture?.stop();
+});
+
+async function open(
+  screen: Parameters<typeof openPage>[1],
+  options?: Parameters<typeof openPage>[2],
+): Promise<Watched> {
+  const opened = await openPage(browser, screen, options);
+  await opened.page.goto(`${fixture.url}/me`);
+  return opened;
+}
+
+async function show(page: Page, key: string): Promise<void> {
+  await page.getByLabel("Your key").fill(key);
+  await page.getByRole("button", { name: "Show" }).click();
+  await page.getByRole("heading", { name: "How to call" }).waitFor();
+}
+
+const axe = readFileSync(
+  createRequire(import.meta.url).resolve("axe-core/axe.min.js"),
+  "utf8",
+);
+
+/** What axe-core finds on the page as it stands: a reload would ask for the key again. */
+async function barriersHere(page: Page): Promise<readonly string[]> {
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate<AxeResults>("axe.run()");
+  return violations.flatMap(({ id, nodes }) =>
+    nodes.map(({ html }) => `${id}: ${html}`),
+  );
+}
+
+const DESK = { name: "desk", width: 1280, scheme: "light" } as const;
+const PHONE = { name: "phone-dark", width: 360, scheme: "dark" } as const;
+
+for (const screen of screens) {
+  test.each(["usual", "hostile"] as const)(
+    `${screen.name}: %s data is shown whole, and nobody is kept out`,
+    async (which) => {
+      const { page, complaints } = await open(screen);
+      await show(page, keys[which]);
+      expect(await overflowOf(page)).toBeLessThanOrEqual(0);
+      for (const summary of await page.locator("summary").all())
+        await summary.click();
+      expect(await overflowOf(page)).toBeLessThanOrEqual(0);
+      expect(await barriersHere(page)).toEqual([]);
+      expect(await page.title()).toContain("· Hearth");
+      expect(complaints).toEqual([]);
+      await page.context().close();
+    },
+  );
+}
+
+test.each([
+  ["/me", DESK],
+  ["/me", PHONE],
+  ["/docs", DESK],
+  ["/docs", PHONE],
+] as const)("%s has no barrier, on $1.name", async (path, screen) => {
+  const { page, complaints } = await open(screen);
+  await page.goto(fixture.url + path);
+  expect(await findBarriers(page)).toEqual([]);
+  expect(await overflowOf(page)).toBeLessThanOrEqual(0);
+  expect(complaints).toEqual([]);
+  await page.context().close();
+});
+
+test("a key that was never used is shown what it may do", async () => {
+  const { page, complaints } = await open(PHONE);
+  await show(page, keys.unused);
+  expect(await page.textContent("main")).toContain("No calls in these days.");
+  expect(await barriersHere(page)).toEqual([]);
+  expect(complaints).toEqual([]);
+  await page.context().close();
+});
+
+test("without script the form does the same", async () => {
+  const { page } = await open(DESK, { javaScript: false });
+  await show(page, keys.usual);
+  expect(await page.textContent("h1")).toContain("anna-laptop has $");
+  expect(await page.content()).not.toContain(keys.usual);
+  await page.context().close();
+});
+
+test("by the keyboard alone", async () => {
+  const { page } = await open(DESK);
+  for (let stops = 0; stops < 4; stops++) await page.keyboard.press("Tab");
+  await page.keyboard.type(keys.usual);
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "anna-laptop has" }).waitFor();
+  await page.context().close();
+});
+
+test("the key stays in the tab, and goes when it is told to", async () => {
+  const { page } = await open(DESK);
+  await show(page, keys.usual);
+  await page.reload();
+  await page.getByRole("heading", { name: "anna-laptop has" }).waitFor();
+  expect(await page.context().cookies()).toEqual([]);
+  expect(await page.evaluate("localStorage.length")).toBe(0);
+  const other = await page.context().newPage();
+  await other.goto(`${fixture.url}/me`);
+  expect(await other.textContent("h1")).toBe("What has my key used?");
+  await page.getByRole("button", { name: "Forget the key" }).click();
+  await page.getByRole("heading", { name: "What has my key used?" }).waitFor();
+  expect(await page.evaluate("sessionStorage.length")).toBe(0);
+  await page.context().close();
+});
+
+test("a strange key is refused beside the field", async () => {
+  const { page } = await open(DESK);
+  await page.getByLabel("Your key").fill("sk-nobody-knows-this-one");
+  await page.getByRole("button", { name: "Show" }).click();
+  await page.getByRole("alert").waitFor();
+  expect(await page.getByRole("alert").textContent()).toContain(
+    "is not known here",
+  );
+  await page.context().close();
+});
+
+test("a budget that is reached is seen, with the refusal, and so is the raised one", async () => {
+  const key = await fixture.makeKey({ key_alias: "small", max_budget: 1e-9 });
+  await fixture.chat(key, "one");
+  await expect
+    .poll(async () => (await fixture.chat(key, "two")).status)
+    .toBe(400);
+  const { page } = await open(DESK);
+  await show(page, key);
+  expect(await page.textContent("h1")).toContain("is used up");
+  expect(await page.textContent("main")).toContain("Budget has been exceeded!");
+  await fixture.post("/key/update", { key, max_budget: 2 });
+  await expect
+    .poll(async () => (await fixture.chat(key, "three")).status)
+    .toBe(200);
+  await page.getByRole("button", { name: "Show" }).click();
+  await page.getByRole("heading", { name: "small has $ 2.00 left." }).waitFor();
+  await page.context().close();
+});
