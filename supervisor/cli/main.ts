@@ -19,6 +19,8 @@ const hearth: Verb = {
     history: async () => (await import("./history.ts")).history,
     alerts: async () => (await import("./alerts.ts")).alerts,
     silence: async () => (await import("./silence.ts")).silence,
+    pause: async () => (await import("./pause.ts")).pause,
+    resume: async () => (await import("./pause.ts")).resume,
     maintenance: async () => (await import("./maintenance.ts")).maintenance,
     models: async () => (await import("./models.ts")).models,
     jobs: async () => (await import("./jobs.ts")).jobs,
@@ -26,6 +28,7 @@ const hearth: Verb = {
     restore: async () => (await import("./restore.ts")).restore,
     compact: async () => (await import("./jobs.ts")).compact,
     notes: async () => (await import("./notes.ts")).notes,
+    service: async () => (await import("./service.ts")).service,
     config: async () => (await import("./config.ts")).config,
   },
 };

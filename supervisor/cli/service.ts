@@ -1,0 +1,134 @@
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { locateHome, makeHome, projectRoot } from "../embedded/home.ts";
+import {
+  findServiceManager,
+  type ServiceManager,
+} from "../service/service-manager.ts";
+import { plainSettingsOf, type ServicePlan } from "../service/unit-files.ts";
+import { print } from "./terminal.ts";
+import { defineVerb, type Verb } from "./verb.ts";
+
+const json = { type: "boolean", description: "Print it as JSON" } as const;
+
+const install = defineVerb({
+  name: "service install",
+  description: "Start Hearth at every boot, and now; as root for all users.",
+  example: "hearth service install",
+  args: {
+    print: {
+      type: "boolean",
+      description: "Only print the file that would be installed",
+    },
+    json,
+  },
+  run: async ({ print: onlyPrint, json }) => {
+    const manager = serviceManager();
+    const plan = planHere();
+    if (onlyPrint) {
+      print(manager.fileFor(plan).trimEnd());
+      return 0;
+    }
+    const home = locateHome();
+    makeHome(home);
+    makeEnvironmentFile(join(home.root, "service.env"));
+    const hints = manager.install(plan);
+    if (json)
+      print(
+        JSON.stringify(
+          { path: manager.path, ...manager.status(), hints },
+          null,
+          2,
+        ),
+      );
+    else {
+      print(
+        `Hearth starts at boot from now on, and is starting: \`hearth status\` shows it. (${manager.path})`,
+      );
+      hints.forEach(print);
+    }
+    return 0;
+  },
+});
+
+const remove = defineVerb({
+  name: "service remove",
+  description: "Stop Hearth and start it at boot no more; data stays.",
+  example: "hearth service remove",
+  args: { json },
+  run: async ({ json }) => {
+    const manager = serviceManager();
+    const removed = manager.remove();
+    if (json) print(JSON.stringify({ removed, path: manager.path }, null, 2));
+    else
+      print(
+        removed
+          ? "Hearth is stopped and starts at boot no more; keys, spend and notes are kept."
+          : `Nothing to remove: there is no ${manager.path}.`,
+      );
+    return 0;
+  },
+});
+
+const status = defineVerb({
+  name: "service status",
+  description: "Show whether Hearth starts at boot, and runs as a service.",
+  example: "hearth service status",
+  args: { json },
+  run: async ({ json }) => {
+    const manager = serviceManager();
+    const seen = manager.status();
+    if (json)
+      print(
+        JSON.stringify(
+          { manager: manager.name, path: manager.path, ...seen },
+          null,
+          2,
+        ),
+      );
+    else if (!seen.installed)
+      print(
+        "Hearth is no service here: `hearth service install` starts it at every boot.",
+      );
+    else
+      print(
+        `Hearth is a service of ${manager.name}: ${seen.words}, ${seen.atBoot ? "starts" : "does not start"} at boot. (${manager.path})`,
+      );
+    return seen.installed && seen.running ? 0 : 1;
+  },
+});
+
+export const service: Verb = {
+  name: "service",
+  description: "Start Hearth at every boot.",
+  example: "hearth service install",
+  verbs: {
+    install: async () => install,
+    remove: async () => remove,
+    status: async () => status,
+  },
+};
+
+function serviceManager(): ServiceManager {
+  return findServiceManager(process.getuid?.() === 0);
+}
+
+function planHere(): ServicePlan {
+  return {
+    node: process.execPath,
+    project: projectRoot,
+    home: locateHome().root,
+    settings: plainSettingsOf(process.env),
+    system: process.getuid?.() === 0,
+  };
+}
+
+/** Where keys of providers go for a service: no unit file holds a secret. */
+function makeEnvironmentFile(path: string): void {
+  if (existsSync(path)) return;
+  writeFileSync(
+    path,
+    "# Read by systemd when it starts Hearth; only you can read it. One a line, for example:\n# OPENAI_API_KEY=sk-…\n",
+    { mode: 0o600 },
+  );
+}
