@@ -1,0 +1,200 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  expect,
+  test,
+} from "vitest";
+import { buildSocketProxyConfig } from "../../infra/components/socket-proxy.ts";
+import {
+  createContainerRuntime,
+  type ContainerRuntime,
+} from "../../supervisor/containers/container-runtime.ts";
+import { openEngine } from "../../supervisor/containers/engine.ts";
+import { openHistory, type History } from "../../supervisor/history.ts";
+import { testRuntimeContract } from "../../supervisor/testing/runtime-contract.ts";
+import { waitFor } from "../../supervisor/testing/wait-for.ts";
+import {
+  addresses,
+  startTwoEngines,
+  whyNot,
+  type TwoEngines,
+} from "./two-engines.ts";
+
+const gatePort = 12_375;
+const label = "hearth.config=0123456789abcdef";
+let engines: TwoEngines;
+let directory: string;
+
+beforeAll(async () => {
+  const reason = whyNot();
+  if (reason !== null) throw new Error(reason);
+  engines = await startTwoEngines();
+  directory = mkdtempSync(join(tmpdir(), "hearth-containers-"));
+  const config = join(directory, "haproxy.cfg");
+  writeFileSync(config, buildSocketProxyConfig());
+  // As the deployment places it, but reached from here.
+  await engines.docker(
+    ...(["a", "run", "--detach", "--name", "hearth-socket-proxy"] as const),
+    ...["--label", label, "--user", "0:0"],
+    ...["--publish", `${addresses.a}:${gatePort}:2375`],
+    ...["--volume", `${engines.sockets.a}:/var/run/docker.sock`],
+    ...["--volume", `${config}:/usr/local/etc/haproxy/haproxy.cfg:ro`],
+    "hearth-test/haproxy",
+    ...["haproxy", "-W", "-db", "-f", "/usr/local/etc/haproxy/haproxy.cfg"],
+  );
+});
+afterAll(async () => {
+  await engines?.wipe();
+  await engines?.stop();
+  if (directory !== undefined) rmSync(directory, { recursive: true });
+});
+
+/** A container of ours that runs one line of JavaScript. */
+async function runOurs(
+  service: string,
+  script: string,
+  ...options: readonly string[]
+): Promise<void> {
+  await engines.docker(
+    ...(["a", "run", "--detach", "--init", "--label", label] as const),
+    ...["--name", `hearth-${service}`, "--restart", "unless-stopped"],
+    ...options,
+    ...["hearth-test/node", "node", "-e", script],
+  );
+}
+
+async function removeOurs(...services: readonly string[]): Promise<void> {
+  await engines.docker(
+    ...(["a", "rm", "--force"] as const),
+    ...services.map((service) => `hearth-${service}`),
+  );
+}
+
+const greet = (service: string) =>
+  `console.log("${service} says hello"); setInterval(() => {}, 1e6)`;
+
+function openRuntime(history: History): ContainerRuntime {
+  return createContainerRuntime({
+    engine: openEngine(`tcp://${addresses.a}:${gatePort}`),
+    history,
+    onChange: () => {},
+    onTrouble: () => {},
+    pace: { look: 200, measure: 500, absentAfter: 1_000, unknownAfter: 1_000 },
+  });
+}
+
+testRuntimeContract("containers", async () => {
+  for (const name of ["gateway", "edge"]) await runOurs(name, greet(name));
+  const history = openHistory(":memory:");
+  const runtime = openRuntime(history);
+  await runtime.begin();
+  return {
+    runtime,
+    one: "gateway",
+    two: "edge",
+    crash: async (name) => {
+      // Both engines' processes are this machine's.
+      process.kill(runtime.inspect(name)?.pid ?? 0, "SIGKILL");
+    },
+    close: async () => {
+      await runtime.close();
+      history.close();
+      await removeOurs("gateway", "edge");
+    },
+  };
+});
+
+let history: History;
+let runtime: ContainerRuntime;
+beforeEach(() => {
+  history = openHistory(":memory:");
+  runtime = openRuntime(history);
+});
+afterEach(async () => {
+  await runtime.close();
+  history.close();
+});
+
+const acts = () =>
+  history
+    .latest(50)
+    .filter(({ kind }) => kind === "act")
+    .map(({ name, to, reason }) => `${name} ${to}: ${reason}`);
+const stateOf = (name: string) => runtime.inspect(name)?.state;
+
+test("a container that was killed from outside has ended, and restart brings it back", async () => {
+  await runOurs("gateway", greet("gateway"));
+  await runtime.begin();
+  // Docker takes a kill of its own for a wish: the restart policy does not act.
+  await engines.docker("a", "kill", "hearth-gateway");
+  await waitFor("the end", () => stateOf("gateway") === "ended");
+  expect(runtime.inspect("gateway")?.reason).toBe("ended with exit code 137");
+  await runtime.restart("gateway", "it ended", "supervisor");
+  expect(stateOf("gateway")).toBe("running");
+  await removeOurs("gateway");
+  await waitFor("absence", () => stateOf("gateway") === "absent");
+  await runOurs("gateway", greet("gateway"));
+  await waitFor("its successor", () => stateOf("gateway") === "running");
+  expect(acts()).toEqual(["gateway start: a new container took its place"]);
+  await removeOurs("gateway");
+});
+
+test("a container that outgrows its memory is seen as such", async () => {
+  await runOurs(
+    "redis",
+    "const all = []; setTimeout(() => { for (;;) all.push(Buffer.alloc(1e6, 1)) }, 1500)",
+    ...["--memory", "64m", "--memory-swap", "64m"],
+  );
+  await runtime.begin();
+  await waitFor("the kernel to end it", () =>
+    acts().includes(
+      "redis restart: its memory ran out; Docker started it again",
+    ),
+  );
+  expect(runtime.stats("redis")?.memoryLimitBytes).toBe(64 * 1024 * 1024);
+  await removeOurs("redis");
+});
+
+test("an unhealthy container runs, with the words of its health check", async () => {
+  await runOurs(
+    "edge",
+    greet("edge"),
+    ...["--health-cmd", "echo no answer; exit 1"],
+    ...["--health-interval", "1s", "--health-retries", "1"],
+  );
+  await runtime.begin();
+  await waitFor(
+    "bad health",
+    () => runtime.inspect("edge")?.container?.health === "unhealthy",
+  );
+  expect(runtime.inspect("edge")).toMatchObject({
+    state: "running",
+    reason: "unhealthy: no answer",
+  });
+  await removeOurs("edge");
+});
+
+test("strangers are neither shown nor restarted, and without the gate everything is unknown", async () => {
+  await runOurs("gateway", greet("gateway"));
+  await engines.docker(
+    "a",
+    "create",
+    "--name",
+    "hearth-edge",
+    "hearth-test/node",
+  );
+  await runtime.begin();
+  expect(runtime.list().map(({ name }) => name)).toEqual(["gateway"]);
+  expect(await runtime.look("edge")).toBeUndefined();
+  expect(await runtime.look("stranger")).toBeUndefined();
+  await engines.docker("a", "pause", "hearth-socket-proxy");
+  await waitFor("not knowing", () => stateOf("gateway") === "unknown");
+  await engines.docker("a", "unpause", "hearth-socket-proxy");
+  await waitFor("knowing", () => stateOf("gateway") === "running");
+  await removeOurs("gateway", "edge");
+});
