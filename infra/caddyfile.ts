@@ -20,10 +20,10 @@ export function buildCaddyfile(
 		fail_duration 1s
 		health_uri /health/readiness
 		health_interval 1s
-		health_timeout 1s
+		health_timeout 5s
 		transport http {
 			dial_timeout 2s
-			keepalive 30s
+			keepalive off
 		}
 	}`;
   // X-Forwarded-For decides whom the notes server locks out. It is believed from the other host's edge alone.

@@ -7,9 +7,10 @@
 # A veth pair joins them, so a port published on 10.77.0.1 is reached from B's containers and the other way round.
 # Nothing listens on any other address.
 #
-# usage: scripts/hosts.sh up | down [--wipe] | status | env
+# usage: scripts/hosts.sh up | down [--wipe] | off-b | status | env
 #   up      idempotent; installs what is missing from Debian's packages
 #   down    stops what `up` started; images and volumes stay (--wipe deletes them)
+#   off-b   pulls host B's plug; `up` switches it on again, and its containers start by themselves
 #   env     prints the variables that clients need, for `eval "$(scripts/hosts.sh env)"`
 #
 # Needs root. HEARTH_TEST_HOSTS names the directory of all state (default: below the user's cache).
@@ -156,6 +157,18 @@ down() {
   log "down"
 }
 
+# What a pulled plug does to host B: nothing of it runs any more, nobody is told, and its address does not answer.
+off_b() {
+  local shim child
+  ip link set hearth-a down
+  for shim in $(pgrep -f "containerd-shim.* -address $DIR/b/exec/" || true); do
+    for child in $(pgrep -P "$shim" || true) "$shim"; do kill -9 "$child" 2>/dev/null || true; done
+  done
+  kill -9 $(pgrep -f "$DIR/b/exec/containerd/containerd.toml" || true) "$(live_pid "$DIR/b/docker.pid" dockerd)" 2>/dev/null || true
+  kill -9 "$(live_pid "$DIR/ssh/sshd.pid" sshd)" 2>/dev/null || true
+  log "host B is off"
+}
+
 status() {
   local host rc=0
   for host in a b; do
@@ -186,6 +199,7 @@ case ${1:-} in
   up) up ;;
   down) down "${2:-}" ;;
   status) status ;;
+  off-b) off_b ;;
   env) print_env ;;
-  *) die "usage: scripts/hosts.sh up | down [--wipe] | status | env" ;;
+  *) die "usage: scripts/hosts.sh up | down [--wipe] | off-b | status | env" ;;
 esac

@@ -47,7 +47,7 @@ export function callSteadily(options: {
       if (answer.status !== 200)
         failures.push(`${baseUrl}: ${answer.status} ${text.slice(0, 200)}`);
       else if (stream && !text.includes("data: [DONE]"))
-        failures.push(`${baseUrl}: the stream was cut`);
+        failures.push(`${baseUrl}: the stream was cut: …${text.slice(-200)}`);
     } catch (error) {
       const { message, cause } = error as Error;
       failures.push(`${baseUrl}: ${message} ${String(cause ?? "")}`);
