@@ -21,7 +21,7 @@ import { openNotesRoom } from "./notes/room.ts";
 import type { DeviceView } from "./pages/status/status-view.ts";
 import { registerStatusPage } from "./pages/status/status-page.ts";
 import type { Runtime } from "./runtime.ts";
-import { findAttention, judge, type Status } from "./status.ts";
+import { findAttention, judge, type Attention, type Status } from "./status.ts";
 
 export type SupervisionOptions = {
   readonly home: Home;
@@ -50,6 +50,8 @@ export type Surroundings = {
   /** Undefined until the services are up, and where nothing runs services. */
   readonly runtime: () => Runtime | undefined;
   readonly watch: () => Watch | undefined;
+  /** What needs a person now. */
+  readonly attention: () => readonly Attention[];
   /** What the status page says of the vaults' devices. */
   readonly showDevices: (devices: readonly DeviceView[]) => void;
   /** Something that an operator should read once, now. */
@@ -128,6 +130,7 @@ export async function openSupervision(
     jobs,
     runtime: () => runtime,
     watch: () => watch,
+    attention: () => status().attention,
     showDevices: (seen) => {
       devices = seen;
     },

@@ -10,13 +10,16 @@ export type HttpAsk = {
   readonly method?: "GET" | "HEAD" | "POST" | "DELETE";
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
+  /** Bytes; 4 MiB when left out. */
+  readonly longestBody?: number;
   readonly signal: AbortSignal;
 };
 
-const longestBody = 4 * 1024 * 1024;
+const usualLongestBody = 4 * 1024 * 1024;
 
 /** One request on a connection of its own, so that a server that stops never waits for ours. Rejects on network errors. */
 export function askHttp(url: string, ask: HttpAsk): Promise<HttpAnswer> {
+  const longestBody = ask.longestBody ?? usualLongestBody;
   const send = url.startsWith("https:") ? requestTls : requestPlain;
   return new Promise((resolve, reject) => {
     const call = send(
@@ -33,7 +36,9 @@ export function askHttp(url: string, ask: HttpAsk): Promise<HttpAnswer> {
         response.on("data", (chunk: Buffer) => {
           size += chunk.length;
           if (size > longestBody)
-            response.destroy(new Error("the answer is over 4 MiB"));
+            response.destroy(
+              new Error(`the answer is over ${longestBody / 1024 / 1024} MiB`),
+            );
           chunks.push(chunk);
         });
         response.once("error", reject);

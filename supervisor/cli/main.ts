@@ -26,6 +26,7 @@ const hearth: Verb = {
     jobs: async () => (await import("./jobs.ts")).jobs,
     backup: async () => (await import("./backup.ts")).backup,
     restore: async () => (await import("./restore.ts")).restore,
+    report: async () => (await import("./report.ts")).report,
     compact: async () => (await import("./jobs.ts")).compact,
     notes: async () => (await import("./notes.ts")).notes,
     service: async () => (await import("./service.ts")).service,

@@ -1,4 +1,4 @@
-import { askHttp, type HttpAnswer } from "../checks/http-get.ts";
+import { askHttp, type HttpAnswer, type HttpAsk } from "../checks/http-get.ts";
 import { locateHome, type Home } from "../embedded/home.ts";
 import { readSecretsFile } from "../embedded/secrets.ts";
 import { readVariable, type Environment } from "../environment.ts";
@@ -17,6 +17,8 @@ export type StackClient = {
     /** Sent as JSON. */
     body?: unknown,
   ) => Promise<unknown>;
+  /** Answers the body as it came; throws as `ask` does, for a 503, too. */
+  readonly askText: (path: string, timeoutMs: number) => Promise<string>;
 };
 
 export const addressArg = {
@@ -28,6 +30,7 @@ export const addressArg = {
 } as const;
 
 const usualTimeoutMs = 15_000;
+const longestText = 64 * 1024 * 1024;
 
 /** Finds the supervisor: `--url`, HEARTH_URL, else run.json. Throws a Failure when none runs here. */
 export function findStack(
@@ -49,24 +52,42 @@ export function findStack(
       : {
           authorization: `Basic ${Buffer.from(`operator:${password}`).toString("base64")}`,
         };
+  const send = (
+    path: string,
+    timeoutMs: number,
+    ask: Omit<HttpAsk, "signal">,
+  ): Promise<HttpAnswer> =>
+    askHttp(`${address}${path}`, {
+      ...ask,
+      headers: { ...headers, ...ask.headers },
+      signal: AbortSignal.timeout(timeoutMs),
+    }).catch((error: unknown) => {
+      throw new Failure(
+        `the supervisor at ${address} does not answer (${codeOf(error) ?? textOf(error)}): see whether it runs, \`hearth up\` starts it here.`,
+      );
+    });
   return {
     address,
     ask: async (method, path, timeoutMs = usualTimeoutMs, body) => {
-      const answer = await askHttp(`${address}${path}`, {
-        method,
-        ...(body === undefined
-          ? { headers }
+      const content =
+        body === undefined
+          ? {}
           : {
-              headers: { ...headers, "content-type": "application/json" },
+              headers: { "content-type": "application/json" },
               body: JSON.stringify(body),
-            }),
-        signal: AbortSignal.timeout(timeoutMs),
-      }).catch((error: unknown) => {
-        throw new Failure(
-          `the supervisor at ${address} does not answer (${codeOf(error) ?? textOf(error)}): see whether it runs, \`hearth up\` starts it here.`,
-        );
-      });
-      return bodyOf(answer, address);
+            };
+      return bodyOf(
+        await send(path, timeoutMs, { method, ...content }),
+        address,
+      );
+    },
+    askText: async (path, timeoutMs) => {
+      const answer = await send(path, timeoutMs, { longestBody: longestText });
+      if (answer.status !== 200) {
+        bodyOf(answer, address);
+        throw new Failure(`the supervisor answered ${answer.status}.`);
+      }
+      return answer.body;
     },
   };
 }

@@ -30,7 +30,7 @@ export function registerBackupRoutes(
     if (peer === undefined)
       return refuse(
         reply,
-        503,
+        409,
         "there is no other host: set HEARTH_PEER_URL to the address of its supervisor.",
       );
     try {

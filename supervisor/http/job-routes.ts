@@ -60,5 +60,5 @@ function answering(reply: FastifyReply, act: () => unknown): FastifyReply {
 
 function statusOf(error: Failure): number {
   if (error instanceof NoSuchJob) return 404;
-  return error instanceof AlreadyRuns ? 409 : 503;
+  return error instanceof AlreadyRuns ? 409 : 502;
 }

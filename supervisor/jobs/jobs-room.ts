@@ -6,6 +6,9 @@ import { peerOf } from "../backup/peer.ts";
 import { registerBackupRoutes } from "../http/backup-routes.ts";
 import { registerCopyRoutes } from "../http/copy-routes.ts";
 import { registerJobRoutes } from "../http/job-routes.ts";
+import { registerReportRoutes } from "../http/report-routes.ts";
+import { reportJobs } from "../reports/report-jobs.ts";
+import { openReporting } from "../reports/reporting.ts";
 import type { Room, Surroundings } from "../supervision.ts";
 import { ledgerCheckJob } from "./ledger-check.ts";
 import { retentionJob } from "./retention.ts";
@@ -14,11 +17,13 @@ import { retentionJob } from "./retention.ts";
 export function openJobsRoom(surroundings: Surroundings): Room {
   const { home, jobs, env, config } = surroundings;
   const { backup_copy, postgres_backup, time_zone } = config.jobs;
+  const makeReport = openReporting(surroundings);
   for (const job of [
     ...backupJobs(surroundings),
     ...copyJobs(surroundings),
     ledgerCheckJob(surroundings),
     retentionJob(surroundings),
+    ...reportJobs(surroundings, makeReport),
   ])
     jobs.add(job);
   return {
@@ -33,6 +38,9 @@ export function openJobsRoom(surroundings: Surroundings): Room {
           (kind) => removeOld(kind, postgres_backup.keep, time_zone),
         ),
       );
+      registerReportRoutes(server, {
+        ...{ makeReport, directory: home.reports, timeZone: time_zone },
+      });
     },
     begin: jobs.begin,
     stop: jobs.stop,

@@ -9,7 +9,10 @@ import { iconOf, shapeOf, signs, type Look } from "./shapes.ts";
 /** A page of the console; those that are there stand in the navigation. */
 export type PageLink = { readonly path: string; readonly name: string };
 
-export const pageLinks: readonly PageLink[] = [{ path: "/", name: "Status" }];
+export const pageLinks: readonly PageLink[] = [
+  { path: "/", name: "Status" },
+  { path: "/reports/", name: "Reports" },
+];
 
 export type Frame = {
   /** The verdict: tab title and heading. */

@@ -1,0 +1,109 @@
+import { inWords } from "../duration.ts";
+import { grouped, money, percent } from "../pages/words.ts";
+import type { HealthReport } from "./health-report.ts";
+import type { Budget, Payer, SpendReport } from "./spend-report.ts";
+
+/** Something that a reader should act on, and how. */
+export type Finding = {
+  readonly level: "down" | "warning";
+  readonly text: string;
+  readonly command: string;
+};
+
+const nearlyUsed = 0.8;
+const manyFailed = 0.05;
+const enoughCalls = 20;
+const fewDays = 14;
+
+/** "12 % more than October", "as much as in October" */
+export function changeWords(change: number, than: string): string {
+  if (Math.abs(change) < 0.0005) return `as much as ${than}`;
+  if (change >= 10) return `${grouped(change + 1)} times as much as ${than}`;
+  return `${percent(Math.abs(change))} ${change > 0 ? "more" : "less"} than ${than}`;
+}
+
+/** The whole of a spend report in one sentence. */
+export function spendVerdict({ totals, period, change }: SpendReport): string {
+  if (totals.requests === 0) return `No calls in ${period.label}.`;
+  const compared =
+    change === null ? "" : `: ${changeWords(change, period.previous.label)}`;
+  return `${money(totals.spend)} in ${period.label}${compared}.`;
+}
+
+export function spendFindings(report: SpendReport): readonly Finding[] {
+  const { totals, budgets, models } = report;
+  const findings: Finding[] = budgets.flatMap(budgetFinding).slice(0, 10);
+  if (totals.unpriced > 0)
+    findings.push({
+      level: "warning",
+      text: `${grouped(totals.unpriced)} calls have no price and count as free: ${namesOf(models, ({ unpriced }) => unpriced)}.`,
+      command: "add input_cost_per_token to config/gateway.local.yaml",
+    });
+  if (
+    totals.requests >= enoughCalls &&
+    totals.failed > totals.requests * manyFailed
+  )
+    findings.push({
+      level: "warning",
+      text: `${percent(totals.failed / totals.requests)} of all calls failed: ${namesOf(models, ({ failed }) => failed)}.`,
+      command: "hearth logs gateway",
+    });
+  return findings;
+}
+
+function budgetFinding({ kind, name, spend, budget, used }: Budget): Finding[] {
+  if (used === null || used < nearlyUsed) return [];
+  return [
+    {
+      level: used >= 1 ? "down" : "warning",
+      text: `${kind} ${name} has used ${percent(used)} of its budget (${money(spend)} of ${money(budget)}).`,
+      command: `raise max_budget of ${kind} ${name}, or wait for the next window`,
+    },
+  ];
+}
+
+function namesOf(
+  payers: readonly Payer[],
+  count: (payer: Payer) => number,
+): string {
+  const most = payers
+    .filter((payer) => count(payer) > 0)
+    .toSorted((a, b) => count(b) - count(a));
+  const named = most
+    .slice(0, 3)
+    .map((payer) => `${payer.name} (${grouped(count(payer))})`);
+  return `${named.join(", ")}${most.length > 3 ? ` and ${most.length - 3} more` : ""}`;
+}
+
+/** The whole of a health report in one sentence. */
+export function healthVerdict(report: HealthReport): string {
+  const { checks, incidents, attention, period } = report;
+  if (checks.length === 0) return `Nothing was watched in ${period.label}.`;
+  const down = attention.filter(({ level }) => level === "down").length;
+  if (down > 0)
+    return `${down === 1 ? "One thing is" : `${down} things are`} down now.`;
+  if (incidents.length === 0) return `All was well in ${period.label}.`;
+  const longest = Math.max(...incidents.map(({ durationMs }) => durationMs));
+  return `${incidents.length === 1 ? "One incident" : `${incidents.length} incidents`} in ${period.label}; the longest took ${inWords(longest)}.`;
+}
+
+export function healthFindings(report: HealthReport): readonly Finding[] {
+  return [
+    ...report.attention.filter(({ level }) => level === "down"),
+    ...report.attention.filter(({ level }) => level === "warning"),
+    ...report.certificates
+      .filter(({ daysLeft }) => daysLeft < fewDays)
+      .map(({ check, daysLeft }) => ({
+        level: "warning" as const,
+        text: `the certificate of ${check} ends in ${daysLeft} days.`,
+        command: `hearth check ${check}`,
+      })),
+    ...report.notesStore
+      .filter(({ within }) => !within)
+      .map(({ name, seen, typical }) => ({
+        level: "warning" as const,
+        text: `${name} of the notes store: ${seen}; ${typical} is typical.`,
+        command: "hearth compact",
+      })),
+  ];
+}

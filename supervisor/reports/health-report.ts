@@ -1,0 +1,294 @@
+import type { DatabaseSync } from "node:sqlite";
+import {
+  checkRecords,
+  hourlyMeasure,
+  incidents,
+  type CheckRecord,
+  type Incident,
+} from "../checks/check-reports.ts";
+import type { Check } from "../checks/config.ts";
+import type { JobView } from "../jobs/runner.ts";
+import type { Attention } from "../status.ts";
+import { addDays, beginningOf, type Period } from "./period.ts";
+
+export type HealthReport = {
+  readonly kind: "health";
+  /** ISO text. */
+  readonly madeAt: string;
+  readonly timeZone: string;
+  readonly period: Period;
+  /** Milliseconds since 1970. */
+  readonly from: number;
+  readonly until: number;
+  /** What needs a person now. */
+  readonly attention: readonly Pick<Attention, "level" | "text" | "command">[];
+  readonly checks: readonly CheckHealth[];
+  readonly incidents: readonly Incident[];
+  readonly restarts: readonly {
+    readonly at: number;
+    readonly service: string;
+    /** restart: by itself after it ended; heal: because a check said so; restart-asked: a person said so. */
+    readonly act: string;
+    readonly reason: string;
+  }[];
+  /** Disk, memory and databases, hour by hour. */
+  readonly trends: readonly Trend[];
+  readonly notesStore: readonly NotesFigure[];
+  readonly jobs: readonly JobHealth[];
+  readonly certificates: readonly {
+    readonly check: string;
+    readonly daysLeft: number;
+  }[];
+};
+
+export type CheckHealth = CheckRecord & {
+  readonly incidents: number;
+  readonly longestMs: number;
+  /** Of each day of the period, in percent; null where nothing counted. */
+  readonly days: readonly (number | null)[];
+};
+
+export type Trend = {
+  readonly check: string;
+  readonly measure: string;
+  readonly unit: "bytes" | "percent";
+  readonly points: readonly { readonly at: number; readonly value: number }[];
+  readonly first: number;
+  readonly last: number;
+};
+
+/** One figure of the notes store beside what is typical of it. */
+export type NotesFigure = {
+  readonly name: string;
+  readonly seen: string;
+  readonly typical: string;
+  readonly within: boolean;
+};
+
+export type JobHealth = {
+  readonly name: string;
+  readonly status: string;
+  readonly text: string;
+  /** Milliseconds since 1970; null when it never ran. */
+  readonly at: number | null;
+};
+
+/** Jobs without which a disk that dies takes data with it, or the ledger is not known to be right. */
+const watchedJobs = [
+  "postgres-backup",
+  "notes-backup",
+  "backup-copy",
+  "restore-drill",
+  "notes-drill",
+  "ledger-check",
+  "compaction",
+];
+
+const trendOf: Readonly<
+  Record<string, readonly (readonly [string, Trend["unit"]])[]>
+> = {
+  disk: [["free_bytes", "bytes"]],
+  container: [["memory_bytes", "bytes"]],
+  postgres: [
+    ["database_bytes", "bytes"],
+    ["connections_percent", "percent"],
+  ],
+  redis: [["memory_percent", "percent"]],
+  couchdb: [["file_bytes", "bytes"]],
+};
+
+/** Reads the supervisor's own history: it needs nothing else to be up. */
+export function readHealthReport(parts: {
+  readonly db: DatabaseSync;
+  readonly checks: readonly Check[];
+  readonly jobs: readonly JobView[];
+  readonly attention: readonly Attention[];
+  readonly period: Period;
+  readonly timeZone: string;
+  readonly now: number;
+}): HealthReport {
+  const { db, period, timeZone, now } = parts;
+  const from = beginningOf(period.from, timeZone);
+  const until = Math.min(now, beginningOf(addDays(period.until, 1), timeZone));
+  const down = incidents(db, from, until);
+  const trends = readTrends(db, parts.checks, from, until);
+  return {
+    kind: "health",
+    madeAt: new Date(now).toISOString(),
+    ...{ timeZone, period, from, until, trends },
+    attention: parts.attention.map(({ level, text, command }) => ({
+      ...{ level, text, command },
+    })),
+    checks: readChecks(db, period, timeZone, from, until, down),
+    incidents: down,
+    restarts: readRestarts(db, from, until),
+    notesStore: notesFigures(db, parts.checks, trends, from, until),
+    jobs: watchedJobs.flatMap((name) => jobHealth(name, parts.jobs)),
+    certificates: parts.checks
+      .filter(({ kind }) => kind === "certificate")
+      .flatMap(({ name }) => {
+        const seen = hourlyMeasure(db, name, "days_left", from, until).at(-1);
+        return seen === undefined
+          ? []
+          : [{ check: name, daysLeft: seen.value }];
+      }),
+  };
+}
+
+function readChecks(
+  db: DatabaseSync,
+  period: Period,
+  timeZone: string,
+  from: number,
+  until: number,
+  down: readonly Incident[],
+): readonly CheckHealth[] {
+  const days: ReadonlyMap<string, CheckRecord>[] = [];
+  for (let day = period.from; day <= period.until; day = addDays(day, 1)) {
+    const begin = beginningOf(day, timeZone);
+    const end = Math.min(until, beginningOf(addDays(day, 1), timeZone));
+    days.push(
+      new Map(
+        begin >= end
+          ? []
+          : checkRecords(db, begin, end).map((each) => [each.name, each]),
+      ),
+    );
+  }
+  return checkRecords(db, from, until).map((record) => {
+    const own = down.filter(({ check }) => check === record.name);
+    return {
+      ...record,
+      incidents: own.length,
+      longestMs: Math.max(0, ...own.map(({ durationMs }) => durationMs)),
+      days: days.map((day) => day.get(record.name)?.availability ?? null),
+    };
+  });
+}
+
+function readRestarts(
+  db: DatabaseSync,
+  from: number,
+  until: number,
+): HealthReport["restarts"] {
+  return db
+    .prepare(
+      `SELECT at, name, to_state, reason FROM events
+         WHERE kind = 'act' AND to_state IN ('restart', 'heal', 'restart-asked') AND at >= ? AND at < ? ORDER BY at DESC`,
+    )
+    .all(from, until)
+    .map((row) => ({
+      at: Number(row["at"]),
+      service: String(row["name"]),
+      act: String(row["to_state"]),
+      reason: row["reason"] === null ? "" : String(row["reason"]),
+    }));
+}
+
+function readTrends(
+  db: DatabaseSync,
+  checks: readonly Check[],
+  from: number,
+  until: number,
+): readonly Trend[] {
+  return checks.flatMap(({ name, kind }) =>
+    (trendOf[kind] ?? []).flatMap(([measure, unit]) => {
+      const points = hourlyMeasure(db, name, measure, from, until);
+      const [first, last] = [points[0], points.at(-1)];
+      return first === undefined || last === undefined
+        ? []
+        : [
+            {
+              ...{ check: name, measure, unit, points },
+              first: first.value,
+              last: last.value,
+            },
+          ];
+    }),
+  );
+}
+
+const mib = 1024 * 1024;
+
+/** What its makers say is usual for a vault of texts. */
+function notesFigures(
+  db: DatabaseSync,
+  checks: readonly Check[],
+  trends: readonly Trend[],
+  from: number,
+  until: number,
+): readonly NotesFigure[] {
+  const figures: NotesFigure[] = [];
+  const container = checks.find(
+    (check) => check.kind === "container" && check.container === "notes",
+  );
+  const memory = trends.find(
+    ({ check, measure }) =>
+      check === container?.name && measure === "memory_bytes",
+  );
+  if (memory !== undefined) {
+    const most = Math.max(...memory.points.map(({ value }) => value));
+    figures.push({
+      name: "memory, at most",
+      seen: `${Math.round(most / mib)} MiB`,
+      typical: "500 MB to 1 GB",
+      within: most <= 1024 * mib,
+    });
+  }
+  if (container !== undefined) {
+    const seconds = hourlyMeasure(
+      db,
+      container.name,
+      "cpu_seconds",
+      from,
+      until,
+    );
+    const busy = seconds.flatMap(({ at, value }, index) => {
+      const before = seconds[index - 1];
+      // A restart begins to count anew.
+      return before === undefined || value < before.value
+        ? []
+        : [(100 * (value - before.value)) / ((at - before.at) / 1000)];
+    });
+    if (busy.length > 0) {
+      const usual = busy.toSorted((a, b) => a - b)[busy.length >> 1] ?? 0;
+      const most = Math.max(...busy);
+      figures.push({
+        name: "CPU, usual and at most in an hour",
+        seen: `${usual.toFixed(1)} % and ${most.toFixed(1)} %`,
+        typical: "under 2 % idle, under 10 % during sync",
+        within: usual < 2 && most < 10,
+      });
+    }
+  }
+  const couch = checks.find(({ kind }) => kind === "couchdb")?.name;
+  const disk = trends.find(({ check }) => check === couch);
+  if (disk !== undefined)
+    figures.push({
+      name: "disk",
+      seen: `${Math.round(disk.last / mib)} MiB`,
+      typical: "100 to 500 MB for a vault of texts",
+      within: disk.last <= 500 * mib,
+    });
+  return figures;
+}
+
+function jobHealth(
+  name: string,
+  jobs: readonly JobView[],
+): readonly JobHealth[] {
+  const job = jobs.find((each) => each.name === name);
+  if (job === undefined) return [];
+  const { last } = job;
+  return [
+    last === null
+      ? {
+          ...{ name, status: "never", at: null },
+          text:
+            job.nextAt === null
+              ? "runs only when asked"
+              : "its time has not come yet",
+        }
+      : { name, status: last.status, text: last.text, at: last.startedAt },
+  ];
+}

@@ -1,0 +1,77 @@
+import { grouped } from "../pages/words.ts";
+import {
+  drawColumns,
+  drawLines,
+  type ChartData,
+  type Colour,
+} from "./charts.ts";
+
+export type TableView = {
+  readonly label: string;
+  readonly columns: readonly {
+    readonly name: string;
+    readonly figure: boolean;
+  }[];
+  readonly rows: readonly (readonly string[])[];
+  /** Behind a `<details>`. */
+  readonly more: readonly (readonly string[])[];
+  readonly moreText: string;
+};
+
+export type ChartView = {
+  readonly title: string;
+  readonly svg: string;
+  /** What its steps are: "day", "hour". */
+  readonly step: string;
+  readonly series: readonly {
+    readonly name: string;
+    readonly colour: Colour;
+  }[];
+  readonly rows: readonly {
+    readonly label: string;
+    readonly values: readonly string[];
+  }[];
+};
+
+const shownRows = 12;
+
+/** Columns whose names begin with `#` are figures. */
+export function tableOf(
+  label: string,
+  columns: readonly string[],
+  rows: readonly (readonly string[])[],
+): TableView {
+  const more = rows.slice(shownRows);
+  return {
+    label,
+    columns: columns.map((name) => ({
+      name: name.replace(/^#/, ""),
+      figure: name.startsWith("#"),
+    })),
+    rows: rows.slice(0, shownRows),
+    ...{ more, moreText: grouped(more.length) },
+  };
+}
+
+/** A chart and the table of its numbers; `write` makes a number a text for the table. */
+export function chartOf(
+  title: string,
+  step: string,
+  draw: "columns" | "lines",
+  data: ChartData,
+  write: (value: number) => string,
+): ChartView {
+  const drawn = draw === "columns" ? drawColumns : drawLines;
+  return {
+    ...{ title, step },
+    svg: drawn(data, `${title}; the numbers are in the table below`),
+    series: data.series.map(({ name, colour }) => ({ name, colour })),
+    rows: data.labels.map((label, at) => ({
+      label,
+      values: data.series.map(({ values }) => {
+        const value = values[at];
+        return value === null || value === undefined ? "—" : write(value);
+      }),
+    })),
+  };
+}

@@ -1,0 +1,55 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { Eta } from "eta";
+import { projectRoot } from "../embedded/home.ts";
+import { iconOf, shapeOf, signs, type Look } from "../pages/shapes.ts";
+import { moment } from "../pages/words.ts";
+import {
+  healthFindings,
+  healthVerdict,
+  spendFindings,
+  spendVerdict,
+  type Finding,
+} from "./findings.ts";
+import { viewHealth } from "./health-page.ts";
+import { inFull } from "./period.ts";
+import type { Report } from "./report.ts";
+import { viewSpend } from "./spend-page.ts";
+
+/** A report as one self-contained page: no script, no font, nothing from elsewhere. */
+export function renderReportPage(report: Report): string {
+  const eta = new Eta({
+    views: join(projectRoot, "supervisor", "reports", "templates"),
+    cache: true,
+  });
+  const { period, timeZone, madeAt } = report;
+  const isSpend = report.kind === "spend";
+  const findings = isSpend ? spendFindings(report) : healthFindings(report);
+  const look = lookOf(report, findings);
+  return eta.render("frame", {
+    ...{ findings, look, timeZone, shapeOf, version: version() },
+    title: isSpend ? spendVerdict(report) : healthVerdict(report),
+    name: isSpend ? "spend report" : "health report",
+    subline: `${inFull(period.from)} to ${inFull(period.until)}`,
+    sign: signs[look],
+    icon: iconOf(look),
+    madeAt: moment(Date.parse(madeAt), timeZone),
+    stylesheet: readFileSync(join(projectRoot, "look", "hearth.css"), "utf8"),
+    body: isSpend
+      ? eta.render("spend", viewSpend(report))
+      : eta.render("health", viewHealth(report)),
+  });
+}
+
+function lookOf(report: Report, findings: readonly Finding[]): Look {
+  if (findings.some(({ level }) => level === "down")) return "bad";
+  if (findings.length > 0) return "warn";
+  return report.kind === "health" && report.checks.length === 0 ? "none" : "ok";
+}
+
+function version(): string {
+  const { version } = JSON.parse(
+    readFileSync(join(projectRoot, "supervisor", "package.json"), "utf8"),
+  ) as { readonly version: string };
+  return version;
+}

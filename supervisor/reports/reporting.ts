@@ -1,0 +1,39 @@
+import { readVariable } from "../environment.ts";
+import { Failure } from "../failure.ts";
+import type { Surroundings } from "../supervision.ts";
+import { readHealthReport } from "./health-report.ts";
+import { choosePeriod, dayIn, type PeriodChoice } from "./period.ts";
+import type { Report, ReportKind } from "./report.ts";
+import { readSpendReport } from "./spend-report.ts";
+
+/** Makes a report of some days as of `now`. Throws a Failure when Postgres is away (spend), or the days are none. */
+export type MakeReport = (
+  kind: ReportKind,
+  choice: PeriodChoice,
+  now: number,
+  signal: AbortSignal,
+) => Promise<Report>;
+
+export function openReporting(surroundings: Surroundings): MakeReport {
+  const { env, config, history, jobs } = surroundings;
+  const timeZone = config.jobs.time_zone;
+  return async (kind, choice, now, signal) => {
+    const today = dayIn(timeZone, now);
+    const period = choosePeriod(choice, today);
+    switch (kind) {
+      case "spend": {
+        const url = readVariable("SUPERVISOR_DATABASE_URL", env);
+        if (url === undefined)
+          throw new Failure(
+            "this supervisor cannot read what was spent: set SUPERVISOR_DATABASE_URL to Postgres's address with the role supervisor.",
+          );
+        return readSpendReport(url, { period, timeZone, today, now, signal });
+      }
+      case "health":
+        return readHealthReport({
+          ...{ db: history.db, checks: config.checks, jobs: jobs.list() },
+          ...{ attention: surroundings.attention(), period, timeZone, now },
+        });
+    }
+  };
+}

@@ -1,0 +1,223 @@
+import { inWords } from "../duration.ts";
+import { grouped, moment, money, percent } from "../pages/words.ts";
+import {
+  healthFindings,
+  healthVerdict,
+  spendFindings,
+  spendVerdict,
+  type Finding,
+} from "./findings.ts";
+import type { HealthReport } from "./health-report.ts";
+import { inFull } from "./period.ts";
+import type { Report } from "./report.ts";
+import type { Payer, SpendReport } from "./spend-report.ts";
+
+const mostRows = 20;
+
+/** A report for a terminal or a mail: the verdict, what needs somebody, the tables. Plain text, no colour. */
+export function renderText(report: Report): string {
+  const lines =
+    report.kind === "spend" ? spendLines(report) : healthLines(report);
+  // Names come from strangers: nothing of theirs may move a terminal's cursor.
+  return `${lines.map((line) => line.replace(controls, "?").trimEnd()).join("\n")}\n`;
+}
+
+const controls = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
+
+function spendLines(report: SpendReport): readonly string[] {
+  const { totals, forecast, period, corrections } = report;
+  return [
+    spendVerdict(report),
+    ...findingLines(spendFindings(report)),
+    "",
+    ...table(
+      [],
+      [
+        ["spend", money(totals.spend)],
+        [period.previous.label, money(report.previous.spend)],
+        ...(forecast === null
+          ? []
+          : [[`forecast to ${inFull(forecast.until)}`, money(forecast.spend)]]),
+        ["calls", grouped(totals.requests)],
+        ["failed", grouped(totals.failed)],
+        ["interrupted", grouped(totals.interrupted)],
+        ["from the cache", grouped(totals.cacheHits)],
+        ["saved by the cache", money(totals.saved)],
+        ["without a price", grouped(totals.unpriced)],
+      ],
+    ),
+    ...payerLines("by user", report.users),
+    ...payerLines("by key", report.keys),
+    ...payerLines("by team", report.teams),
+    ...payerLines("by alias", report.models),
+    ...payerLines("by provider", report.providers),
+    ...section(
+      "budgets",
+      table(
+        ["", "used", "spend", "budget"],
+        report.budgets
+          .slice(0, mostRows)
+          .map(({ kind, name, spend, budget, used }) => [
+            `${kind} ${name}`,
+            used === null ? "—" : percent(used),
+            money(spend),
+            money(budget),
+          ]),
+      ),
+    ),
+    ...section(
+      "corrected by an admin",
+      table(
+        ["", "spend", ""],
+        corrections
+          .slice(0, mostRows)
+          .map(({ at, name, spend }) => [name, money(spend), at]),
+      ),
+    ),
+  ];
+}
+
+function payerLines(
+  heading: string,
+  payers: readonly Payer[],
+): readonly string[] {
+  const rows = payers
+    .slice(0, mostRows)
+    .map(({ name, spend, share, previous, requests, failed }) => [
+      name,
+      money(spend),
+      percent(share),
+      money(previous),
+      grouped(requests),
+      grouped(failed),
+    ]);
+  const more = payers.length - mostRows;
+  return section(heading, [
+    ...table(["", "spend", "share", "before", "calls", "failed"], rows),
+    ...(more > 0 ? [`  and ${more} more`] : []),
+  ]);
+}
+
+function healthLines(report: HealthReport): readonly string[] {
+  const { timeZone } = report;
+  return [
+    healthVerdict(report),
+    ...findingLines(healthFindings(report)),
+    ...section(
+      "checks",
+      table(
+        ["", "available", "down", "incidents", "p50", "p95", "p99"],
+        report.checks.map((check) => [
+          check.name,
+          check.availability === null ? "—" : percent(check.availability / 100),
+          check.downMs === 0 ? "0" : inWords(check.downMs),
+          String(check.incidents),
+          ...[check.p50, check.p95, check.p99].map((ms) =>
+            ms === null ? "—" : `${ms} ms`,
+          ),
+        ]),
+      ),
+    ),
+    ...section(
+      "incidents",
+      table(
+        ["", "from", "lasted", ""],
+        report.incidents
+          .slice(0, mostRows)
+          .map(({ check, from, until, durationMs, reason }) => [
+            check,
+            moment(from, timeZone),
+            `${inWords(durationMs)}${until === null ? ", lasts" : ""}`,
+            reason ?? "",
+          ]),
+      ),
+    ),
+    ...section(
+      "restarts",
+      table(
+        ["", "at", "", ""],
+        report.restarts
+          .slice(0, mostRows)
+          .map(({ at, service, act, reason }) => [
+            service,
+            moment(at, timeZone),
+            act,
+            reason,
+          ]),
+      ),
+    ),
+    ...section(
+      "notes store",
+      table(
+        ["", "seen", "typical"],
+        report.notesStore.map(({ name, seen, typical }) => [
+          name,
+          seen,
+          typical,
+        ]),
+      ),
+    ),
+    ...section(
+      "jobs",
+      table(
+        ["", "last", ""],
+        report.jobs.map(({ name, status, text, at }) => [
+          name,
+          at === null ? status : `${status}, ${moment(at, timeZone)}`,
+          text,
+        ]),
+      ),
+    ),
+    ...section(
+      "certificates",
+      table(
+        ["", "days left"],
+        report.certificates.map(({ check, daysLeft }) => [
+          check,
+          String(daysLeft),
+        ]),
+      ),
+    ),
+  ];
+}
+
+function findingLines(findings: readonly Finding[]): readonly string[] {
+  if (findings.length === 0) return ["Nothing needs you."];
+  return [
+    "",
+    ...findings.flatMap(({ level, text, command }) => [
+      `${level === "down" ? "✕" : "▲"} ${text}`,
+      `  ${command}`,
+    ]),
+  ];
+}
+
+function section(heading: string, lines: readonly string[]): readonly string[] {
+  return lines.length < 2 ? [] : ["", heading.toUpperCase(), ...lines];
+}
+
+/** Two columns apart; figures to the right, words and the last column to the left. */
+function table(
+  head: readonly string[],
+  rows: readonly (readonly string[])[],
+): readonly string[] {
+  if (rows.length === 0) return [];
+  const all = head.length === 0 ? rows : [head, ...rows];
+  const widths = (rows[0] ?? []).map((_, column) =>
+    Math.max(...all.map((row) => [...(row[column] ?? "")].length)),
+  );
+  const isFigure = widths.map((_, column) =>
+    rows.every((row) => /^(—|[-$\d][^a-zA-Z]*( ms)?)$/.test(row[column] ?? "")),
+  );
+  return all.map(
+    (row) =>
+      `  ${row
+        .map((cell, column) => {
+          const space = " ".repeat(
+            Math.max(0, (widths[column] ?? 0) - [...cell].length),
+          );
+          return isFigure[column] === true ? space + cell : cell + space;
+        })
+        .join("  ")}`,
+  );
+}
