@@ -1,0 +1,185 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { inProject } from "../../infra/project-files.ts";
+import type { Finding } from "../../scripts/host-checks/finding.ts";
+import {
+  addresses,
+  startTwoEngines,
+  whyNot,
+  type TwoEngines,
+} from "./two-engines.ts";
+
+let engines: TwoEngines;
+let directory: string;
+const servers: Server[] = [];
+
+beforeAll(async () => {
+  const reason = whyNot();
+  if (reason !== null) throw new Error(reason);
+  engines = await startTwoEngines();
+  directory = mkdtempSync(join(tmpdir(), "hearth-doctor-"));
+});
+afterEach(async () => {
+  for (const server of servers.splice(0)) server.close();
+  await engines.docker("b", "rm", "--force", "squatter");
+});
+afterAll(async () => {
+  await engines?.wipe();
+  await engines?.stop();
+  if (directory !== undefined) rmSync(directory, { recursive: true });
+});
+
+type HostSetting = Readonly<Record<string, unknown>>;
+
+/** What `hearth doctor --hosts` says of a stack whose hosts are the two engines, with changes. */
+async function examine(
+  changes: {
+    readonly a?: HostSetting;
+    readonly b?: HostSetting;
+  } = {},
+  ...flags: readonly string[]
+): Promise<{ readonly code: number; readonly findings: readonly Finding[] }> {
+  const host = (name: "a" | "b") => ({
+    docker: engines.endpoints[name],
+    address: addresses[name],
+    publish: [addresses[name]],
+    ...changes[name],
+  });
+  const file = join(directory, "Pulumi.test.yaml");
+  // JSON is YAML.
+  writeFileSync(
+    file,
+    JSON.stringify({
+      encryptionsalt: "v1:salt",
+      config: {
+        "hearth:hosts": { a: host("a"), b: host("b") },
+        "hearth:images": { nodeBase: "hearth-test/node:latest" },
+        "hearth:masterKey": { secure: "v1:nobody:needs:it" },
+      },
+    }),
+  );
+  return new Promise((resolve) => {
+    execFile(
+      process.execPath,
+      [
+        ...[inProject("bin/hearth.js"), "doctor", "--hosts", "--json"],
+        ...["--file", file, ...flags],
+      ],
+      (error, stdout) => {
+        const { findings } = JSON.parse(stdout) as {
+          readonly findings: readonly Finding[];
+        };
+        resolve({ code: Number(error?.code ?? 0), findings });
+      },
+    );
+  });
+}
+
+function wrongOf(findings: readonly Finding[]): readonly string[] {
+  return findings
+    .filter(({ ok }) => !ok)
+    .map(({ host, check, text }) => `${host} ${check}: ${text}`);
+}
+
+/** A web server on host A, which is this machine. */
+async function serveOnA(port: number): Promise<void> {
+  const server = createServer((_request, response) => response.end("{}"));
+  servers.push(server);
+  await new Promise<void>((resolve) =>
+    server.listen(port, addresses.a, resolve),
+  );
+}
+
+async function nothingIsLeft(): Promise<void> {
+  for (const host of ["a", "b"] as const)
+    expect(
+      await engines.docker(
+        ...([host, "ps", "-aq", "--filter"] as const),
+        "label=hearth.probe",
+      ),
+    ).toBe("");
+}
+
+test("two hosts that are ready: nothing is wrong, over a socket and over ssh", async () => {
+  await serveOnA(11_434);
+  const { endpoint, sshOpts } = engines.sshToB;
+  const { code, findings } = await examine(
+    { b: { docker: endpoint, sshOpts } },
+    ...["--runner-a", `http://${addresses.a}:11434`],
+  );
+  expect(wrongOf(findings)).toEqual([]);
+  expect(code).toBe(0);
+  expect(findings.map(({ host, check }) => `${host} ${check}`)).toEqual([
+    ...["a version", "a clock", "a image", "a disk", "a port"],
+    ...["a reach", "a runner"],
+    ...["b ssh", "b version", "b clock", "b image", "b disk", "b port"],
+    ...["b reach", "b runner"],
+  ]);
+  await nothingIsLeft();
+});
+
+test("everything that is wrong is told at once, each with who has to do what", async () => {
+  await serveOnA(4000);
+  await engines.docker(
+    ...(["b", "run", "--detach", "--name", "squatter"] as const),
+    ...["--publish", `${addresses.b}:4080:80`, "hearth-test/node"],
+    ...["node", "-e", "setInterval(() => {}, 1e6)"],
+  );
+  const { code, findings } = await examine(
+    { a: { publish: [addresses.a, "10.99.0.1"] } },
+    ...["--runner-a", `http://${addresses.a}:11435`],
+    ...["--runner-b", `http://${addresses.a}:4000`],
+  );
+  expect(code).toBe(1);
+  const runner = `its containers do not reach the local runner http://${addresses.a}:11435 (refused)`;
+  expect(wrongOf(findings)).toEqual([
+    "a address: 10.99.0.1 is no address of this host",
+    `a port: ${addresses.a}:4000, where the edge is to listen, is taken by another program`,
+    `a runner: ${runner}`,
+    `b port: ${addresses.b}:4080, where the supervisor is to listen, is taken by the container squatter`,
+    `b runner: ${runner}`,
+  ]);
+  for (const { ok, mend } of findings) if (!ok) expect(mend).not.toBeNull();
+  await nothingIsLeft();
+});
+
+test("a host that is away is told; the other one is examined all the same", async () => {
+  const { code, findings } = await examine({
+    b: { docker: `tcp://${addresses.b}:9` },
+  });
+  expect(code).toBe(1);
+  expect(wrongOf(findings)).toEqual([
+    expect.stringMatching(
+      new RegExp(`^b docker: Docker at tcp://${addresses.b}:9 does not answer`),
+    ),
+  ]);
+  expect(findings.filter(({ host }) => host === "a").length).toBe(5);
+});
+
+test("an ssh that does not let us in, and an image that cannot be had, are told as such", async () => {
+  const { endpoint, sshOpts } = engines.sshToB;
+  const { findings } = await examine({
+    a: { docker: "tcp://127.0.0.1:9" },
+    b: { docker: endpoint, sshOpts: sshOpts.slice(2) },
+  });
+  expect(wrongOf(findings)).toEqual([
+    expect.stringMatching(/^a docker: /),
+    expect.stringMatching(/^b ssh: ssh to root@10\.77\.0\.2 does not work \(/),
+  ]);
+});
+
+test("a port of the stack itself is in nobody's way", async () => {
+  await engines.docker(
+    ...(["a", "run", "--detach", "--name", "hearth-gateway"] as const),
+    ...["--label", "hearth.config=x", "--publish", `${addresses.a}:4001:4001`],
+    ...["hearth-test/node", "node", "-e"],
+    "require('net').createServer((s) => s.end()).listen(4001)",
+  );
+  const { code, findings } = await examine();
+  expect(wrongOf(findings)).toEqual([]);
+  expect(code).toBe(0);
+});
