@@ -111,7 +111,11 @@ export function registerNotesRoutes(
   );
   server.post<VaultRequest>("/api/notes/:vault/remove", (request, reply) =>
     withBody(request, reply, nothing, () =>
-      turns(() => provisioning.remove(request.params.vault)),
+      turns(async () => {
+        const removed = await provisioning.remove(request.params.vault);
+        keeper.forget(removed.vault);
+        return removed;
+      }),
     ),
   );
   server.post<VaultRequest>(
@@ -180,7 +184,10 @@ async function withBody<T extends z.ZodType>(
     reply,
     400,
     parsed.error.issues
-      .map(({ path, message }) => `${path.join(".") || "body"}: ${message}.`)
+      .map(({ path, message }) => {
+        const [first = "body"] = path.filter((key) => typeof key === "string");
+        return `${first}: ${message}.`;
+      })
       .join(" "),
   );
 }

@@ -165,7 +165,14 @@ describe.each(serversUnderTest())("on $name", (under) => {
     await expect(
       restore(stand, path, { vault: "vault-other" }),
     ).rejects.toThrow(`has no vault "vault-other"; it has ${vault}.`);
+    // Both have one user: neither a rotation nor a removal may cut the other off.
+    const made = await stand.provisioning.rotate({ vault: "vault-beside" });
+    expect(stand.files.read(vault)?.password).toBe(made.password);
     await stand.provisioning.remove("vault-beside");
+    const answer = await ask(`${stand.server.url}/${vault}`, {
+      user: { name: made.user, password: made.password },
+    });
+    expect(answer.status).toBe(200);
   });
 
   test("the drill restores, compares, and leaves nothing behind", async () => {

@@ -9,12 +9,8 @@ import type { NotesState } from "./notes-state.ts";
 import { acceptedSeed, accepting, type EscrowFiles } from "./seed-escrow.ts";
 import type { Turns } from "./turns.ts";
 import { NoSuchVault } from "./vault-names.ts";
-import {
-  goneFingerprint,
-  lookAtVault,
-  seedFingerprint,
-  type LookFindings,
-} from "./vault-look.ts";
+import { allFingerprints, fingerprints } from "./vault-alarms.ts";
+import { lookAtVault, type LookFindings } from "./vault-look.ts";
 
 export type KeeperParts = {
   readonly couch: Couch;
@@ -42,6 +38,8 @@ export type Keeper = {
   readonly look: () => Promise<boolean>;
   /** Puts the accepted seed back, or takes the present one (`accept`), and lets the devices in again. Throws a Failure. */
   readonly restoreSeed: (vault: string, accept: boolean) => Promise<SeedAnswer>;
+  /** The vault was removed on purpose: nothing about it is told any more. */
+  readonly forget: (vault: string) => void;
 };
 
 /** What happened stays an alarm for so long, unless it is silenced. */
@@ -69,7 +67,7 @@ export function openKeeper(parts: KeeperParts): Keeper {
   }
 
   async function lookAtOne(vault: string): Promise<void> {
-    const trouble = `notes-look:${vault}`;
+    const trouble = fingerprints.look(vault);
     try {
       const findings = await lookAtVault(parts, vault);
       tell(vault, findings);
@@ -88,7 +86,7 @@ export function openKeeper(parts: KeeperParts): Keeper {
   }
 
   function tell(vault: string, { lasting, happened }: LookFindings): void {
-    const gone = goneFingerprint(vault);
+    const gone = fingerprints.gone(vault);
     const found = lasting.filter(({ fingerprint }) => {
       if (fingerprint !== gone) return true;
       // A device that rebuilds its remote drops the database for a moment.
@@ -98,7 +96,7 @@ export function openKeeper(parts: KeeperParts): Keeper {
     });
     if (!lasting.some(({ fingerprint }) => fingerprint === gone))
       goneBefore.delete(vault);
-    for (const fingerprint of [gone, seedFingerprint(vault)])
+    for (const fingerprint of [gone, fingerprints.seed(vault)])
       if (!found.some((alarm) => alarm.fingerprint === fingerprint))
         alarms.clear(fingerprint);
     found.forEach(alarms.raise);
@@ -139,6 +137,18 @@ export function openKeeper(parts: KeeperParts): Keeper {
       }),
     restoreSeed: (vault, accept) =>
       parts.turns(() => settleSeed(vault, accept)),
+    forget: (vault) => {
+      goneBefore.delete(vault);
+      for (const fingerprint of allFingerprints(vault))
+        alarms.clear(fingerprint);
+      state.stand(
+        state
+          .standing()
+          .filter(
+            ({ alarm }) => !allFingerprints(vault).includes(alarm.fingerprint),
+          ),
+      );
+    },
   };
 
   async function settleSeed(
@@ -164,7 +174,7 @@ export function openKeeper(parts: KeeperParts): Keeper {
     // Rules that were closed already when the seed changed would keep everybody out for ever.
     if (kept.closed !== null) await database.secure(rules ?? closedRules);
     escrow.write(accepting(kept, seed, info.instance_start_time, now()));
-    alarms.clear(seedFingerprint(vault));
+    alarms.clear(fingerprints.seed(vault));
     return { vault, did: accept ? "accepted" : "restored" };
   }
 }

@@ -26,6 +26,7 @@ import { drillRestore } from "./restore-drill.ts";
 import { restoreNotes } from "./restore.ts";
 import { readRoster } from "./roster.ts";
 import type { EscrowFiles } from "./seed-escrow.ts";
+import { fingerprints } from "./vault-alarms.ts";
 import type { VaultFiles } from "./vault-file.ts";
 
 export type NotesJobParts = {
@@ -280,7 +281,7 @@ function alarmOfOldConflicts(
   { vault, conflicts }: ConflictReport,
   now: number,
 ): void {
-  const fingerprint = `notes-conflicts:${vault}`;
+  const fingerprint = fingerprints.conflicts(vault);
   const oldest = Math.min(...conflicts.map(({ firstSeen }) => firstSeen));
   if (now - oldest < config.notes.conflicts_alarm_after || oldest === Infinity)
     alarms.clear(fingerprint);
@@ -299,7 +300,7 @@ async function devices(parts: NotesJobParts): Promise<JobOutcome> {
   for (const name of await vaultNames(parts.couch)) {
     const roster = await readRoster(openDatabase(parts.couch, name));
     rosters.push(roster);
-    const fingerprint = `notes-locked:${name}`;
+    const fingerprint = fingerprints.locked(name);
     if (roster.locked)
       parts.alarms.raise({
         fingerprint,

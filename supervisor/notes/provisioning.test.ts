@@ -5,6 +5,7 @@ import { serversUnderTest } from "../../test/contract/server-under-test.ts";
 import { ask } from "../../test/contract/start-notes.ts";
 import { openNotesStand, type NotesStand } from "../testing/notes-stand.ts";
 import { openDatabase } from "./database.ts";
+import { seedId } from "./livesync.ts";
 import { vaultChoices } from "./plugin-settings.ts";
 import { openSetupUri } from "./setup-uri.ts";
 
@@ -171,7 +172,13 @@ describe.each(serversUnderTest())("on $name", (under) => {
   });
 
   test("removing a vault says what stays, and keeps its seed", async () => {
+    await openDatabase(stand.couch, "vault-late").put(seedId, {
+      type: "sync-parameters",
+      pbkdf2salt: "late",
+    });
+    await stand.keeper.look();
     const { stays } = await stand.provisioning.remove("vault-late");
+    expect(stand.escrow.read("vault-late").accepted).toBe("late");
     expect(stays.join(" ")).toContain(stand.backups);
     expect(stays.join(" ")).toContain(stand.escrow.pathOf("vault-late"));
     expect(stand.files.read("vault-late")).toBeUndefined();

@@ -16,6 +16,7 @@ import {
 } from "./plugin-settings.ts";
 import { openSetupUri, sealSetupUri } from "./setup-uri.ts";
 import { openUsers } from "./users.ts";
+import type { EscrowFiles } from "./seed-escrow.ts";
 import type { VaultFile, VaultFiles } from "./vault-file.ts";
 import { checkVaultName, NoSuchVault } from "./vault-names.ts";
 
@@ -79,7 +80,7 @@ export function openProvisioning(parts: {
   readonly files: VaultFiles;
   readonly state: NotesState;
   readonly address: () => string;
-  readonly escrowPath: (vault: string) => string;
+  readonly escrow: EscrowFiles;
   readonly backups: string;
 }): Provisioning {
   const { couch, files, state } = parts;
@@ -161,7 +162,7 @@ export function openProvisioning(parts: {
   }
 
   function fileOf(vault: string): VaultFile {
-    const file = files.read(vault);
+    const file = files.read(vault) ?? sharedFile(vault);
     if (file !== undefined) return file;
     if (state.vault(vault).member === null) throw new NoSuchVault(vault);
     throw new Failure(
@@ -169,11 +170,32 @@ export function openProvisioning(parts: {
     );
   }
 
+  /** A vault that was restored beside another has that one's user. */
+  function sharedFile(vault: string): VaultFile | undefined {
+    const { member } = state.vault(vault);
+    const file = filesOf(member).at(0);
+    return file === undefined ? undefined : { ...file, vault };
+  }
+
+  function filesOf(user: string | null): readonly VaultFile[] {
+    return files
+      .names()
+      .flatMap((name) => readable(files, name) ?? [])
+      .filter((file) => file.user === user);
+  }
+
+  function isShared(user: string, vault: string): boolean {
+    return state
+      .known()
+      .some((name) => name !== vault && state.vault(name).member === user);
+  }
+
   /** After a restore on another machine there is a user but no file: one is made. */
   async function fileToRotate(vault: string): Promise<VaultFile> {
-    const file = readable(files, vault);
+    const file = readable(files, vault) ?? sharedFile(vault);
     const { member } = state.vault(vault);
-    if (file !== undefined || member === null) return fileOf(vault);
+    if (file !== undefined) return file;
+    if (member === null) throw new NoSuchVault(vault);
     const e2ee = await openDatabase(couch, vault).hasBetween(
       ...encryptedChunks,
     );
@@ -221,11 +243,17 @@ export function openProvisioning(parts: {
       const file = await fileToRotate(checkVaultName(vault));
       const passphrase = passphraseOf(file, vaultPassphrase);
       const access = { ...file, password: makePassword(), passphrase };
-      files.write({
-        ...file,
-        password: access.password,
-        connection: connectionString(access),
-      });
+      for (const each of [file, ...filesOf(file.user)])
+        files.write({
+          ...each,
+          password: access.password,
+          connection: connectionString({
+            ...each,
+            ...access,
+            vault: each.vault,
+            url: each.url,
+          }),
+        });
       await users.save(file.user, access.password);
       return seal(access, file.choices);
     },
@@ -237,7 +265,7 @@ export function openProvisioning(parts: {
       if (info === undefined && file === undefined && member === null)
         throw new NoSuchVault(vault);
       const user = file?.user ?? member;
-      if (user !== null) await users.remove(user);
+      if (user !== null && !isShared(user, vault)) await users.remove(user);
       await database.drop();
       files.remove(vault);
       state.forget(vault);
@@ -246,7 +274,9 @@ export function openProvisioning(parts: {
         documents: info?.doc_count ?? 0,
         stays: [
           `The notes stay on the devices that have them, and in the backups in ${parts.backups}: \`hearth notes restore\` brings them back from there.`,
-          `Its security seed stays in ${parts.escrowPath(vault)}.`,
+          ...(parts.escrow.read(vault).versions.length === 0
+            ? []
+            : [`Its security seed stays in ${parts.escrow.pathOf(vault)}.`]),
         ],
       };
     },

@@ -80,7 +80,7 @@ export function openNotesRoom(surroundings: Surroundings): Room {
     files,
     state,
     address,
-    escrowPath: escrow.pathOf,
+    escrow,
     backups,
   });
   for (const job of notesJobs({

@@ -13,6 +13,14 @@ import {
   withVersion,
   type EscrowFiles,
 } from "./seed-escrow.ts";
+import {
+  anewAlarm,
+  closedAlarm,
+  deletionsAlarm,
+  goneAlarm,
+  putBackAlarm,
+  rulesAlarm,
+} from "./vault-alarms.ts";
 
 type Troubles = {
   /** They last until they are mended. */
@@ -158,68 +166,7 @@ async function lookAtDeletions(
   );
   state.change(vault, change);
   if (mass === undefined) return [];
-  return [
-    {
-      fingerprint: `notes-deletions:${vault}`,
-      level: "warning",
-      subject: `vault ${vault}`,
-      text: `${mass.deleted} notes of vault ${vault} were deleted in a short time${mass.made > 0 ? ` (and ${mass.made} made)` : ""}; ${mass.left} are left. If nobody meant it, stop the devices and restore.`,
-      command: `hearth notes restore --as ${vault}-before`,
-    },
-  ];
+  return [deletionsAlarm(vault, mass)];
 }
 
 const nothing: Troubles = { lasting: [], happened: [] };
-
-export const goneFingerprint = (vault: string): string => `notes-gone:${vault}`;
-export const seedFingerprint = (vault: string): string => `notes-seed:${vault}`;
-
-function goneAlarm(vault: string): Alarm {
-  return {
-    fingerprint: goneFingerprint(vault),
-    level: "down",
-    subject: `vault ${vault}`,
-    text: `the database of vault ${vault} is gone, so its devices cannot sync: restore it, or forget it with \`hearth notes remove ${vault}\`.`,
-    command: `hearth notes restore --vault ${vault}`,
-  };
-}
-
-function anewAlarm(vault: string): Alarm {
-  return {
-    fingerprint: `notes-anew:${vault}`,
-    level: "warning",
-    subject: `vault ${vault}`,
-    text: `the database of vault ${vault} was made anew (a device rebuilt it, or somebody dropped it): its access rules were put back, its new security seed is accepted, the old one kept.`,
-    command: `hearth notes devices ${vault}`,
-  };
-}
-
-function closedAlarm(vault: string): Alarm {
-  return {
-    fingerprint: seedFingerprint(vault),
-    level: "down",
-    subject: `vault ${vault}`,
-    text: `the security seed of vault ${vault} was replaced by another, and what is written under that one stays unreadable: access is taken away until you put the old seed back, or take the new one with --accept.`,
-    command: `hearth notes restore-seed ${vault}`,
-  };
-}
-
-function putBackAlarm(vault: string): Alarm {
-  return {
-    fingerprint: `notes-seed-lost:${vault}`,
-    level: "warning",
-    subject: `vault ${vault}`,
-    text: `the security seed of vault ${vault} was gone and was put back at once from its copy: find out what removed it.`,
-    command: `hearth notes devices ${vault}`,
-  };
-}
-
-function rulesAlarm(vault: string): Alarm {
-  return {
-    fingerprint: `notes-rules:${vault}`,
-    level: "warning",
-    subject: `vault ${vault}`,
-    text: `the access rules of vault ${vault} were changed from outside and were put back.`,
-    command: `hearth notes list`,
-  };
-}

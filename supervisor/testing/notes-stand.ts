@@ -89,7 +89,7 @@ function standOn(
     files,
     state,
     address: () => server.url,
-    escrowPath: escrow.pathOf,
+    escrow,
     backups,
   });
   return {

@@ -1,0 +1,64 @@
+import { createSign, generateKeyPairSync, randomBytes } from "node:crypto";
+
+/** A certificate for localhost that nobody trusts, and its key, both PEM. Made by hand: Node can sign but not issue. */
+export function makeSelfSigned(validTo: Date): {
+  readonly cert: string;
+  readonly key: string;
+} {
+  const { privateKey, publicKey } = generateKeyPairSync("ec", {
+    namedCurve: "prime256v1",
+  });
+  // ecdsa-with-SHA256, and commonName.
+  const algorithm = sequence(oid("2a8648ce3d040302"));
+  const name = sequence(
+    tagged(
+      0x31,
+      sequence(oid("550403"), tagged(0x0c, Buffer.from("localhost"))),
+    ),
+  );
+  const body = sequence(
+    tagged(0xa0, tagged(0x02, Buffer.from([2]))),
+    tagged(0x02, Buffer.concat([Buffer.from([1]), randomBytes(8)])),
+    algorithm,
+    name,
+    sequence(time(new Date(Date.now() - 86_400_000)), time(validTo)),
+    name,
+    publicKey.export({ type: "spki", format: "der" }),
+  );
+  const signature = createSign("sha256").update(body).sign(privateKey);
+  const certificate = sequence(
+    body,
+    algorithm,
+    tagged(0x03, Buffer.concat([Buffer.from([0]), signature])),
+  );
+  const lines = certificate.toString("base64").replace(/.{64}/g, "$&\n");
+  return {
+    cert: `-----BEGIN CERTIFICATE-----\n${lines}\n-----END CERTIFICATE-----\n`,
+    key: privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
+  };
+}
+
+function tagged(tag: number, content: Buffer): Buffer {
+  const { length } = content;
+  const size =
+    length < 128
+      ? [length]
+      : length < 256
+        ? [0x81, length]
+        : [0x82, length >> 8, length & 255];
+  return Buffer.concat([Buffer.from([tag, ...size]), content]);
+}
+
+function sequence(...parts: readonly Buffer[]): Buffer {
+  return tagged(0x30, Buffer.concat(parts));
+}
+
+function oid(hex: string): Buffer {
+  return tagged(0x06, Buffer.from(hex, "hex"));
+}
+
+/** GeneralizedTime: YYYYMMDDHHMMSSZ. */
+function time(at: Date): Buffer {
+  const text = `${at.toISOString().slice(0, 19).replaceAll(/[-:T]/g, "")}Z`;
+  return tagged(0x18, Buffer.from(text));
+}
