@@ -1,0 +1,94 @@
+import { BUDGET, KEY, ORGANIZATION, TEAM } from "../admin/payers.ts";
+import { query } from "../db/pool.ts";
+import { insertRow, type Row } from "../db/rows.ts";
+import { keyOf, textOf } from "./convert.ts";
+import { idsOf, put, withKnownTier, type Bringing } from "./put.ts";
+
+export async function bringKeys(bringing: Bringing): Promise<void> {
+  const { client, source, notes } = bringing;
+  const tiers = await idsOf(client, BUDGET);
+  const teams = await idsOf(client, TEAM);
+  const organizations = await idsOf(client, ORGANIZATION);
+  const aliases = new Set(
+    (
+      await query<{ key_alias: string }>(
+        client,
+        "SELECT key_alias FROM keys WHERE key_alias IS NOT NULL",
+      )
+    ).map((row) => row.key_alias),
+  );
+  const known = await idsOf(client, KEY);
+  for (const given of await source.rows("keys")) {
+    const read = keyOf(given, notes);
+    const name = nameOf(given);
+    const why =
+      "why" in read ? read.why : goneOwner(read.row, teams, organizations);
+    if ("why" in read || why !== null) {
+      notes.left("keys", name, why ?? "");
+      continue;
+    }
+    const token = String(read.row["token"]);
+    let row = withKnownTier(bringing, tiers, "keys", name, read.row);
+    const alias = textOf(row["key_alias"]);
+    if (!known.has(token) && alias !== null) {
+      if (aliases.has(alias)) {
+        notes.changed(
+          "keys",
+          name,
+          "its alias is taken already: it has none now",
+        );
+        row = { ...row, key_alias: null };
+      }
+      aliases.add(alias);
+    }
+    await put(bringing, KEY, "keys", row, given["spend"]);
+  }
+}
+
+function nameOf(key: Row): string {
+  const shown = textOf(key["key_name"]) ?? "sk-...";
+  const alias = textOf(key["key_alias"]);
+  return alias === null ? shown : `${alias} (${shown})`;
+}
+
+/** A key without its team or organization could do more than before. */
+function goneOwner(
+  row: Row,
+  teams: ReadonlySet<string>,
+  organizations: ReadonlySet<string>,
+): string | null {
+  const team = textOf(row["team_id"]);
+  const organization = textOf(row["organization_id"]);
+  if (team !== null && !teams.has(team)) return "its team is gone";
+  if (organization !== null && !organizations.has(organization))
+    return "its organization is gone";
+  return null;
+}
+
+/** Keys that were rotated and still work for a while. */
+export async function bringReplacedKeys(
+  bringing: Bringing,
+  now: number,
+): Promise<void> {
+  const { client, source, notes } = bringing;
+  const keys = await idsOf(client, KEY);
+  for (const row of await source.rows("replacedKeys")) {
+    const until = row["revoke_at"] as Date;
+    const token = String(row["active_token_id"]);
+    if (until.getTime() <= now || !keys.has(token)) {
+      notes.left(
+        "replaced keys",
+        `sk-... until ${until.toISOString()}`,
+        "their time is over, or their successor is gone",
+      );
+      continue;
+    }
+    const made = await insertRow(
+      client,
+      "rotated_keys",
+      { old_token: row["token"], token, valid_until: until },
+      "ON CONFLICT DO NOTHING",
+    );
+    notes.count("replaced keys", made === null ? "known" : "brought");
+  }
+}

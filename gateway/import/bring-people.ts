@@ -1,0 +1,118 @@
+import {
+  BUDGET,
+  END_USER,
+  ORGANIZATION,
+  ORGANIZATION_MEMBER,
+  TAG,
+  USER,
+} from "../admin/payers.ts";
+import { insertRow } from "../db/rows.ts";
+import {
+  budgetOf,
+  endUserOf,
+  organizationOf,
+  tagOf,
+  textOf,
+  userOf,
+} from "./convert.ts";
+import { ACTOR, idsOf, put, withKnownTier, type Bringing } from "./put.ts";
+
+/** LiteLLM books what the whole proxy spends to a user of this name. */
+const PROXY_BUDGET_USER = "litellm-proxy-budget";
+
+export async function bringBudgets(bringing: Bringing): Promise<void> {
+  for (const row of await bringing.source.rows("budgets"))
+    await put(bringing, BUDGET, "tiers", budgetOf(row, bringing.notes));
+}
+
+export async function bringOrganizations(bringing: Bringing): Promise<void> {
+  const { client, source, notes } = bringing;
+  const tiers = await idsOf(client, BUDGET);
+  for (const given of await source.rows("organizations")) {
+    const row = organizationOf(given, notes);
+    const name = String(row["organization_id"]);
+    await put(
+      bringing,
+      ORGANIZATION,
+      "organizations",
+      withKnownTier(bringing, tiers, "organizations", name, row),
+      given["spend"],
+    );
+  }
+}
+
+export async function bringUsers(bringing: Bringing): Promise<void> {
+  for (const given of await bringing.source.rows("users")) {
+    if (given["user_id"] === PROXY_BUDGET_USER) {
+      bringing.notes.left(
+        "users",
+        PROXY_BUDGET_USER,
+        "it stands for the whole proxy, whose spend begins anew",
+      );
+      continue;
+    }
+    await put(
+      bringing,
+      USER,
+      "users",
+      userOf(given, bringing.notes),
+      given["spend"],
+    );
+  }
+}
+
+export async function bringOrganizationMembers(
+  bringing: Bringing,
+): Promise<void> {
+  const { client, source, notes } = bringing;
+  const organizations = await idsOf(client, ORGANIZATION);
+  for (const row of await source.rows("organizationMembers")) {
+    const organization = String(row["organization_id"]);
+    const user = String(row["user_id"]);
+    const name = `${organization}/${user}`;
+    if (!organizations.has(organization)) {
+      notes.left("organization members", name, "the organization is gone");
+      continue;
+    }
+    if (textOf(row["budget_id"]) !== null)
+      notes.changed(
+        "organization members",
+        name,
+        "a member of an organization has no budget of its own here",
+      );
+    await ensureUser(bringing, user);
+    await put(bringing, ORGANIZATION_MEMBER, "organization members", {
+      organization_id: organization,
+      user_id: user,
+      role: textOf(row["user_role"]) ?? "internal_user",
+    });
+  }
+}
+
+export async function bringEndUsersAndTags(bringing: Bringing): Promise<void> {
+  const { client, source, notes } = bringing;
+  const tiers = await idsOf(client, BUDGET);
+  for (const [table, of, plural, convert] of [
+    ["endUsers", END_USER, "end users", endUserOf],
+    ["tags", TAG, "tags", tagOf],
+  ] as const)
+    for (const given of await source.rows(table)) {
+      const row = convert(given, notes);
+      const name = String(row[of.id[0] ?? ""]);
+      const known = withKnownTier(bringing, tiers, plural, name, row);
+      await put(bringing, of, plural, known, given["spend"]);
+    }
+}
+
+/** A member of something who has no row in LiteLLM is made, as its first call would have. */
+export async function ensureUser(
+  bringing: Bringing,
+  userId: string,
+): Promise<void> {
+  await insertRow(
+    bringing.client,
+    "users",
+    { user_id: userId, created_by: ACTOR, updated_by: ACTOR },
+    "ON CONFLICT DO NOTHING",
+  );
+}

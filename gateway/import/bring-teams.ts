@@ -1,0 +1,92 @@
+import { BUDGET, MEMBER, ORGANIZATION, TEAM } from "../admin/payers.ts";
+import type { Row } from "../db/rows.ts";
+import { ensureUser } from "./bring-people.ts";
+import { listOf, objectOf, teamOf, textOf } from "./convert.ts";
+import { idsOf, put, withKnownTier, type Bringing } from "./put.ts";
+
+export async function bringTeams(bringing: Bringing): Promise<void> {
+  const { client, source, notes } = bringing;
+  const organizations = await idsOf(client, ORGANIZATION);
+  const aliases = new Map(
+    (await source.rows("modelAliases")).map((row) => [
+      row["id"],
+      row["aliases"],
+    ]),
+  );
+  const tiers = new Map(
+    (await source.rows("budgets")).map((row) => [row["budget_id"], row]),
+  );
+  const memberships = Map.groupBy(await source.rows("teamMembers"), (row) =>
+    String(row["team_id"]),
+  );
+  for (const given of await source.rows("teams")) {
+    const name = String(given["team_id"]);
+    const organization = textOf(given["organization_id"]);
+    if (name.includes("/")) {
+      notes.left(
+        "teams",
+        name,
+        "its id has a slash, which is not allowed here",
+      );
+      continue;
+    }
+    if (organization !== null && !organizations.has(organization)) {
+      notes.left("teams", name, "its organization is gone");
+      continue;
+    }
+    const memberTier = tiers.get(
+      objectOf(given["metadata"])["team_member_budget_id"],
+    );
+    const row = teamOf(
+      given,
+      objectOf(aliases.get(given["model_id"])),
+      memberTier?.["max_budget"],
+      notes,
+    );
+    await put(bringing, TEAM, "teams", row, given["spend"]);
+    await bringMembers(bringing, given, memberships.get(name) ?? []);
+  }
+}
+
+/** Who is in a team stands in its row; what members spent, and their tiers, in a table of their own. */
+async function bringMembers(
+  bringing: Bringing,
+  team: Row,
+  memberships: readonly Row[],
+): Promise<void> {
+  const { client, notes } = bringing;
+  const tiers = await idsOf(client, BUDGET);
+  const teamId = String(team["team_id"]);
+  const byUser = new Map(
+    memberships.map((row) => [String(row["user_id"]), row]),
+  );
+  const roles = new Map<string, string>();
+  for (const member of listOf(team["members_with_roles"]).map(objectOf)) {
+    const user = textOf(member["user_id"]);
+    if (user === null)
+      notes.left(
+        "team members",
+        `${teamId}/${String(member["user_email"])}`,
+        "named by an e-mail address that no user has",
+      );
+    else roles.set(user, member["role"] === "admin" ? "admin" : "user");
+  }
+  for (const user of byUser.keys())
+    if (!roles.has(user)) roles.set(user, "user");
+  for (const [user, role] of roles) {
+    const membership = byUser.get(user);
+    await ensureUser(bringing, user);
+    await put(
+      bringing,
+      MEMBER,
+      "team members",
+      withKnownTier(bringing, tiers, "team members", `${teamId}/${user}`, {
+        team_id: teamId,
+        user_id: user,
+        role,
+        budget_id: textOf(membership?.["budget_id"]),
+      }),
+      membership?.["spend"],
+    );
+  }
+}

@@ -1,0 +1,312 @@
+import { hashKey, isKeyHash, keyName } from "../access/keys.ts";
+import { isRole } from "../access/policy.ts";
+import { parseDuration } from "../accounting/windows.ts";
+import { modelBudgets, modelRates } from "../admin/fields.ts";
+import { PERMISSIONS } from "../admin/team-fields.ts";
+import type { Row } from "../db/rows.ts";
+import type { Notes } from "./notes.ts";
+
+/** Rows of LiteLLM's tables as rows of ours. Pure, but for what they tell of differences. */
+
+const MOST_BUDGET = 9_000_000;
+
+/** What LiteLLM's row restricts or protects by means that do not exist here. */
+const NOT_HERE: readonly (readonly [string, string])[] = [
+  ["allowed_cache_controls", "`allowed_cache_controls` do not hold here"],
+  ["allowed_model_region", "`allowed_model_region` does not hold here"],
+  ["allowed_models", "`allowed_models` of a tier do not hold here"],
+  ["access_group_ids", "model access groups do not hold here: list the models"],
+  ["budget_limits", "`budget_limits` do not hold here: use `model_max_budget`"],
+  [
+    "object_permission_id",
+    "permissions on MCP servers and vector stores do not exist here",
+  ],
+  ["policies", "policies do not exist here"],
+];
+
+/** Of those, what stands in `metadata`. */
+const NOT_HERE_IN_METADATA: readonly (readonly [string, string])[] = [
+  ["guardrails", "guardrails do not exist here"],
+  ["enforced_params", "`enforced_params` do not hold here"],
+];
+
+function tellMissing(kind: string, name: string, row: Row, notes: Notes): void {
+  const metadata = objectOf(row["metadata"]);
+  for (const [from, list] of [
+    [row, NOT_HERE],
+    [metadata, NOT_HERE_IN_METADATA],
+  ] as const)
+    for (const [field, text] of list)
+      if (!isEmpty(from[field])) notes.changed(kind, name, text);
+}
+
+function isEmpty(value: unknown): boolean {
+  if (value === null || value === undefined || value === "") return true;
+  return typeof value === "object" && Object.keys(value).length === 0;
+}
+
+/** JSON columns hold objects, and in older versions the text of one. */
+export function objectOf(value: unknown): Row {
+  if (typeof value === "string") {
+    try {
+      return objectOf(JSON.parse(value));
+    } catch {
+      return {};
+    }
+  }
+  return typeof value === "object" && value !== null && !Array.isArray(value)
+    ? (value as Row)
+    : {};
+}
+
+export function listOf(value: unknown): readonly unknown[] {
+  if (Array.isArray(value)) return value;
+  if (typeof value !== "string") return [];
+  try {
+    const parsed: unknown = JSON.parse(value);
+    return Array.isArray(parsed) ? parsed : [];
+  } catch {
+    return [];
+  }
+}
+
+export function textOf(value: unknown): string | null {
+  return typeof value === "string" && value !== "" ? value : null;
+}
+
+function namesOf(value: unknown): readonly string[] {
+  return listOf(value).filter((name) => typeof name === "string");
+}
+
+function dollarsOf(kind: string, name: string, value: unknown, notes: Notes) {
+  const dollars = value === null || value === undefined ? null : Number(value);
+  if (dollars === null || !Number.isFinite(dollars)) return null;
+  if (dollars <= MOST_BUDGET) return Math.max(0, dollars);
+  notes.changed(kind, name, `budgets above $ ${MOST_BUDGET} become that much`);
+  return MOST_BUDGET;
+}
+
+function limitOf(value: unknown): number | null {
+  const limit = value === null || value === undefined ? null : Number(value);
+  return limit === null || !Number.isSafeInteger(limit) || limit < 0
+    ? null
+    : limit;
+}
+
+function limitsOf(kind: string, name: string, row: Row, notes: Notes): Row {
+  const duration = textOf(row["budget_duration"]);
+  const known = duration === null || parseDuration(duration).ok;
+  if (!known)
+    notes.changed(
+      kind,
+      name,
+      `the budget_duration "${duration}" is not known here: the budget never resets`,
+    );
+  return {
+    max_budget: dollarsOf(kind, name, row["max_budget"], notes),
+    soft_budget: dollarsOf(kind, name, row["soft_budget"], notes),
+    budget_duration: known ? duration : null,
+    tpm_limit: limitOf(row["tpm_limit"]),
+    rpm_limit: limitOf(row["rpm_limit"]),
+    max_parallel_requests: limitOf(row["max_parallel_requests"]),
+  };
+}
+
+function modelBudgetsOf(
+  kind: string,
+  name: string,
+  value: unknown,
+  notes: Notes,
+): Row {
+  const given = objectOf(value);
+  const read = modelBudgets.safeParse(
+    Object.fromEntries(
+      Object.entries(given).map(([model, budget]) => [
+        model,
+        plainBudget(budget),
+      ]),
+    ),
+  );
+  if (read.success) return read.data;
+  notes.changed(
+    kind,
+    name,
+    "`model_max_budget` is not understood and was left out",
+  );
+  return {};
+}
+
+/** LiteLLM keeps the limits of a model beside its budget, and numbers as texts. */
+function plainBudget(budget: unknown): unknown {
+  if (typeof budget !== "object" || budget === null) return Number(budget);
+  const { budget_limit, max_budget, time_period, budget_duration } =
+    budget as Row;
+  return {
+    budget_limit: Number(budget_limit ?? max_budget),
+    time_period: time_period ?? budget_duration ?? null,
+  };
+}
+
+export function budgetOf(row: Row, notes: Notes): Row {
+  const name = String(row["budget_id"]);
+  tellMissing("tiers", name, row, notes);
+  return {
+    budget_id: name,
+    ...limitsOf("tiers", name, row, notes),
+    model_max_budget: modelBudgetsOf(
+      "tiers",
+      name,
+      row["model_max_budget"],
+      notes,
+    ),
+  };
+}
+
+export function organizationOf(row: Row, notes: Notes): Row {
+  const name = String(row["organization_id"]);
+  tellMissing("organizations", name, row, notes);
+  return {
+    organization_id: name,
+    organization_alias: textOf(row["organization_alias"]),
+    models: namesOf(row["models"]),
+    budget_id: textOf(row["budget_id"]),
+    metadata: objectOf(row["metadata"]),
+    created_at: row["created_at"],
+  };
+}
+
+export function userOf(row: Row, notes: Notes): Row {
+  const name = String(row["user_id"]);
+  tellMissing("users", name, row, notes);
+  const role = textOf(row["user_role"]) ?? "internal_user";
+  const known = isRole(role) && role !== "org_admin";
+  if (!known && role !== "org_admin")
+    notes.changed("users", name, `the role ${role} becomes internal_user`);
+  if (!isEmpty(row["model_max_budget"]))
+    notes.changed(
+      "users",
+      name,
+      "a user's `model_max_budget` does not hold here: set it on its keys",
+    );
+  return {
+    user_id: name,
+    user_alias: textOf(row["user_alias"]),
+    user_email: textOf(row["user_email"]),
+    user_role: known ? role : "internal_user",
+    models: namesOf(row["models"]),
+    metadata: objectOf(row["metadata"]),
+    ...limitsOf("users", name, row, notes),
+    created_at: row["created_at"] ?? undefined,
+  };
+}
+
+export function teamOf(
+  row: Row,
+  aliases: Row,
+  memberBudget: unknown,
+  notes: Notes,
+): Row {
+  const name = String(row["team_id"]);
+  tellMissing("teams", name, row, notes);
+  for (const field of ["model_max_budget"])
+    if (!isEmpty(row[field]))
+      notes.changed(
+        "teams",
+        name,
+        `a team's \`${field}\` does not hold here: set it on its keys`,
+      );
+  const permissions = namesOf(row["team_member_permissions"]);
+  const kept = permissions.filter((route) => PERMISSIONS.includes(route));
+  const metadata = objectOf(row["metadata"]);
+  return {
+    team_id: name,
+    team_alias: textOf(row["team_alias"]),
+    organization_id: textOf(row["organization_id"]),
+    models: namesOf(row["models"]),
+    metadata,
+    tags: namesOf(metadata["tags"]),
+    blocked: row["blocked"] === true,
+    model_aliases: aliases,
+    team_member_permissions: kept,
+    team_member_budget: dollarsOf("teams", name, memberBudget, notes),
+    ...limitsOf("teams", name, row, notes),
+    created_at: row["created_at"] ?? undefined,
+  };
+}
+
+/** A key's row, or the reason why it cannot be brought. */
+export function keyOf(
+  row: Row,
+  notes: Notes,
+): { readonly row: Row } | { readonly why: string } {
+  const stored = String(row["token"]);
+  const token = stored.startsWith("sk-") ? hashKey(stored) : stored;
+  if (!isKeyHash(token))
+    return {
+      why: "not stored as a SHA-256, so nothing that is sent could be it",
+    };
+  if (row["team_id"] === "litellm-dashboard")
+    return { why: "a sign-in of LiteLLM's own pages, no key" };
+  const shownName = textOf(row["key_name"]);
+  const named = stored.startsWith("sk-")
+    ? keyName(stored)
+    : (shownName ?? `sk-...`);
+  tellMissing("keys", named, row, notes);
+  const metadata = objectOf(row["metadata"]);
+  return {
+    row: {
+      token,
+      key_name: named,
+      key_alias: textOf(row["key_alias"])?.slice(0, 256) ?? null,
+      user_id: textOf(row["user_id"]),
+      team_id: textOf(row["team_id"]),
+      organization_id: textOf(row["organization_id"]),
+      budget_id: textOf(row["budget_id"]),
+      models: namesOf(row["models"]),
+      aliases: objectOf(row["aliases"]),
+      permissions: objectOf(row["permissions"]),
+      allowed_routes: namesOf(row["allowed_routes"]),
+      blocked: row["blocked"] === true,
+      expires: row["expires"] ?? null,
+      ...limitsOf("keys", named, row, notes),
+      model_max_budget: modelBudgetsOf(
+        "keys",
+        named,
+        row["model_max_budget"],
+        notes,
+      ),
+      tags: namesOf(metadata["tags"]),
+      model_rpm_limit: ratesOf(metadata["model_rpm_limit"]),
+      model_tpm_limit: ratesOf(metadata["model_tpm_limit"]),
+      metadata,
+      created_at: row["created_at"] ?? undefined,
+    },
+  };
+}
+
+function ratesOf(value: unknown): Row {
+  const read = modelRates.safeParse(objectOf(value));
+  return read.success ? read.data : {};
+}
+
+export function endUserOf(row: Row, notes: Notes): Row {
+  const name = String(row["user_id"]);
+  tellMissing("end users", name, row, notes);
+  return {
+    user_id: name,
+    alias: textOf(row["alias"]),
+    blocked: row["blocked"] === true,
+    budget_id: textOf(row["budget_id"]),
+  };
+}
+
+export function tagOf(row: Row, notes: Notes): Row {
+  const name = String(row["tag_name"]);
+  if (!isEmpty(row["models"]))
+    notes.changed("tags", name, "a tag's list of models does not hold here");
+  return {
+    name,
+    description: textOf(row["description"]),
+    budget_id: textOf(row["budget_id"]),
+  };
+}

@@ -1,0 +1,322 @@
+import { spawn } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { pino } from "pino";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import {
+  startAdminFixture,
+  type AdminFixture,
+} from "../../test/servers/admin.ts";
+import { throwAwayDatabase } from "../../test/servers/database.ts";
+import { MASTER_KEY } from "../../test/servers/gateway.ts";
+import {
+  litellmHash,
+  makeLitellmTables,
+  USUAL_DATA,
+} from "../../test/servers/litellm-database.ts";
+import { query } from "../db/pool.ts";
+import { importLitellm } from "./litellm.ts";
+import type { Tally } from "./notes.ts";
+
+let fixture: AdminFixture;
+let litellm: Awaited<ReturnType<typeof makeLitellmTables>>;
+
+beforeAll(async () => {
+  fixture = await startAdminFixture();
+  litellm = await makeLitellmTables(fixture.databaseUrl);
+  await litellm.run(USUAL_DATA);
+  await litellm.run(
+    `INSERT INTO "LiteLLM_SpendLogs" (request_id, call_type, api_key, spend, prompt_tokens, completion_tokens, "startTime", "endTime", model, model_group, "user", status, cache_hit, request_tags, metadata)
+       SELECT 'chatcmpl-' || n, 'acompletion', $1, 0.0001, 10, 4, now() - n * interval '20 minutes', now() - n * interval '20 minutes' + interval '1 second',
+         'mock-model', 'mock', 'user-10', CASE WHEN n % 10 = 0 THEN 'failure' ELSE 'success' END, '', '["red"]',
+         CASE WHEN n % 10 = 0 THEN '{"error_information": {"error_code": "500"}}'::jsonb ELSE '{}' END
+       FROM generate_series(1, 2500) n`,
+    [litellmHash("sk-litellm-key-10")],
+  );
+});
+
+afterAll(async () => {
+  await litellm?.close();
+  await fixture?.stop();
+});
+
+async function bring(wishes: { dryRun?: boolean; logs?: boolean } = {}) {
+  const { notes, brought } = await importLitellm({
+    pool: fixture.pool,
+    log: pino({ level: "silent" }),
+    litellmUrl: litellm.url,
+    windowing: { timeZone: "UTC", proxyDuration: null },
+    dryRun: wishes.dryRun ?? false,
+    logs: wishes.logs ?? false,
+    now: Date.now(),
+    progress: () => undefined,
+  });
+  return {
+    brought,
+    remarks: notes.remarks(),
+    kinds: Object.fromEntries(
+      notes.tallies().map((tally) => [tally.kind, tally]),
+    ) as Record<string, Tally>,
+  };
+}
+
+/** Everything that an import could change, to be compared. */
+async function contents() {
+  const tables = [
+    "keys",
+    "users",
+    "teams",
+    "team_members",
+    "organizations",
+    "organization_members",
+    "budgets",
+    "end_users",
+    "tags",
+    "rotated_keys",
+    "spend_totals",
+    "spend_log",
+    "audit_log",
+  ];
+  const counts: Record<string, unknown> = {};
+  for (const table of tables)
+    [counts[table]] = await query(
+      fixture.pool,
+      `SELECT count(*), md5(coalesce(string_agg(t::text, '|' ORDER BY t::text), '')) AS digest FROM ${table} t`,
+    );
+  return counts;
+}
+
+test("a dry run tells what it would bring, and brings nothing", async () => {
+  const before = await contents();
+  const { kinds, brought } = await bring({ dryRun: true, logs: true });
+  expect(brought).toMatchObject({ dryRun: true });
+  expect(kinds["keys"]).toMatchObject({ there: 1_000, brought: 1_000 });
+  expect(kinds["spend log rows"]).toMatchObject({ brought: 2_500 });
+  expect(await contents()).toEqual(before);
+});
+
+test("everyone comes over, and a second run changes nothing", async () => {
+  const { kinds, brought, remarks } = await bring();
+  const expected = {
+    tiers: 5,
+    organizations: 3,
+    users: 200,
+    "organization members": 60,
+    teams: 30,
+    "team members": 200,
+    "end users": 20,
+    tags: 1,
+    keys: 1_000,
+  };
+  for (const [kind, count] of Object.entries(expected))
+    expect(kinds[kind]).toEqual({
+      kind,
+      there: count,
+      brought: count,
+      known: 0,
+      left: 0,
+    });
+  expect(remarks).toEqual([]);
+  expect(brought.dollars).toBeCloseTo(500.5, 6);
+  expect(await fixture.differences()).toEqual([]);
+
+  const before = await contents();
+  const again = await bring();
+  expect(again.kinds["keys"]).toMatchObject({ brought: 0, known: 1_000 });
+  expect(again.brought).toMatchObject({ payers: 0, dollars: 0 });
+  expect(await contents()).toEqual(before);
+});
+
+test("an old key chats, and its budget goes on from the old spend", async () => {
+  const key = "sk-litellm-key-999";
+  const info = await fixture.get(`/key/info?key=${key}`);
+  expect(info["info"]).toMatchObject({
+    key_alias: "key-999",
+    key_name: "sk-...0999",
+    user_id: "user-199",
+    team_id: "team-10",
+    spend: 0.999,
+    max_budget: 5,
+    tags: ["from-litellm"],
+    model_rpm_limit: { mock: 100 },
+  });
+  expect((await fixture.chat(key, "hello")).status).toBe(200);
+  await fixture.running.gateway.ledger.flush();
+  const after = await fixture.get(`/key/info?key=${key}`);
+  expect(Number(after["info"]?.["spend"])).toBeGreaterThan(0.999);
+  await fixture.post("/key/update", { key, max_budget: 0.99 });
+  await expect
+    .poll(async () => (await fixture.chat(key, "again")).status)
+    .toBe(400);
+  expect(await fixture.differences()).toEqual([]);
+});
+
+test("windows, members, tiers, roles and rights come over", async () => {
+  const windowed = await fixture.get("/key/info?key=sk-litellm-key-10");
+  expect(windowed["info"]).toMatchObject({
+    budget_duration: "1mo",
+    spend: 0.01,
+    budget_reset_at: expect.any(String),
+  });
+  expect(await fixture.get("/team/info?team_id=team-1")).toMatchObject({
+    team_info: {
+      team_alias: "Team 1",
+      organization_id: "org-1",
+      spend: 0.5,
+      model_aliases: { "house-model": "mock" },
+      team_member_permissions: ["/key/generate"],
+    },
+    team_memberships: expect.arrayContaining([
+      expect.objectContaining({ user_id: "user-1", role: "admin" }),
+      expect.objectContaining({ user_id: "user-31", role: "user" }),
+    ]),
+  });
+  expect(await fixture.get("/user/info?user_id=user-1")).toMatchObject({
+    user_info: { user_role: "proxy_admin", user_email: "user1@example.org" },
+  });
+  expect(
+    await fixture.get("/customer/info?end_user_id=customer-7"),
+  ).toMatchObject({ blocked: true, spend: 1.4, budget_id: "tier-2" });
+  expect((await fixture.chat("sk-litellm-key-500", "x")).status).toBe(401);
+  expect((await fixture.chat("sk-litellm-key-600", "x")).status).toBe(401);
+});
+
+test("the log comes over once, and moves nobody's budget", async () => {
+  const spendOf = async () =>
+    (await fixture.get("/key/info?key=sk-litellm-key-10"))["info"]?.["spend"];
+  const before = await spendOf();
+  const { kinds } = await bring({ logs: true });
+  expect(kinds["spend log rows"]).toMatchObject({ brought: 2_500 });
+  expect(await spendOf()).toBe(before);
+  expect(await fixture.differences()).toEqual([]);
+  const [row] = (await fixture.get(
+    "/spend/logs?request_id=chatcmpl-10",
+  )) as unknown as unknown[];
+  expect(row).toMatchObject({
+    user: "user-10",
+    model_group: "mock",
+    status: "failure",
+    request_tags: ["red"],
+    metadata: { error_information: { error_code: "500" } },
+  });
+  const again = await bring({ logs: true });
+  expect(again.kinds["spend log rows"]).toMatchObject({
+    brought: 0,
+    known: 2_500,
+  });
+  expect(await fixture.differences()).toEqual([]);
+});
+
+test("what cannot be brought is told with the reason, the rest comes", async () => {
+  const hash = (name: string) => litellmHash(name);
+  await litellm.run(
+    `INSERT INTO "LiteLLM_TeamTable" (team_id, team_alias, models) VALUES ('with/slash', 'Slash', '{}')`,
+  );
+  await litellm.run(
+    `INSERT INTO "LiteLLM_UserTable" (user_id, user_role, spend) VALUES ('litellm-proxy-budget', NULL, 9), ('viewer', 'internal_user_viewer', 0), ('odd', 'customer', 0)`,
+  );
+  await litellm.run(
+    `INSERT INTO "LiteLLM_VerificationToken" (token, key_name, key_alias, team_id, spend, metadata, budget_duration, max_budget)
+       VALUES ('not-hashed', 'sk-...shed', NULL, NULL, 0, '{}', NULL, NULL),
+         ($1, 'sk-...gone', 'orphan', 'no-team', 0, '{}', NULL, NULL),
+         ($2, 'sk-...dash', 'ui', 'litellm-dashboard', 0, '{}', NULL, NULL),
+         ($3, 'sk-...same', 'key-1', NULL, 0.5, '{"guardrails": ["pii"]}', 'monthly', 3)`,
+    [hash("sk-orphan"), hash("sk-ui"), hash("sk-same-alias")],
+  );
+  await litellm.run(
+    `INSERT INTO "LiteLLM_DeprecatedVerificationToken" (id, token, active_token_id, revoke_at)
+       VALUES ('1', $1, $2, now() + interval '1 hour'), ('2', 'x', 'y', now() - interval '1 hour')`,
+    [hash("sk-before-rotation"), hash("sk-litellm-key-1")],
+  );
+  const { kinds, remarks } = await bring();
+  expect(kinds["keys"]).toMatchObject({ brought: 1, known: 1_000, left: 3 });
+  expect(kinds["users"]).toMatchObject({ brought: 2, left: 1 });
+  expect(kinds["teams"]).toMatchObject({ brought: 0, left: 1 });
+  expect(kinds["replaced keys"]).toMatchObject({ brought: 1, left: 1 });
+  const told = remarks.map(({ text }) => text);
+  for (const text of [
+    "teams: its id has a slash, which is not allowed here",
+    "keys: its team is gone",
+    "keys: a sign-in of LiteLLM's own pages, no key",
+    "keys: its alias is taken already: it has none now",
+    "keys: guardrails do not exist here",
+    'keys: the budget_duration "monthly" is not known here: the budget never resets',
+    "users: the role customer becomes internal_user",
+  ])
+    expect(told).toContain(text);
+  expect(await fixture.get("/key/info?key=sk-same-alias")).toMatchObject({
+    info: { key_alias: null, spend: 0.5, max_budget: 3 },
+  });
+  expect((await fixture.chat("sk-before-rotation", "hi")).status).toBe(200);
+  expect(await fixture.differences()).toEqual([]);
+});
+
+const PROGRAM = fileURLToPath(new URL("./main.ts", import.meta.url));
+
+async function run(
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+): Promise<{ code: number | null; out: string; err: string }> {
+  const child = spawn(process.execPath, [PROGRAM, ...args], {
+    env: {
+      PATH: process.env["PATH"] ?? "",
+      DATABASE_URL: fixture.databaseUrl,
+      PROXY_MASTER_KEY: MASTER_KEY,
+      ...env,
+    },
+  });
+  let out = "";
+  let err = "";
+  child.stdout.on("data", (data) => (out += String(data)));
+  child.stderr.on("data", (data) => (err += String(data)));
+  const code = await new Promise<number | null>((resolve) =>
+    child.once("close", resolve),
+  );
+  return { code, out, err };
+}
+
+test("the program prints a table, or JSON", async () => {
+  const { code, out } = await run(["--dry-run"], {
+    LITELLM_DATABASE_URL: litellm.url,
+  });
+  expect(code).toBe(0);
+  expect(out).toMatch(/there +brought +here already +not brought/);
+  expect(out).toMatch(/keys +1,004 +0 +1,001 +3/);
+  expect(out).toContain("A dry run: nothing was written.");
+  expect(out).not.toContain(new URL(litellm.url).password);
+  const json = await run(["--dry-run", "--json"], {
+    LITELLM_DATABASE_URL: litellm.url,
+  });
+  expect(JSON.parse(json.out)).toMatchObject({ dryRun: true });
+});
+
+test("wrong input gets one sentence, and no password is told", async () => {
+  const empty = await throwAwayDatabase();
+  const away = new URL(litellm.url);
+  away.port = "1";
+  const told = async (url: string, ...args: string[]) => {
+    const { code, err } = await run(
+      args,
+      url === "" ? {} : { LITELLM_DATABASE_URL: url },
+    );
+    expect(err).not.toContain(away.password);
+    return [code, err.trim()];
+  };
+  try {
+    expect(await told("")).toEqual([
+      1,
+      "hearth: LITELLM_DATABASE_URL is not set: give the address of LiteLLM's database, or a file with it in LITELLM_DATABASE_URL_FILE.",
+    ]);
+    expect((await told("not an address"))[1]).toContain("is no address");
+    expect((await told("mysql://u:p@h/d"))[1]).toContain("postgresql://");
+    expect((await told(away.href))[1]).toContain("cannot be reached");
+    expect((await told(empty.url))[1]).toContain(
+      'has no table "LiteLLM_VerificationToken"',
+    );
+    expect(await told(litellm.url, "--dryrun")).toEqual([
+      2,
+      expect.stringContaining("Usage: hearth import litellm"),
+    ]);
+  } finally {
+    await empty.drop();
+  }
+});

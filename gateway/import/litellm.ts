@@ -1,0 +1,55 @@
+import type { Logger } from "pino";
+import { migrate } from "../db/migrate.ts";
+import { ensurePartitions } from "../db/partitions.ts";
+import { transaction, type Pool } from "../db/pool.ts";
+import type { Windowing } from "../db/totals.ts";
+import { bringPayers } from "./bring.ts";
+import { bringLogs } from "./logs.ts";
+import { createNotes, type Notes } from "./notes.ts";
+import type { Brought } from "./report.ts";
+import { openSource } from "./source.ts";
+
+export interface ImportOptions {
+  readonly pool: Pool;
+  readonly log: Logger;
+  readonly litellmUrl: string;
+  readonly windowing: Windowing;
+  readonly dryRun: boolean;
+  /** Spend log rows too. */
+  readonly logs: boolean;
+  readonly now: number;
+  readonly progress: (rows: number) => void;
+}
+
+/** Undoes a dry run. */
+class DryRun extends Error {}
+
+/**
+ * Brings what a LiteLLM proxy knows into our database. Payers come in one transaction, all or none; running it again
+ * changes nothing. Throws {@link SourceRefused} for a database that is no LiteLLM's.
+ */
+export async function importLitellm(
+  options: ImportOptions,
+): Promise<{ readonly notes: Notes; readonly brought: Brought }> {
+  const { pool, windowing, now, dryRun } = options;
+  const source = await openSource(options.litellmUrl);
+  try {
+    await migrate(pool, options.log);
+    const notes = createNotes();
+    if (options.logs && dryRun)
+      notes.count("spend log rows", "brought", await source.count("logs"));
+    if (options.logs && !dryRun)
+      await bringLogs(pool, source, notes, windowing, now, options.progress);
+    await ensurePartitions(pool, [{ started_at: new Date(now).toISOString() }]);
+    let sums = { payers: 0, dollars: 0 };
+    await transaction(pool, async (client) => {
+      sums = await bringPayers(client, source, notes, windowing, now);
+      if (dryRun) throw new DryRun();
+    }).catch((error: unknown) => {
+      if (!(error instanceof DryRun)) throw error;
+    });
+    return { notes, brought: { dryRun, ...sums } };
+  } finally {
+    await source.close();
+  }
+}

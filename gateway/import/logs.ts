@@ -1,0 +1,136 @@
+import { entitiesOfRow, type SpendRow } from "../accounting/rows.ts";
+import { dayOf, windowAt } from "../accounting/windows.ts";
+import { adjustSpend } from "../db/adjustments.ts";
+import { insertRows } from "../db/ledger.ts";
+import { ensurePartitions } from "../db/partitions.ts";
+import { query, transaction, type Client, type Pool } from "../db/pool.ts";
+import type { Row } from "../db/rows.ts";
+import {
+  durationsOf,
+  lockLedger,
+  readTotals,
+  type Windowing,
+} from "../db/totals.ts";
+import { listOf, objectOf, textOf } from "./convert.ts";
+import type { Notes } from "./notes.ts";
+import type { LogPlace, Source } from "./source.ts";
+
+const BATCH_ROWS = 1_000;
+
+/**
+ * Brings rows of LiteLLM's spend log into the ledger, each once. Who is here already keeps what it has spent: its budget
+ * knows of these calls. Who is not gets the spend of its rows, and with {@link bringPayers} exactly LiteLLM's.
+ */
+export async function bringLogs(
+  pool: Pool,
+  source: Source,
+  notes: Notes,
+  windowing: Windowing,
+  now: number,
+  progress: (rows: number) => void,
+): Promise<void> {
+  await ensurePartitions(pool, [{ started_at: new Date(now).toISOString() }]);
+  let last: LogPlace | null = null;
+  let sum = 0;
+  for (;;) {
+    const given: readonly Row[] = await source.logsAfter(last, BATCH_ROWS);
+    const rows = given.map((row) => spendRowOf(row, windowing.timeZone));
+    await ensurePartitions(pool, rows);
+    const inserted = await transaction(pool, (client) =>
+      insertKeepingSpends(client, rows, windowing, now),
+    );
+    for (const { request_id: id } of rows)
+      notes.count("spend log rows", inserted.has(id) ? "brought" : "known");
+    progress((sum += rows.length));
+    const end = given.at(-1);
+    if (given.length < BATCH_ROWS || end === undefined) return;
+    last = { startTime: end["place"], requestId: end["request_id"] };
+  }
+}
+
+async function insertKeepingSpends(
+  client: Client,
+  rows: readonly SpendRow[],
+  windowing: Windowing,
+  now: number,
+): Promise<ReadonlySet<string>> {
+  await lockLedger(client);
+  const entities = [...new Set(rows.flatMap(entitiesOfRow))];
+  const here = await query<{ entity: string }>(
+    client,
+    "SELECT entity FROM budgets_of($1)",
+    [entities],
+  );
+  const durations = await durationsOf(client, entities, windowing);
+  const before = await readTotals(
+    client,
+    here.map(({ entity }) => ({
+      entity,
+      window: windowAt(durations.get(entity) ?? null, now, windowing.timeZone)
+        .name,
+    })),
+  );
+  const { inserted } = await insertRows(client, rows, windowing);
+  if (inserted.size > 0)
+    await adjustSpend(
+      client,
+      before.map(({ entity, spend }) => ({ entity, dollars: spend })),
+      { imported_from: "litellm" },
+      windowing,
+      now,
+    );
+  return inserted;
+}
+
+function spendRowOf(row: Row, timeZone: string): SpendRow {
+  const started = row["startTime"] as Date;
+  const ended = new Date(
+    Math.max(started.getTime(), (row["endTime"] as Date).getTime()),
+  );
+  const completion = row["completionStartTime"] as Date | null;
+  const tags = listOf(row["request_tags"]).filter(
+    (tag) => typeof tag === "string",
+  );
+  const id = String(row["request_id"]);
+  const metadata = objectOf(row["metadata"]);
+  const status = row["status"] === "failure" ? "failure" : "success";
+  return {
+    request_id: id,
+    started_at: started.toISOString(),
+    ended_at: ended.toISOString(),
+    completion_started_at: completion?.toISOString() ?? null,
+    day: dayOf(ended.getTime(), timeZone),
+    call_type: textOf(row["call_type"]) ?? "acompletion",
+    status,
+    payer: null,
+    api_key: textOf(row["api_key"]),
+    user_id: textOf(row["user"]),
+    team_id: textOf(row["team_id"]),
+    organization_id: textOf(row["organization_id"]),
+    end_user: textOf(row["end_user"]),
+    tags: tags.length === 0 ? null : tags,
+    model_group: textOf(row["model_group"]) ?? textOf(row["model"]),
+    model_id: textOf(row["model_id"]),
+    model: textOf(row["model"]),
+    provider: textOf(row["custom_llm_provider"]),
+    spend: String(Number(row["spend"] ?? 0)),
+    saved: 0,
+    unpriced: false,
+    prompt_tokens: Number(row["prompt_tokens"] ?? 0),
+    completion_tokens: Number(row["completion_tokens"] ?? 0),
+    cached_tokens: 0,
+    cache_write_tokens: 0,
+    cache_hit: String(row["cache_hit"]).toLowerCase() === "true",
+    cache_key: textOf(row["cache_key"]),
+    // LiteLLM's id of a call is the provider's id of its answer.
+    response_id: id,
+    session_id: textOf(row["session_id"]),
+    requester_ip: textOf(row["requester_ip_address"]),
+    metadata: {
+      imported_from: "litellm",
+      ...(metadata["error_information"] == null
+        ? {}
+        : { error_information: metadata["error_information"] }),
+    },
+  };
+}

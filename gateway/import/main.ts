@@ -1,0 +1,98 @@
+import { readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { pino } from "pino";
+import { formatProblem, loadConfig } from "../config/load.ts";
+import { createPool, isUnavailable } from "../db/pool.ts";
+import { importLitellm } from "./litellm.ts";
+import { report } from "./report.ts";
+import { SourceRefused } from "./source.ts";
+
+/** `hearth import litellm`: addresses come from the environment, so that no password stands among the arguments. */
+
+function fail(sentence: string, code = 1): never {
+  process.stderr.write(`hearth: ${sentence}\n`);
+  process.exit(code);
+}
+
+function readArguments() {
+  try {
+    return parseArgs({
+      options: {
+        "dry-run": { type: "boolean", default: false },
+        logs: { type: "boolean", default: false },
+        json: { type: "boolean", default: false },
+      },
+    }).values;
+  } catch (error) {
+    return fail(
+      `${(error as Error).message} Usage: hearth import litellm [--dry-run] [--logs] [--json]`,
+      2,
+    );
+  }
+}
+
+function litellmAddress(): string {
+  const value = process.env["LITELLM_DATABASE_URL"];
+  if (value !== undefined && value !== "") return value;
+  const file = process.env["LITELLM_DATABASE_URL_FILE"];
+  if (file === undefined || file === "")
+    return fail(
+      "LITELLM_DATABASE_URL is not set: give the address of LiteLLM's database, or a file with it in LITELLM_DATABASE_URL_FILE.",
+    );
+  try {
+    return readFileSync(file, "utf8").trim();
+  } catch (error) {
+    return fail(
+      `LITELLM_DATABASE_URL_FILE points to ${file}, which cannot be read (${(error as Error).message}): mend the path.`,
+    );
+  }
+}
+
+const wishes = readArguments();
+const litellmUrl = litellmAddress();
+const loaded = loadConfig({
+  // Of the gateway's settings only the database, the zone and the windows matter here: no journal is opened.
+  env: { HEARTH_JOURNAL_DIR: tmpdir(), ...process.env },
+  projectRoot: fileURLToPath(new URL("../..", import.meta.url)),
+});
+if (!loaded.ok) fail(loaded.problems.map(formatProblem).join("\nhearth: "));
+const { database, general } = loaded.config;
+const log = pino({ level: "silent" });
+const pool = createPool(database.url.reveal(), 2, log);
+try {
+  const { notes, brought } = await importLitellm({
+    pool,
+    log,
+    litellmUrl,
+    windowing: {
+      timeZone: general.timezone,
+      proxyDuration: general.budgetDuration,
+    },
+    dryRun: wishes["dry-run"],
+    logs: wishes.logs,
+    now: Date.now(),
+    progress: (rows) => {
+      if (process.stderr.isTTY)
+        process.stderr.write(
+          `\r${rows.toLocaleString("en-US")} spend log rows`,
+        );
+    },
+  });
+  if (process.stderr.isTTY && wishes.logs) process.stderr.write("\n");
+  process.stdout.write(
+    wishes.json
+      ? `${JSON.stringify({ ...brought, kinds: notes.tallies(), remarks: notes.remarks() }, null, 2)}\n`
+      : `${report(notes, brought)}\n`,
+  );
+} catch (error) {
+  if (error instanceof SourceRefused) fail(error.message);
+  if (isUnavailable(error))
+    fail(
+      "Hearth's own database cannot be reached: start it (`hearth up`) or check DATABASE_URL, then run this again; nothing is brought twice.",
+    );
+  throw error;
+} finally {
+  await pool.end();
+}

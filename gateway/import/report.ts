@@ -1,0 +1,71 @@
+import type { Notes, Remark } from "./notes.ts";
+
+export interface Brought {
+  readonly dryRun: boolean;
+  readonly payers: number;
+  /** Of all keys. */
+  readonly dollars: number;
+}
+
+/** What was brought and what was not, as a table for the terminal. */
+export function report(notes: Notes, brought: Brought): string {
+  const head = ["", "there", "brought", "here already", "not brought"];
+  const rows = notes
+    .tallies()
+    .map(({ kind, there, brought, known, left }) => [
+      kind,
+      ...[there, brought, known, left].map((count) =>
+        count.toLocaleString("en-US"),
+      ),
+    ]);
+  const remarks = notes.remarks();
+  return [
+    brought.dryRun
+      ? "A dry run: nothing was written. This is what would be brought."
+      : "Brought from LiteLLM.",
+    "",
+    ...aligned([head, ...rows]),
+    "",
+    `Spend of ${brought.payers.toLocaleString("en-US")} payers; keys: $ ${brought.dollars.toFixed(2)}.`,
+    ...listed("Not brought:", remarks, "left"),
+    ...listed("Brought with a difference:", remarks, "changed"),
+    "",
+    brought.dryRun
+      ? "Run it without --dry-run to bring them."
+      : "Old keys work at this gateway from now on. docs/litellm.md says what differs.",
+  ].join("\n");
+}
+
+function listed(
+  title: string,
+  remarks: readonly Remark[],
+  kind: Remark["kind"],
+): readonly string[] {
+  const own = remarks.filter((remark) => remark.kind === kind);
+  if (own.length === 0) return [];
+  return [
+    "",
+    title,
+    ...own.map(({ text, count, examples }) => {
+      const more = count > examples.length ? ", …" : "";
+      return `  ${count} × ${text} (${examples.join(", ")}${more})`;
+    }),
+  ];
+}
+
+/** The first column to the left, numbers to the right. */
+function aligned(rows: readonly (readonly string[])[]): readonly string[] {
+  const widths = (rows[0] ?? []).map((_, column) =>
+    Math.max(...rows.map((row) => (row[column] ?? "").length)),
+  );
+  return rows.map((row) =>
+    row
+      .map((cell, column) =>
+        column === 0
+          ? cell.padEnd(widths[column] ?? 0)
+          : cell.padStart(widths[column] ?? 0),
+      )
+      .join("  ")
+      .trimEnd(),
+  );
+}
