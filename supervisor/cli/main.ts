@@ -29,6 +29,7 @@ const hearth: Verb = {
     report: async () => (await import("./report.ts")).report,
     compact: async () => (await import("./jobs.ts")).compact,
     notes: async () => (await import("./notes.ts")).notes,
+    doctor: async () => (await import("./doctor.ts")).doctor,
     service: async () => (await import("./service.ts")).service,
     config: async () => (await import("./config.ts")).config,
   },

@@ -19,6 +19,8 @@ export type Verb = {
   readonly verbs?: Readonly<Record<string, () => Promise<Verb>>>;
   readonly args?: ArgsDef;
   readonly command?: CommandDef;
+  /** Answers these words by itself, before anything of them is read; undefined leaves them to the verb. */
+  readonly takeOver?: (words: readonly string[]) => ExitCode | undefined;
 };
 
 /** One verb of the CLI: what it takes, an example, and what it does. */
@@ -52,6 +54,8 @@ export async function runVerb(
   words: readonly string[],
 ): Promise<ExitCode> {
   if (verb.verbs !== undefined) return runGroup(verb, verb.verbs, words);
+  const taken = verb.takeOver?.(words);
+  if (taken !== undefined) return taken;
   if (verb.command === undefined || verb.args === undefined) return 2;
   if (asksForHelp(words)) {
     await printHelp(verb, verb.command);

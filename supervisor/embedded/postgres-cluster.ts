@@ -31,7 +31,7 @@ export async function ensureCluster(
 ): Promise<void> {
   removeUnfinished(place);
   if (hasContent(place.data)) {
-    inspect(place);
+    inspectCluster(place);
     await endLeftover(place);
   } else {
     rmSync(place.data, { recursive: true, force: true });
@@ -39,7 +39,10 @@ export async function ensureCluster(
   }
 }
 
-function inspect(place: PostgresPlace): void {
+/** Throws a Failure when the data directory is not whole, of another version, or of another user. */
+export function inspectCluster(
+  place: Pick<PostgresPlace, "data" | "major" | "user">,
+): void {
   const missing = ["PG_VERSION", "postgresql.conf", "global/pg_control"].find(
     (file) => !existsSync(join(place.data, file)),
   );

@@ -53,6 +53,23 @@ export function findPostgresPlace(home: Home): PostgresPlace {
   return placeForRoot(home, packaged);
 }
 
+/** Where the database of this home lies, as whom it runs and of which version it must be; undefined when there is none. Makes nothing. */
+export function findPostgresData(
+  home: Home,
+): Pick<PostgresPlace, "data" | "major" | "user"> | undefined {
+  const places = [home.postgres, join(systemHome, homeHash(home), "postgres")];
+  const data = places.find(hasContent);
+  if (data === undefined) return undefined;
+  const user = process.getuid?.() === 0 ? ownerOf(data) : undefined;
+  return { data, major: majorOf(packagedPostgres(), undefined), user };
+}
+
+/** As a directory that Postgres runs on says; nobody when root owns it. */
+function ownerOf(path: string): SystemUser | undefined {
+  const { uid, gid } = statSync(path);
+  return uid === 0 ? undefined : { name: nameOf(uid), uid, gid };
+}
+
 function placeForRoot(home: Home, packaged: string): PostgresPlace {
   const user = unprivilegedUser(home);
   const own = join(systemHome, homeHash(home));

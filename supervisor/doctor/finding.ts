@@ -1,0 +1,31 @@
+/** One thing that was looked at on this machine. */
+export type Finding = {
+  /** What was looked at: disk, files, ports, postgres, redis, runners, settings, alerts, services. */
+  readonly subject: string;
+  /** wrong: something does not work; hint: it works, and could be better. */
+  readonly level: "fine" | "hint" | "wrong";
+  /** What was seen, a sentence. */
+  readonly text: string;
+  /** The command that mends it, or what to do; null when there is nothing to do. */
+  readonly mend: string | null;
+};
+
+export function fine(subject: string, text: string): Finding {
+  return { subject, level: "fine", text, mend: null };
+}
+
+export function hint(subject: string, text: string, mend: string): Finding {
+  return { subject, level: "hint", text, mend };
+}
+
+export function wrong(subject: string, text: string, mend: string): Finding {
+  return { subject, level: "wrong", text, mend };
+}
+
+/** Splits our own sentences ("what is wrong: what to do.") into both halves. */
+export function wrongBySentence(subject: string, sentence: string): Finding {
+  const at = sentence.lastIndexOf(": ");
+  return at < 0
+    ? wrong(subject, sentence, "hearth up")
+    : wrong(subject, `${sentence.slice(0, at)}.`, sentence.slice(at + 2));
+}
