@@ -17,26 +17,15 @@ export interface StackOutputs {
 }
 
 export function describeStack(config: HearthConfig): StackOutputs {
-  const { edge, hosts } = config;
-  const urls = (port: number, path = "") =>
-    (["a", "b"] as const).flatMap((host: HostName) =>
-      hosts[host].publish.map(
-        (address) =>
-          `http://${address.includes(":") ? `[${address}]` : address}:${port}${path}`,
-      ),
-    );
+  const { edge } = config;
+  const urls = (port: number, path = "") => publishedUrls(config, port, path);
   const gateway = [
     ...(edge.hostname === undefined ? [] : [`https://${edge.hostname}/v1`]),
     ...urls(ports.edge, "/v1"),
   ];
   return {
     gateway,
-    notes: [
-      ...(edge.notesHostname === undefined
-        ? []
-        : [`https://${edge.notesHostname}`]),
-      ...urls(ports.notes),
-    ],
+    notes: notesAddresses(config),
     supervisor: urls(ports.supervisor),
     nextCommands: [
       "pulumi stack output --show-secrets masterKey",
@@ -47,4 +36,26 @@ export function describeStack(config: HearthConfig): StackOutputs {
     operatorPassword: secret(config.operatorPassword),
     notesAdminPassword: secret(config.notesAdminPassword),
   };
+}
+
+/** Where devices reach the notes store, the best first. */
+export function notesAddresses(config: HearthConfig): readonly string[] {
+  const { notesHostname } = config.edge;
+  return [
+    ...(notesHostname === undefined ? [] : [`https://${notesHostname}`]),
+    ...publishedUrls(config, ports.notes),
+  ];
+}
+
+function publishedUrls(
+  { hosts }: HearthConfig,
+  port: number,
+  path = "",
+): readonly string[] {
+  return (["a", "b"] as const).flatMap((host: HostName) =>
+    hosts[host].publish.map(
+      (address) =>
+        `http://${address.includes(":") ? `[${address}]` : address}:${port}${path}`,
+    ),
+  );
 }

@@ -364,6 +364,9 @@ test("supervisors name each other, know what runs beside them, and the one at th
   expect(container("supervisor-a").envs).toContain(
     "PEER_GATEWAY_URL=http://10.8.0.2:4001",
   );
+  expect(container("supervisor-a").envs).toContain(
+    "NOTES_PUBLIC_URL=http://192.168.1.10:5984",
+  );
   expect(container("supervisor-b").envs).toContain("HEARTH_JOBS=off");
   expect(container("supervisor-a").envs).toContain(
     "HEARTH_CONTAINERS=edge gateway notes postgres redis",

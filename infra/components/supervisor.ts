@@ -12,6 +12,7 @@ import {
   type Host,
   type Hosts,
 } from "../hosts.ts";
+import { notesAddresses } from "../outputs.ts";
 import { readNamedFile } from "../project-files.ts";
 import { builtImage } from "./built-image.ts";
 import { nodeHttpTest } from "./gateway.ts";
@@ -114,6 +115,8 @@ export function buildSupervisorArgs(
       HEARTH_SUPERVISOR_PORT: String(ports.supervisor),
       // For `docker exec hearth-supervisor hearth …`.
       HEARTH_URL: `http://127.0.0.1:${ports.supervisor}`,
+      // What Setup URIs name, and what the doctor looks through.
+      NOTES_PUBLIC_URL: notesAddresses(config)[0] ?? "",
       NOTES_URL: `http://${notes.host}:${notes.port}`,
       PEER_GATEWAY_URL: `http://${peer.address}:${ports.gateway}`,
       REDIS_HOST: redis.host,
