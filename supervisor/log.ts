@@ -1,6 +1,6 @@
 import { pino, type Logger } from "pino";
 import type { CheckState } from "./checks/state.ts";
-import type { CheckView } from "./checks/watch.ts";
+import type { CheckView } from "./checks/watched.ts";
 import type { ServiceState, ServiceView } from "./runtime.ts";
 
 /** JSON lines on standard output, pretty on a terminal. */

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { ActiveAlarm } from "./alerts/alerting.ts";
-import type { CheckView } from "./checks/watch.ts";
+import type { CheckView } from "./checks/watched.ts";
 import type { ServiceState, ServiceView } from "./runtime.ts";
 import { findAttention, judge } from "./status.ts";
 

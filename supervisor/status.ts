@@ -1,5 +1,5 @@
 import type { ActiveAlarm } from "./alerts/alerting.ts";
-import type { CheckView } from "./checks/watch.ts";
+import type { CheckView } from "./checks/watched.ts";
 import type { ServiceStats, ServiceView } from "./runtime.ts";
 
 export type ServiceStatus = ServiceView & {

@@ -1,5 +1,5 @@
 import type { CheckState } from "./checks/state.ts";
-import type { CheckView } from "./checks/watch.ts";
+import type { CheckView } from "./checks/watched.ts";
 import { loadConfig } from "./config/load.ts";
 import { variablesOf } from "./config/variables.ts";
 import { withContainerChecks } from "./containers/container-checks.ts";

@@ -1,5 +1,5 @@
 import type { Alarms } from "../alerts/alarm.ts";
-import type { CheckView } from "./watch.ts";
+import type { CheckView } from "./watched.ts";
 
 /** Tells people of checks and of what was tried for them. */
 export type CheckAlarms = {

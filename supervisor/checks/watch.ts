@@ -4,39 +4,23 @@ import type { History } from "../history.ts";
 import type { Runtime } from "../runtime.ts";
 import { openCheckAlarms } from "./check-alarms.ts";
 import { openCheckHistory } from "./check-history.ts";
-import type { Check } from "./config.ts";
-import { excuseOf, serviceOf } from "./excuses.ts";
+import { excuseOf } from "./excuses.ts";
 import { createHealer } from "./healer.ts";
 import type { PingKind } from "./kinds/look.ts";
 import { openMaintenance, type Maintenance } from "./maintenance.ts";
 import { openReferences } from "./references.ts";
 import { runCheck, type CheckResult } from "./run-check.ts";
+import { advance, enter, type CheckMemory, type CheckState } from "./state.ts";
 import {
-  advance,
-  enter,
-  newMemory,
-  type CheckMemory,
-  type CheckState,
-} from "./state.ts";
-
-export type CheckView = {
-  readonly name: string;
-  readonly kind: Check["kind"];
-  readonly state: CheckState;
-  /** Milliseconds since 1970. */
-  readonly since: number;
-  /** Something it depends on does not work: it is shown, neither blamed nor healed. */
-  readonly inhibitedBy: string | null;
-  /** It went down and came back more than four times in ten minutes. */
-  readonly flapping: boolean;
-  readonly latest: CheckResult | null;
-  /** What healing has to say ("gave up …"), if anything. */
-  readonly healing: string | null;
-  /** Why it is not judged now: who paused it, which maintenance, what it waits for. */
-  readonly note: string | null;
-  /** The service that this supervisor runs and the check speaks about. */
-  readonly service: string | null;
-};
+  beginWatched,
+  blockerOf,
+  dependenciesOf,
+  pauseOf,
+  viewOf,
+  type AllWatched,
+  type CheckView,
+  type Watched,
+} from "./watched.ts";
 
 export type Watch = {
   readonly list: () => readonly CheckView[];
@@ -66,23 +50,6 @@ export type WatchOptions = {
   readonly onError: (error: unknown) => void;
 };
 
-type Watched = {
-  readonly check: Check;
-  readonly watchedSince: number;
-  memory: CheckMemory;
-  latest: CheckResult | null;
-  /** When the failures began that no success has ended yet. */
-  failingSince: number | undefined;
-  /** Why it is paused. */
-  paused: string | null;
-  note: string | null;
-  healing: string | null;
-  looking: Promise<void> | undefined;
-  timer: NodeJS.Timeout | undefined;
-};
-
-const shortestRecheckMs = 1000;
-
 /** Looks at everything in the configuration, each in its own rhythm, and heals what has a rule for it. */
 export function startWatch(options: WatchOptions): Watch {
   const { config, runtime, history } = options;
@@ -97,31 +64,11 @@ export function startWatch(options: WatchOptions): Watch {
   let stopped = false;
 
   const recalled = records.recall();
-  const all = new Map<string, Watched>(
-    config.checks.map((check) => {
-      const known = recalled.get(check.name);
-      const same = known?.kind === check.kind ? known : undefined;
-      return [
-        check.name,
-        {
-          check,
-          watchedSince: same?.watchedSince ?? now(),
-          // The counts begin anew: one look after a restart of the supervisor must not restart anything.
-          memory: {
-            ...(same?.memory ?? newMemory(now())),
-            failures: 0,
-            successes: 0,
-          },
-          latest: same?.latest ?? null,
-          failingSince: undefined,
-          paused: same?.paused ?? null,
-          note: same?.paused ?? null,
-          healing: null,
-          looking: undefined,
-          timer: undefined,
-        },
-      ];
-    }),
+  const all: AllWatched = new Map(
+    config.checks.map((check) => [
+      check.name,
+      beginWatched(check, recalled.get(check.name), now()),
+    ]),
   );
   for (const name of recalled.keys())
     if (!all.has(name)) {
@@ -152,43 +99,15 @@ export function startWatch(options: WatchOptions): Watch {
     );
   }
 
-  function viewOf(watched: Watched): CheckView {
-    const { check, memory, latest } = watched;
-    const service = serviceOf(check);
-    return {
-      name: check.name,
-      kind: check.kind,
-      state: memory.state,
-      since: memory.since,
-      inhibitedBy: memory.state === "up" ? null : blockerOf(watched),
-      flapping: memory.flapping,
-      latest,
-      healing: watched.healing,
-      note: watched.note,
-      service: runtime?.inspect(service) === undefined ? null : service,
-    };
-  }
-
-  function dependenciesOf({ check }: Watched): readonly Watched[] {
-    return check.depends_on.flatMap((name) => all.get(name) ?? []);
-  }
-
-  /** The name of what does not work, so that a check that depends on it may not either; the first cause, where known. */
-  function blockerOf(watched: Watched): string | null {
-    for (const dependency of dependenciesOf(watched)) {
-      const { memory, latest, paused } = dependency;
-      const fails = memory.state === "down" || latest?.ok === false;
-      if (paused === null && fails && latest?.level !== "warning")
-        return blockerOf(dependency) ?? dependency.check.name;
-    }
-    return null;
-  }
+  const show = (watched: Watched) => viewOf(watched, all, runtime);
 
   function look(watched: Watched): Promise<void> {
     watched.looking ??= lookAndCount(watched)
       .catch(options.onError)
       .finally(() => {
         watched.looking = undefined;
+        // Whoever asked for it: what it saw decides when to look again.
+        schedule(watched, pauseOf(watched));
       });
     return watched.looking;
   }
@@ -246,7 +165,7 @@ export function startWatch(options: WatchOptions): Watch {
   async function findExcuse(watched: Watched): Promise<string | undefined> {
     const { check, failingSince = now(), latest, memory } = watched;
     const blocked = () => {
-      const blocker = blockerOf(watched);
+      const blocker = blockerOf(watched, all);
       return blocker === null ? undefined : `waits for ${blocker}`;
     };
     const excuse = excuseOf(check, runtime, failingSince, now()) ?? blocked();
@@ -255,7 +174,7 @@ export function startWatch(options: WatchOptions): Watch {
     if (excuse !== undefined || !aboutToFall) return excuse;
     // Whoever is looked at more often must not be blamed for what its dependency did.
     await Promise.all(
-      dependenciesOf(watched)
+      dependenciesOf(watched, all)
         .filter((each) => (each.latest?.at ?? 0) < (latest?.at ?? 0))
         .map(look),
     );
@@ -306,7 +225,7 @@ export function startWatch(options: WatchOptions): Watch {
       }
       history.checkChanged(check.name, before.state, memory.state, reason);
       remember(watched);
-      options.onChange(viewOf(watched), before.state);
+      options.onChange(show(watched), before.state);
     } else if (memory.flapping !== before.flapping) remember(watched);
     tell(watched);
   }
@@ -317,7 +236,7 @@ export function startWatch(options: WatchOptions): Watch {
       check.heal === undefined
         ? []
         : healer.tried(check.heal.restart, memory.since);
-    alarms.tell(viewOf(watched), [
+    alarms.tell(show(watched), [
       ...tried,
       ...(watched.healing === null ? [] : [watched.healing]),
     ]);
@@ -342,8 +261,8 @@ export function startWatch(options: WatchOptions): Watch {
       check: check.name,
       why: latest.text,
       stillRight: async () => {
-        await Promise.all(dependenciesOf(watched).map(look));
-        return !stopped && blockerOf(watched) === null;
+        await Promise.all(dependenciesOf(watched, all).map(look));
+        return !stopped && blockerOf(watched, all) === null;
       },
     });
     if (stopped) return;
@@ -364,28 +283,21 @@ export function startWatch(options: WatchOptions): Watch {
   }
 
   function schedule(watched: Watched, delayMs: number): void {
-    if (stopped) return;
-    watched.timer = setTimeout(() => {
-      const next = () => schedule(watched, pauseOf(watched));
-      if (watched.paused === null) void look(watched).then(next);
-    }, delayMs);
-  }
-
-  function lookSoon(watched: Watched): void {
     clearTimeout(watched.timer);
-    schedule(watched, 0);
+    if (stopped || watched.paused !== null) return;
+    watched.timer = setTimeout(() => void look(watched), delayMs);
   }
 
   for (const [index, watched] of [...all.values()].entries())
     schedule(watched, index * 50);
 
   return {
-    list: () => [...all.values()].map(viewOf),
+    list: () => [...all.values()].map(show),
     lookNow: async (name) => {
       const watched = all.get(name);
       if (watched === undefined) return undefined;
       await look(watched);
-      return viewOf(watched);
+      return show(watched);
     },
     renewHealing: (service) => {
       healer.renew(service);
@@ -400,17 +312,17 @@ export function startWatch(options: WatchOptions): Watch {
       watched.note = why;
       move(watched, enter(watched.memory, "paused", now()), why);
       remember(watched);
-      return viewOf(watched);
+      return show(watched);
     },
     resume: (name) => {
       const watched = all.get(name);
       if (watched === undefined || watched.paused === null)
-        return watched && viewOf(watched);
+        return watched && show(watched);
       watched.paused = null;
       watched.note = null;
       move(watched, enter(watched.memory, "new", now()), "resumed");
-      lookSoon(watched);
-      return viewOf(watched);
+      schedule(watched, 0);
+      return show(watched);
     },
     maintenance: {
       open: maintenance.open,
@@ -423,7 +335,7 @@ export function startWatch(options: WatchOptions): Watch {
       end: (id, at) => {
         const window = maintenance.end(id, at);
         for (const watched of all.values())
-          if (watched.memory.state === "maintenance") lookSoon(watched);
+          if (watched.memory.state === "maintenance") schedule(watched, 0);
         return window;
       },
     },
@@ -432,7 +344,7 @@ export function startWatch(options: WatchOptions): Watch {
       if (watched?.check.kind !== "heartbeat") return undefined;
       records.ping(name, kind, text, now());
       if (watched.paused === null) await look(watched);
-      return viewOf(watched);
+      return show(watched);
     },
     stop: () => {
       stopped = true;
@@ -442,14 +354,4 @@ export function startWatch(options: WatchOptions): Watch {
       }
     },
   };
-}
-
-/** In doubt it looks more often. */
-function pauseOf({ check, memory }: Watched): number {
-  const doubtful =
-    memory.state === "pending" ||
-    (memory.successes > 0 && memory.state === "down");
-  return doubtful
-    ? Math.min(check.every, Math.max(shortestRecheckMs, check.every / 6))
-    : check.every;
 }

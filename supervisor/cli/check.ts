@@ -1,4 +1,4 @@
-import type { CheckView } from "../checks/watch.ts";
+import type { CheckView } from "../checks/watched.ts";
 import { addressArg, findStack } from "./stack-client.ts";
 import { checkCell } from "./states.ts";
 import { alignColumns, print } from "./terminal.ts";

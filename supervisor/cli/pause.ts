@@ -1,4 +1,4 @@
-import type { CheckView } from "../checks/watch.ts";
+import type { CheckView } from "../checks/watched.ts";
 import { addressArg, findStack } from "./stack-client.ts";
 import { print } from "./terminal.ts";
 import { defineVerb } from "./verb.ts";

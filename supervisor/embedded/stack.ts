@@ -1,7 +1,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { answersOk } from "../checks/http-get.ts";
 import type { CheckState } from "../checks/state.ts";
-import type { CheckView } from "../checks/watch.ts";
+import type { CheckView } from "../checks/watched.ts";
 import { readVariable, type Environment } from "../environment.ts";
 import { Failure, textOf } from "../failure.ts";
 import { openHistory, outliveFullDisk, type History } from "../history.ts";

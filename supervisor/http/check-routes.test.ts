@@ -72,8 +72,11 @@ test("a paused check is not looked at until it is resumed", async () => {
     payload,
   });
   expect(paused.json()).toMatchObject({ state: "paused", note: payload.why });
+  const aWhile = () => new Promise((resolve) => setTimeout(resolve, 200));
+  // One look may still have been on its way.
+  await aWhile();
   const at = watch.list()[0]?.latest?.at;
-  await new Promise((resolve) => setTimeout(resolve, 150));
+  await aWhile();
   expect(watch.list()[0]?.latest?.at).toBe(at);
   await api.inject({ method: "POST", url: "/api/resume/site" });
   await waitFor("up again", () => stateOf("site") === "up");

@@ -3,7 +3,8 @@ import type { FastifyInstance, FastifyReply } from "fastify";
 import { z } from "zod";
 import { checkRecords, hourBars, incidents } from "../checks/check-reports.ts";
 import type { PingKind } from "../checks/kinds/look.ts";
-import type { CheckView, Watch } from "../checks/watch.ts";
+import type { Watch } from "../checks/watch.ts";
+import type { CheckView } from "../checks/watched.ts";
 import { duration, name } from "../config/fields.ts";
 import { noSuch, refuse } from "./refuse.ts";
 

@@ -1,6 +1,6 @@
 import type { InjectOptions } from "fastify";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { CheckView } from "../checks/watch.ts";
+import type { CheckView } from "../checks/watched.ts";
 import { Failure } from "../failure.ts";
 import { openHistory, type History } from "../history.ts";
 import type { Runtime, ServiceView } from "../runtime.ts";

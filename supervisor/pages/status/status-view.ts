@@ -3,7 +3,7 @@ import type {
   HourBar,
   Incident,
 } from "../../checks/check-reports.ts";
-import type { CheckView } from "../../checks/watch.ts";
+import type { CheckView } from "../../checks/watched.ts";
 import { inWords } from "../../duration.ts";
 import type { JobView } from "../../jobs/runner.ts";
 import type { ServiceState } from "../../runtime.ts";

@@ -1,0 +1,174 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { openHistory, type History } from "../history.ts";
+import { temporaryHome } from "../testing/temporary-home.ts";
+import { openCheckHistory } from "./check-history.ts";
+import { rollUpChecks } from "./check-hours.ts";
+import {
+  checkRecords,
+  hourBars,
+  hourlyMeasure,
+  incidents,
+  retainChecks,
+} from "./check-reports.ts";
+
+let place: ReturnType<typeof temporaryHome>;
+let history: History;
+let now: number;
+
+const minute = 60_000;
+const hour = 60 * minute;
+const day = 24 * hour;
+const start = Date.UTC(2026, 10, 1);
+
+beforeEach(() => {
+  place = temporaryHome();
+  now = start;
+  history = openHistory(`${place.directory}/history.db`, () => now);
+});
+afterEach(() => {
+  history.close();
+  place.remove();
+});
+
+type Look = {
+  readonly ok?: boolean;
+  readonly counted?: boolean;
+  readonly latencyMs?: number;
+  readonly measures?: Readonly<Record<string, number>>;
+};
+
+/** A look in every minute from `from` on, for so many minutes. */
+function lookEveryMinute(
+  from: number,
+  minutes: number,
+  see: (index: number) => Look,
+): void {
+  const { record } = openCheckHistory(history.db);
+  history.db.exec("BEGIN");
+  for (let index = 0; index < minutes; index += 1) {
+    const {
+      ok = true,
+      counted = true,
+      latencyMs = 10,
+      measures = {},
+    } = see(index);
+    const at = from + index * minute;
+    const result = { ok, level: "down", latencyMs, measures, at } as const;
+    record("gateway", { ...result, text: "seen" }, counted, 70_000);
+  }
+  history.db.exec("COMMIT");
+}
+
+test("availability is by time: what failed and what was excused are told apart, what nobody watched does not count", () => {
+  // Two hours well, half an hour down, half an hour in maintenance; then nobody looks.
+  lookEveryMinute(start, 180, (index) => ({
+    ok: index < 120 || index >= 150,
+    counted: index < 150,
+  }));
+  const [record] = checkRecords(history.db, start, start + day);
+  expect(record).toMatchObject({
+    name: "gateway",
+    looks: 180,
+    failures: 30,
+    upMs: 2 * hour,
+    downMs: hour / 2,
+    availability: 80,
+  });
+  // The last look speaks for as long as it may.
+  expect(record?.apartMs).toBe(hour / 2 + 10_000);
+});
+
+test("the same comes from roll-ups when the raw results are gone, and percentiles with it", () => {
+  lookEveryMinute(start, 200, (index) => ({
+    ok: index % 60 !== 0,
+    latencyMs: index % 100,
+  }));
+  const until = start + 4 * hour;
+  const before = checkRecords(history.db, start, until);
+  now = until + day;
+  expect(
+    retainChecks(history.db, now, { rawSince: now, hoursSince: start }),
+  ).toEqual({ results: 200, hours: 0 });
+  const after = checkRecords(history.db, start, until);
+  expect(after).toEqual(before);
+  const [record] = after;
+  expect(record?.p50).toBeGreaterThan(44);
+  expect(record?.p50).toBeLessThan(56);
+  expect(record?.p99).toBeGreaterThan(92);
+});
+
+test("hours are kept for as long as asked, transitions for ever", () => {
+  lookEveryMinute(start, 120, () => ({}));
+  history.checkChanged("gateway", "new", "up", "answered 200");
+  const later = start + 500 * day;
+  expect(
+    retainChecks(history.db, later, {
+      rawSince: later - 7 * day,
+      hoursSince: later - 400 * day,
+    }),
+  ).toEqual({ results: 120, hours: 3 });
+  expect(history.latest(10)).toHaveLength(1);
+});
+
+test("rolling up again changes nothing, and what came since is added", () => {
+  lookEveryMinute(start, 60, () => ({}));
+  const rows = () =>
+    history.db.prepare("SELECT hour, looks FROM check_hours").all();
+  rollUpChecks(history.db, start + hour);
+  rollUpChecks(history.db, start + hour);
+  expect(rows()).toEqual([{ hour: start, looks: 60 }]);
+  lookEveryMinute(start + hour, 30, () => ({}));
+  rollUpChecks(history.db, start + 2 * hour);
+  expect(rows()).toHaveLength(2);
+});
+
+test("the last 24 hours are bars, the running hour is the last", () => {
+  const until = start + 24.5 * hour;
+  lookEveryMinute(start + 22 * hour, 150, (index) => ({ ok: index < 120 }));
+  const bars = hourBars(history.db, until).get("gateway") ?? [];
+  expect(bars).toHaveLength(24);
+  expect(bars[0]?.hour).toBe(start + hour);
+  expect(bars.map(({ looks }) => looks).slice(-4)).toEqual([0, 60, 60, 30]);
+  expect(bars.at(-1)).toMatchObject({ upMs: 0, downMs: hour / 2 });
+});
+
+test("incidents have a beginning, an end and a reason; one that lasts has no end", () => {
+  const turn = (at: number, from: string, to: string, reason: string) => {
+    now = at;
+    history.checkChanged("gateway", from, to, reason);
+  };
+  turn(start + hour, "pending", "down", "answered 500");
+  turn(start + 2 * hour, "down", "up", "answered 200");
+  turn(start + 5 * hour, "pending", "down", "no answer");
+  const all = incidents(history.db, start, start + 6 * hour);
+  expect(all).toEqual([
+    {
+      check: "gateway",
+      from: start + 5 * hour,
+      until: null,
+      durationMs: hour,
+      reason: "no answer",
+    },
+    {
+      check: "gateway",
+      from: start + hour,
+      until: start + 2 * hour,
+      durationMs: hour,
+      reason: "answered 500",
+    },
+  ]);
+  const later = incidents(history.db, start + 3 * hour, start + 6 * hour);
+  expect(later).toHaveLength(1);
+});
+
+test("figures are there hour by hour", () => {
+  lookEveryMinute(start, 120, (index) => ({
+    measures: { free_bytes: 1000 - index },
+  }));
+  expect(
+    hourlyMeasure(history.db, "gateway", "free_bytes", start, start + 2 * hour),
+  ).toEqual([
+    { at: start, value: 941 },
+    { at: start + hour, value: 881 },
+  ]);
+});

@@ -1,0 +1,80 @@
+import { mkdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { backupName, writeManifest } from "../../backup/manifest.ts";
+import { temporaryHome } from "../../testing/temporary-home.ts";
+import { lookAt } from "../../testing/look-at.ts";
+
+const hour = 3_600_000;
+let place: ReturnType<typeof temporaryHome>;
+let directory: string;
+
+beforeEach(() => {
+  place = temporaryHome();
+  directory = join(place.directory, "postgres");
+});
+afterEach(() => place.remove());
+
+const look = (
+  more: Readonly<Record<string, unknown>> = {},
+  watchedSince: number = Date.now() - 100 * hour,
+) => lookAt({ kind: "backup", directory, ...more }, { watchedSince });
+
+/** A complete backup of Hearth's own, so many hours old, whose one file has so many bytes. */
+function back(hoursAgo: number, bytes: number): string {
+  const takenAt = Date.now() - hoursAgo * hour;
+  const path = join(directory, backupName(takenAt));
+  mkdirSync(path, { recursive: true });
+  const content = "x".repeat(bytes);
+  writeFileSync(join(path, "rows.gz"), content);
+  const files = [{ name: "rows.gz", bytes, sha256: "0".repeat(64) }];
+  writeManifest(path, { format: 1, kind: "postgres", takenAt, files });
+  return path;
+}
+
+test("before the first is due there need not be one, afterwards there must", async () => {
+  expect((await look({}, Date.now() - hour)).ok).toBe(true);
+  expect(await look()).toMatchObject({
+    ok: false,
+    level: "warning",
+    text: expect.stringMatching(/^there is no backup/),
+  });
+});
+
+test("a young one is well, an old one a warning", async () => {
+  back(30, 10_000);
+  expect((await look()).text).toMatch(/^there is none younger than 1 d 2 h; /);
+  back(2, 10_000);
+  const well = await look();
+  expect(well.ok).toBe(true);
+  expect(well.text).toMatch(/2 h old, 10 KiB$/);
+});
+
+test("one that shrank to less than half is a warning", async () => {
+  back(26, 10_000);
+  back(2, 4_000);
+  expect(await look()).toMatchObject({ ok: false, level: "warning" });
+});
+
+test("one that is cut off, or lacks a file, is none", async () => {
+  const path = back(2, 10_000);
+  writeFileSync(join(path, "rows.gz"), "x");
+  expect(await look()).toMatchObject({ ok: false, level: "down" });
+  expect((await look()).text).toContain("has 1 bytes");
+  rmSync(join(path, "rows.gz"));
+  expect((await look()).ok).toBe(false);
+});
+
+test("of somebody else's backups the newest file counts", async () => {
+  mkdirSync(directory);
+  for (const [name, hoursAgo] of [
+    ["monday.tar", 50],
+    ["tuesday.tar", 3],
+  ] as const) {
+    writeFileSync(join(directory, name), "content");
+    const at = Date.now() / 1000 - hoursAgo * 3600;
+    utimesSync(join(directory, name), at, at);
+  }
+  expect((await look()).text).toMatch(/^tuesday.tar, 3 h old/);
+  expect((await look({ expect: { bytes_above: 7 } })).ok).toBe(false);
+});

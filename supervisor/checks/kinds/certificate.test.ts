@@ -1,0 +1,86 @@
+import { spawnSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { createServer, type Server } from "node:tls";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { lookAt } from "../../testing/look-at.ts";
+import { temporaryHome } from "../../testing/temporary-home.ts";
+
+let place: ReturnType<typeof temporaryHome>;
+let server: Server | undefined;
+
+beforeEach(() => {
+  place = temporaryHome();
+});
+afterEach(() => {
+  server?.close();
+  server = undefined;
+  place.remove();
+});
+
+/** A certificate of our own making that holds for so many days; its path, and its key's. */
+function make(days: number): { readonly file: string; readonly key: string } {
+  const file = join(place.directory, `${days}.pem`);
+  const key = join(place.directory, `${days}.key`);
+  const made = spawnSync("openssl", [
+    ...["req", "-x509", "-newkey", "ec", "-pkeyopt"],
+    ...["ec_paramgen_curve:prime256v1", "-nodes", "-subj", "/CN=hearth.test"],
+    ...["-days", String(days), "-out", file, "-keyout", key],
+  ]);
+  if (made.status !== 0) throw new Error(made.stderr.toString());
+  return { file, key };
+}
+
+test("a file's days are counted, of a chain those of the one that ends first", async () => {
+  const { file } = make(90);
+  expect(await lookAt({ kind: "certificate", file })).toMatchObject({
+    ok: true,
+    text: expect.stringMatching(/^hearth.test holds until .*, 8\d days left$/),
+  });
+  const chain = join(place.directory, "chain.pem");
+  const pems = [file, make(5).file].map((each) => readFileSync(each, "utf8"));
+  writeFileSync(chain, pems.join("\n"));
+  expect(await lookAt({ kind: "certificate", file: chain })).toMatchObject({
+    ok: false,
+    level: "warning",
+    text: expect.stringMatching(/^only [45] days are left/),
+  });
+});
+
+test("one that has ended is down", async () => {
+  const now = Date.now() + 91 * 86_400_000;
+  const { file } = make(90);
+  expect(await lookAt({ kind: "certificate", file }, { now })).toMatchObject({
+    ok: false,
+    level: "down",
+    text: expect.stringMatching(/^it has ended/),
+  });
+});
+
+test("what a server shows is looked at, and whether this machine trusts it", async () => {
+  const { file, key } = make(90);
+  server = createServer({ cert: readFileSync(file), key: readFileSync(key) });
+  server.on("tlsClientError", () => {});
+  await new Promise<void>((resolve) => server?.listen(0, "127.0.0.1", resolve));
+  const url = `https://localhost:${(server.address() as AddressInfo).port}`;
+  expect(await lookAt({ kind: "certificate", url })).toMatchObject({
+    ok: false,
+    level: "down",
+    text: expect.stringContaining("does not trust it (DEPTH_ZERO_SELF_SIGNED"),
+  });
+  const own = { trusted: false };
+  expect(await lookAt({ kind: "certificate", url, expect: own })).toMatchObject(
+    { ok: true, measures: { days_left: 89 } },
+  );
+});
+
+test("a file without one, and nobody there, are failures", async () => {
+  const file = join(place.directory, "empty.pem");
+  writeFileSync(file, "");
+  expect((await lookAt({ kind: "certificate", file })).text).toBe(
+    "there is no certificate in the file",
+  );
+  const url = "https://127.0.0.1:1";
+  expect((await lookAt({ kind: "certificate", url })).ok).toBe(false);
+});

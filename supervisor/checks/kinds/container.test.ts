@@ -1,0 +1,103 @@
+import { expect, test } from "vitest";
+import type { Runtime, ServiceStats, ServiceView } from "../../runtime.ts";
+import { lookAt } from "../../testing/look-at.ts";
+
+const facts: NonNullable<ServiceView["container"]> = {
+  id: "abc",
+  image: "hearth-gateway",
+  status: "running",
+  health: "healthy",
+  healthOutput: "",
+  startedAt: 0,
+  exitCode: null,
+  oomKilled: false,
+};
+
+function look(
+  more: Partial<ServiceView>,
+  stats?: ServiceStats,
+  before?: Readonly<Record<string, number>>,
+) {
+  const view: ServiceView = {
+    name: "gateway",
+    state: "running",
+    since: 0,
+    pid: 1,
+    address: "",
+    port: 1,
+    adopted: false,
+    tookMs: null,
+    restarts: 0,
+    reason: null,
+    container: facts,
+    ...more,
+  };
+  const runtime: Runtime = {
+    list: () => [view],
+    inspect: () => view,
+    look: async (name) => (name === "gateway" ? view : undefined),
+    logs: () => [],
+    stats: () => stats,
+    restart: async () => {},
+  };
+  return lookAt(
+    { kind: "container", container: "gateway" },
+    { runtime, before },
+  );
+}
+
+const memory = { memoryBytes: 97, memoryLimitBytes: 100, cpuSeconds: 1 };
+
+test("one that runs and is healthy is up", async () => {
+  expect(await look({}, { ...memory, memoryBytes: 50 })).toMatchObject({
+    ok: true,
+    text: "running, 50 % of its memory",
+    measures: { restarts: 0, memory_percent: 50, memory_bytes: 50 },
+  });
+});
+
+test.each<[string, Partial<ServiceView>, string]>([
+  [
+    "unhealthy",
+    {
+      container: {
+        ...facts,
+        health: "unhealthy",
+        healthOutput: "connect\nrefused",
+      },
+    },
+    "unhealthy: connect refused",
+  ],
+  ["ended", { state: "ended", reason: "exit code 1" }, "ended (exit code 1)"],
+  [
+    "killed for want of memory",
+    {
+      state: "ended",
+      reason: "exit code 137",
+      container: { ...facts, oomKilled: true },
+    },
+    "killed because its memory was not enough; ended (exit code 137)",
+  ],
+  ["gone", { state: "absent" }, "absent"],
+])("one that is %s is down", async (_what, more, text) => {
+  expect(await look(more)).toMatchObject({ ok: false, level: "down", text });
+});
+
+test("full memory, and one that was started again since the last look, are warnings", async () => {
+  expect(await look({}, memory)).toMatchObject({
+    ok: false,
+    level: "warning",
+    text: "over 95 % of its memory is in use; running, 97 % of its memory",
+  });
+  const killed = { restarts: 2, container: { ...facts, oomKilled: true } };
+  expect(await look(killed, undefined, { restarts: 1 })).toMatchObject({
+    level: "warning",
+    text: expect.stringMatching(/^it was killed because its memory was not/),
+  });
+  expect((await look(killed, undefined, { restarts: 2 })).ok).toBe(true);
+});
+
+test("without a runtime, and where there is none of that name, it says so", async () => {
+  const fields = { kind: "container", container: "gateway" };
+  expect((await lookAt(fields)).text).toContain("HEARTH_RUNTIME");
+});

@@ -1,0 +1,79 @@
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import {
+  serversUnderTest,
+  type RunningServer,
+} from "../../../test/contract/server-under-test.ts";
+import { lookAt } from "../../testing/look-at.ts";
+
+describe.each(serversUnderTest())("on $name", (under) => {
+  let store: RunningServer;
+
+  beforeEach(async () => {
+    store = await under.start();
+  });
+  afterEach(() => store.stop());
+
+  test("it is up without credentials, and tells sizes and tasks with them", async () => {
+    const { url, admin } = store;
+    expect(await lookAt({ kind: "couchdb", url })).toMatchObject({
+      ok: true,
+      text: "up",
+    });
+    const { name: user, password } = admin;
+    const told = await lookAt({ kind: "couchdb", url, user, password });
+    expect(told).toMatchObject({ ok: true });
+    expect(told.text).toMatch(/^up; \d+ databases, \d+ MiB on disk/);
+    expect(told.text).toMatch(/no task runs$/);
+    expect(told.measures["file_bytes"]).toBeGreaterThan(0);
+  });
+
+  test("a stale password is sent once, so that it locks nobody out", async () => {
+    const { url, admin } = store;
+    const stale = { user: admin.name, password: "stale" };
+    for (let look = 0; look < 8; look += 1)
+      expect(await lookAt({ kind: "couchdb", url, ...stale })).toMatchObject({
+        ok: false,
+        level: "warning",
+        text: expect.stringContaining("it refuses the password"),
+      });
+    const { name: user, password } = admin;
+    expect(
+      await lookAt({ kind: "couchdb", url, user, password }),
+    ).toMatchObject({ ok: true });
+  });
+});
+
+describe("of a server that is sick", () => {
+  let server: Server;
+  let asked: string[];
+  let url: string;
+
+  beforeEach(async () => {
+    asked = [];
+    server = createServer((request, response) => {
+      asked.push(request.url ?? "");
+      response.writeHead(404).end('{"status":"maintenance_mode"}');
+    });
+    await new Promise<void>((resolve) =>
+      server.listen(0, "127.0.0.1", resolve),
+    );
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  });
+  afterEach(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+
+  test("its own word is told, and credentials are kept", async () => {
+    expect(
+      await lookAt({ kind: "couchdb", url, password: "s3cret" }),
+    ).toMatchObject({
+      ok: false,
+      level: "down",
+      text: '/_up answered 404: {"status":"maintenance_mode"}',
+    });
+    expect(asked).toEqual(["/_up"]);
+  });
+});

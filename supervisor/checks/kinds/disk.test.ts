@@ -1,0 +1,67 @@
+import { tmpdir } from "node:os";
+import { expect, test } from "vitest";
+import { lookAt } from "../../testing/look-at.ts";
+import { timeToFull } from "./disk.ts";
+
+const hour = 3_600_000;
+
+/** A point in every ten minutes; `free` says how much is left after so many hours. */
+function points(hours: number, free: (hour: number) => number) {
+  return Array.from({ length: hours * 6 + 1 }, (_, index) => ({
+    at: (index * hour) / 6,
+    value: free(index / 6),
+  }));
+}
+
+test("a steady fall tells when nothing is left", () => {
+  const left = timeToFull(points(6, (at) => 1000 - 100 * at)) ?? 0;
+  expect(left / hour).toBeCloseTo(4);
+});
+
+test.each([
+  ["rises", (at: number) => 1000 + at],
+  ["stays", () => 1000],
+  ["goes up and down", (at: number) => 1000 + 100 * Math.sin(at * 9) - at],
+])("what %s is never full", (_how, free) => {
+  expect(timeToFull(points(6, free))).toBeUndefined();
+});
+
+test("less than an hour is no trend", () => {
+  expect(timeToFull(points(0.5, (at) => 1000 - 100 * at))).toBeUndefined();
+  expect(timeToFull([])).toBeUndefined();
+});
+
+test("a real disk is measured; limits that are passed are warnings", async () => {
+  const path = tmpdir();
+  const roomy = { free_above_percent: 1 };
+  const well = await lookAt({ kind: "disk", path, expect: roomy });
+  expect(well.measures["free_bytes"]).toBeGreaterThan(0);
+  expect(well.text).toMatch(/ GiB free, /);
+  const tight = { free_above_percent: 99 };
+  expect(await lookAt({ kind: "disk", path, expect: tight })).toMatchObject({
+    ok: false,
+    level: "warning",
+    text: expect.stringMatching(/^less than 99 % is free/),
+  });
+});
+
+test("a disk that is soon full is a warning", async () => {
+  const result = await lookAt(
+    { kind: "disk", path: tmpdir(), expect: { free_above_percent: 1 } },
+    {
+      measured: (_name, since) => {
+        const { now } = { now: Date.now() };
+        return [0, 1, 2, 3].map((at) => ({
+          at: Math.max(since, now - (5 - at) * hour),
+          value: 1e15 - at * 2e14,
+        }));
+      },
+    },
+  );
+  expect(result.text).toMatch(/^it will be full within 1 d; /);
+});
+
+test("a path that is not there is a failure", async () => {
+  const result = await lookAt({ kind: "disk", path: "/nowhere/at/all" });
+  expect(result).toMatchObject({ ok: false, level: "down" });
+});

@@ -1,0 +1,65 @@
+import { expect, test } from "vitest";
+import { lookAt } from "../../testing/look-at.ts";
+import type { Pings } from "./look.ts";
+
+const hour = 3_600_000;
+const now = Date.UTC(2026, 10, 21, 12);
+const silent: Pings = {
+  runningSince: undefined,
+  outcome: undefined,
+  latestSuccess: undefined,
+};
+
+const look = (
+  pings: Partial<Pings>,
+  watchedForHours: number = 100,
+  expectation: Readonly<Record<string, string>> = {},
+) =>
+  lookAt(
+    { kind: "heartbeat", expect: expectation },
+    {
+      now,
+      watchedSince: now - watchedForHours * hour,
+      pings: () => ({ ...silent, ...pings }),
+    },
+  );
+
+test("it waits for the first ping, but not for ever", async () => {
+  expect(await look({}, 24)).toMatchObject({
+    ok: true,
+    text: "waits for the first ping",
+  });
+  expect(await look({}, 26)).toMatchObject({
+    ok: false,
+    text: "no success for 1 d 2 h, expected every 1 d",
+  });
+});
+
+test("a success is believed until it is late", async () => {
+  const success = (hoursAgo: number) => ({
+    latestSuccess: now - hoursAgo * hour,
+  });
+  expect((await look(success(24))).ok).toBe(true);
+  expect((await look(success(25.5))).ok).toBe(false);
+});
+
+test("a failure stands until the next success, also while it runs again", async () => {
+  const at = now - hour;
+  const outcome = { at, kind: "fail", text: "exit code 3" } as const;
+  expect(
+    await look({
+      outcome,
+      runningSince: now,
+      latestSuccess: now - 2 * hour,
+    }),
+  ).toMatchObject({
+    ok: false,
+    text: "it failed 1 h ago: exit code 3; last success 2 h ago",
+  });
+});
+
+test("one that runs longer than it may is a failure", async () => {
+  const running = { runningSince: now - 3 * hour, latestSuccess: now - hour };
+  expect((await look(running)).ok).toBe(true);
+  expect((await look(running, 100, { done_within: "2h" })).ok).toBe(false);
+});

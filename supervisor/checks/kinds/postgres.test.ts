@@ -1,0 +1,75 @@
+import pg from "pg";
+import { afterAll, beforeAll, expect, inject, test } from "vitest";
+import {
+  readerUrl,
+  throwAwayDatabase,
+} from "../../../test/servers/database.ts";
+import { freePort } from "../../processes/ports.ts";
+import { lookAt } from "../../testing/look-at.ts";
+
+let database: Awaited<ReturnType<typeof throwAwayDatabase>>;
+let url: string;
+
+beforeAll(async () => {
+  database = await throwAwayDatabase();
+  url = readerUrl(database.url, "supervisor");
+});
+afterAll(() => database.drop());
+
+test("a database that answers is up, with its figures", async () => {
+  const result = await lookAt({ kind: "postgres", url });
+  expect(result).toMatchObject({ ok: true });
+  expect(result.text).toMatch(
+    /^\d+ of 100 connections, oldest transaction \S+ s$/,
+  );
+  expect(result.measures["database_bytes"]).toBeGreaterThan(1e6);
+});
+
+test("a transaction that stays open is a warning, though another role opened it", async () => {
+  const client = new pg.Client(database.url);
+  await client.connect();
+  try {
+    await client.query("BEGIN");
+    await client.query("SELECT pg_sleep(0.2)");
+    const expectation = { transactions_younger_than: "100ms" };
+    expect(
+      await lookAt({ kind: "postgres", url, expect: expectation }),
+    ).toMatchObject({
+      ok: false,
+      level: "warning",
+      text: expect.stringMatching(
+        /^a transaction is open for longer than 0.1 s; /,
+      ),
+    });
+  } finally {
+    await client.end();
+  }
+});
+
+test("too many connections are a warning: what depends on it is not excused", async () => {
+  const expectation = { connections_below_percent: 1 };
+  const others = [1, 2].map(() => new pg.Client(inject("postgresUrl")));
+  await Promise.all(others.map((client) => client.connect()));
+  try {
+    expect(
+      await lookAt({ kind: "postgres", url, expect: expectation }),
+    ).toMatchObject({ ok: false, level: "warning" });
+  } finally {
+    await Promise.all(others.map((client) => client.end()));
+  }
+});
+
+test("nobody there, a wrong password and a database that is gone are failures that show no secret", async () => {
+  const port = await freePort();
+  const nobody = `postgres://u:s3cret@127.0.0.1:${port}/hearth`;
+  const wrong = new URL(url);
+  wrong.password = "s3cret";
+  const gone = new URL(url);
+  gone.pathname = "/nothing";
+  for (const address of [nobody, wrong.href, gone.href]) {
+    const result = await lookAt({ kind: "postgres", url: address });
+    expect(result).toMatchObject({ ok: false, level: "down" });
+    expect(result.text).not.toContain("s3cret");
+    expect(result.text).not.toBe("");
+  }
+});

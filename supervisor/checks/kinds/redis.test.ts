@@ -1,0 +1,71 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  redisServerHere,
+  startRedis,
+  type TestRedis,
+} from "../../../test/servers/redis.ts";
+import { lookAt } from "../../testing/look-at.ts";
+
+describe.runIf(redisServerHere())("with a real server", () => {
+  let redis: TestRedis;
+  const look = (
+    more: Readonly<Record<string, unknown>> = {},
+    before?: Readonly<Record<string, number>>,
+  ) => {
+    const url = `redis://127.0.0.1:${redis.port}`;
+    return lookAt({ kind: "redis", url, ...more }, { before });
+  };
+
+  beforeAll(async () => {
+    redis = await startRedis();
+  });
+  afterAll(() => redis.remove());
+
+  test("it is up, with memory, evictions and what it keeps", async () => {
+    expect(await look()).toMatchObject({
+      ok: true,
+      text: expect.stringMatching(
+        /^\d+ MiB, 0 evicted in a minute, keeps nothing on disk$/,
+      ),
+    });
+  });
+
+  test("memory and evictions over their limits are warnings", async () => {
+    await redis.client.config("SET", "maxmemory", "4mb");
+    await redis.client.config("SET", "maxmemory-policy", "allkeys-lru");
+    const pipeline = redis.client.pipeline();
+    for (let key = 0; key < 6000; key += 1)
+      pipeline.set(`key-${key}`, "x".repeat(1000));
+    await pipeline.exec();
+    const result = await look(
+      { expect: { evictions_per_minute_below: 10 } },
+      { at: Date.now() - 60_000, evicted_keys: 0 },
+    );
+    expect(result).toMatchObject({ ok: false, level: "warning" });
+    expect(result.text).toMatch(/over 90 % of its memory is in use/);
+    expect(result.text).toMatch(/more than 10 keys are evicted in a minute/);
+    await redis.client.flushall();
+    await redis.client.config("SET", "maxmemory", "0");
+  });
+
+  test("a wrong password is a failure that does not show it", async () => {
+    await redis.client.config("SET", "requirepass", "right");
+    const wrong = await look({ password: "s3cret" });
+    expect(wrong).toMatchObject({ ok: false, level: "down" });
+    expect(wrong.text).toMatch(/WRONGPASS/);
+    expect(wrong.text).not.toContain("s3cret");
+    expect(await look()).toMatchObject({ ok: false });
+    expect(await look({ password: "right" })).toMatchObject({ ok: true });
+    await redis.client.config("SET", "requirepass", "");
+  });
+
+  test("one that hangs and one that is gone are failures", async () => {
+    redis.freeze();
+    expect(await look({ timeout: "500ms" })).toMatchObject({ ok: false });
+    redis.thaw();
+    await redis.stop();
+    const result = await look();
+    expect(result.ok).toBe(false);
+    expect(result.text).toContain("ECONNREFUSED");
+  });
+});

@@ -1,0 +1,71 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { configSchema } from "../config/schema.ts";
+import { openHistory, type History } from "../history.ts";
+import { temporaryHome } from "../testing/temporary-home.ts";
+import { openMaintenance } from "./maintenance.ts";
+
+let place: ReturnType<typeof temporaryHome>;
+let history: History;
+
+beforeEach(() => {
+  place = temporaryHome();
+  history = openHistory(`${place.directory}/history.db`);
+});
+afterEach(() => {
+  history.close();
+  place.remove();
+});
+
+const open = (...plans: readonly Readonly<Record<string, unknown>>[]) =>
+  openMaintenance(
+    configSchema.parse({ maintenance: plans }).maintenance,
+    history.db,
+  );
+
+const hour = 3_600_000;
+/** A Sunday. */
+const sunday = (hours: number, minutes: number = 0) =>
+  Date.UTC(2026, 10, 22, hours, minutes);
+
+test("a weekly window is open from its time on for as long as it says, for its checks alone", () => {
+  const { of } = open({
+    name: "updates",
+    weekly: "Sunday 04:00",
+    for: "2h",
+    checks: ["gateway"],
+    time_zone: "UTC",
+  });
+  expect(of("gateway", sunday(3, 59))).toBeUndefined();
+  expect(of("gateway", sunday(4))).toMatchObject({
+    id: "updates",
+    from: sunday(4),
+    until: sunday(6),
+  });
+  expect(of("gateway", sunday(5, 59))).toBeDefined();
+  expect(of("gateway", sunday(6))).toBeUndefined();
+  expect(of("notes", sunday(5))).toBeUndefined();
+  expect(of("gateway", sunday(5) - 24 * hour)).toBeUndefined();
+});
+
+test("a window by cron follows its time zone, and may reach over midnight", () => {
+  const { of } = open({
+    cron: "30 23 * * *",
+    for: "1h",
+    time_zone: "Europe/Berlin",
+  });
+  expect(of("anything", sunday(22, 29))).toBeUndefined();
+  expect(of("anything", sunday(22, 30))).toBeDefined();
+  expect(of("anything", sunday(23, 29))).toBeDefined();
+  expect(of("anything", sunday(23, 31))).toBeUndefined();
+});
+
+test("one that was opened by hand outlives a restart, and can be ended before its time", () => {
+  const now = Date.now();
+  const window = open().begin(null, 2 * hour, "new disk", now);
+  const later = open();
+  expect(later.of("gateway", now + hour)).toEqual(window);
+  expect(later.end(window.id, now + hour)).toMatchObject({ why: "new disk" });
+  expect(later.of("gateway", now + hour)).toBeUndefined();
+  expect(later.end(window.id, now + hour)).toBeUndefined();
+  expect(open().of("gateway", now + hour + 1)).toBeUndefined();
+});

@@ -1,0 +1,44 @@
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, expect, test } from "vitest";
+import { freePort } from "../processes/ports.ts";
+import { openReferences } from "./references.ts";
+
+let server: Server | undefined;
+
+afterEach(() => {
+  server?.closeAllConnections();
+  server?.close();
+  server = undefined;
+});
+
+async function serve(hangs: boolean): Promise<number> {
+  server = createServer((_request, response) => {
+    if (!hangs) response.writeHead(500).end();
+  });
+  await new Promise<void>((resolve) => server?.listen(0, "127.0.0.1", resolve));
+  return (server.address() as AddressInfo).port;
+}
+
+test("without references nobody is cut off", async () => {
+  expect(await openReferences([], 100).cutOff()).toBe(false);
+});
+
+test("one that answers, whatever it says, is enough", async () => {
+  const port = await serve(false);
+  const nobody = `tcp://127.0.0.1:${await freePort()}`;
+  for (const scheme of ["http", "tcp"])
+    expect(
+      await openReferences(
+        [nobody, `${scheme}://127.0.0.1:${port}`],
+        5000,
+      ).cutOff(),
+    ).toBe(false);
+});
+
+test("who reaches nobody, or only one that hangs, is cut off", async () => {
+  const nobody = `tcp://127.0.0.1:${await freePort()}`;
+  expect(await openReferences([nobody], 5000).cutOff()).toBe(true);
+  const hangs = `http://127.0.0.1:${await serve(true)}`;
+  expect(await openReferences([nobody, hangs], 200).cutOff()).toBe(true);
+});

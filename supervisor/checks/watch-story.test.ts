@@ -1,0 +1,378 @@
+// What happens over minutes and hours, told by a clock that is moved by hand and looks that are made up.
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import type { Alarm } from "../alerts/alarm.ts";
+import { configSchema } from "../config/schema.ts";
+import { openHistory, type History } from "../history.ts";
+import type { Runtime, ServiceView } from "../runtime.ts";
+import { temporaryHome } from "../testing/temporary-home.ts";
+import type { Seen } from "./kinds/look.ts";
+import { startWatch, type Watch } from "./watch.ts";
+import type { CheckView } from "./watched.ts";
+
+const looks = vi.hoisted(() => new Map<string, () => Seen>());
+vi.mock(import("./run-check.ts"), () => ({
+  runCheck: async ({ name }, { now }) => {
+    const { ok, text, level = "down" } = looks.get(name)?.() ?? well;
+    return { ok, text, level, latencyMs: 1, measures: {}, at: now };
+  },
+}));
+
+const well: Seen = { ok: true, text: "answered 200" };
+const sick: Seen = { ok: false, text: "answered 500" };
+const second = 1000;
+const minute = 60 * second;
+
+let place: ReturnType<typeof temporaryHome>;
+let history: History;
+let watch: Watch;
+let raised: Map<string, Alarm>;
+/** Every alarm that was raised or cleared, in order. */
+let told: string[];
+let restarted: string[];
+let services: Map<string, ServiceView>;
+
+beforeEach(() => {
+  vi.useFakeTimers({ now: Date.UTC(2026, 10, 22, 12) });
+  place = temporaryHome();
+  history = openHistory(`${place.directory}/history.db`);
+  looks.clear();
+  raised = new Map();
+  told = [];
+  restarted = [];
+  services = new Map();
+});
+afterEach(() => {
+  watch.stop();
+  history.close();
+  place.remove();
+  vi.useRealTimers();
+});
+
+function run(name: string, more: Partial<ServiceView> = {}): void {
+  services.set(name, {
+    name,
+    state: "running",
+    since: Date.now(),
+    pid: 1,
+    address: "",
+    port: 1,
+    adopted: false,
+    tookMs: null,
+    restarts: 0,
+    reason: null,
+    ...more,
+  });
+}
+
+const runtime: Runtime = {
+  list: () => [...services.values()],
+  inspect: (name) => services.get(name),
+  look: async (name) => services.get(name),
+  logs: () => [],
+  stats: () => undefined,
+  restart: async (name) => {
+    restarted.push(name);
+    run(name);
+  },
+};
+
+function begin(
+  checks: readonly Readonly<Record<string, unknown>>[],
+  more: Readonly<Record<string, unknown>> = {},
+): void {
+  const config = configSchema.parse({
+    checks: checks.map((check) => ({
+      kind: "http",
+      url: "http://127.0.0.1",
+      ...check,
+    })),
+    ...more,
+  });
+  watch = startWatch({
+    config,
+    runtime,
+    history,
+    alarms: {
+      raise: (alarm) => {
+        if (!raised.has(alarm.fingerprint)) told.push(alarm.text);
+        raised.set(alarm.fingerprint, alarm);
+      },
+      clear: (fingerprint) => {
+        if (raised.delete(fingerprint)) told.push(`over: ${fingerprint}`);
+      },
+    },
+    onChange: () => {},
+    onError: (error) => {
+      throw error;
+    },
+  });
+}
+
+const pass = (ms: number) => vi.advanceTimersByTimeAsync(ms);
+const make = (name: string, seen: Seen) => looks.set(name, () => seen);
+function view(name: string): CheckView {
+  const found = watch.list().find((check) => check.name === name);
+  if (found === undefined) throw new Error(`there is no check ${name}`);
+  return found;
+}
+
+const heal = { restart: "gateway", max: 3, per: "1h", cooldown: "60s" };
+
+test("a failing check is looked at faster, is down after three looks, and its alarm tells what was tried", async () => {
+  run("gateway", { since: 0 });
+  begin([{ name: "gateway", heal }]);
+  await pass(minute);
+  make("gateway", sick);
+  await pass(30 * second);
+  expect(view("gateway").state).toBe("pending");
+  await pass(11 * second);
+  expect(view("gateway").state).toBe("down");
+  expect(restarted).toEqual(["gateway"]);
+  expect(raised.get("check:gateway")).toMatchObject({
+    level: "down",
+    subject: "gateway",
+    output: "answered 500",
+    tried: [expect.stringMatching(/^restarted gateway at \d\d:\d\d:\d\d$/)],
+    command: "hearth check gateway; hearth logs gateway",
+  });
+  make("gateway", well);
+  await pass(minute);
+  expect(view("gateway").state).toBe("up");
+  expect(told).toEqual([
+    expect.stringMatching(/^gateway is down since/),
+    "over: check:gateway",
+  ]);
+});
+
+test("what stays sick is restarted with growing pauses, three times in an hour, and then given up with an alarm of its own", async () => {
+  run("gateway", { since: 0 });
+  make("gateway", sick);
+  begin([{ name: "gateway", heal }]);
+  const times: number[] = [];
+  const from = Date.now();
+  for (let at = 0; at < 55 * 60; at += 5) {
+    await pass(5 * second);
+    while (times.length < restarted.length)
+      times.push(Math.round((Date.now() - from) / second));
+  }
+  expect(times).toHaveLength(3);
+  expect((times[1] ?? 0) - (times[0] ?? 0)).toBeGreaterThanOrEqual(60);
+  expect((times[2] ?? 0) - (times[1] ?? 0)).toBeGreaterThanOrEqual(120);
+  expect(view("gateway").healing).toBe("gave up: restarted 3 times in 1 h");
+  expect(told).toEqual([
+    expect.stringMatching(/^gateway is down since/),
+    expect.stringMatching(/^gateway is not restarted any more: gave up/),
+  ]);
+});
+
+test("a service that is slow to start is pending in its grace, and not restarted", async () => {
+  run("gateway");
+  make("gateway", sick);
+  begin([{ name: "gateway", every: "5s", heal: { ...heal, grace: "60s" } }]);
+  await pass(55 * second);
+  expect(view("gateway")).toMatchObject({
+    state: "pending",
+    note: "gateway has just been started",
+  });
+  expect(restarted).toEqual([]);
+  await pass(20 * second);
+  expect(view("gateway").state).toBe("down");
+});
+
+test.each(["waiting", "starting", "stopping", "backing-off"] as const)(
+  "while its service is %s, as when a deployment replaces it, a check is pending for two minutes, and down after them",
+  async (state) => {
+    run("gateway", { since: 0 });
+    begin([
+      { name: "gateway", heal },
+      { name: "ready", depends_on: ["gateway"] },
+    ]);
+    await pass(minute);
+    make("gateway", sick);
+    make("ready", sick);
+    run("gateway", { state });
+    await pass(110 * second);
+    expect(view("gateway").state).toBe("pending");
+    expect(view("ready").state).toBe("pending");
+    expect(told).toEqual([]);
+    await pass(50 * second);
+    expect(view("gateway").state).toBe("down");
+    expect(view("ready")).toMatchObject({
+      state: "pending",
+      inhibitedBy: "gateway",
+    });
+    expect(restarted).toEqual([]);
+  },
+);
+
+test("a container of the other host gets the same two minutes", async () => {
+  run("gateway", {
+    since: 0,
+    container: {
+      id: "abc",
+      image: "hearth-gateway",
+      status: "running",
+      health: "healthy",
+      healthOutput: "",
+      startedAt: 0,
+      exitCode: null,
+      oomKilled: false,
+    },
+  });
+  begin([{ name: "postgres", service: "postgres" }]);
+  await pass(minute);
+  make("postgres", sick);
+  await pass(110 * second);
+  expect(view("postgres").state).toBe("pending");
+  await pass(60 * second);
+  expect(view("postgres").state).toBe("down");
+});
+
+test("who is looked at more often is not blamed for its dependency, and told apart from it when that is back", async () => {
+  run("gateway", { since: 0 });
+  begin([
+    { name: "postgres", every: "10m" },
+    { name: "gateway", depends_on: ["postgres"], heal, every: "5s" },
+    { name: "ready", depends_on: ["gateway"], every: "5s" },
+  ]);
+  await pass(minute);
+  make("postgres", sick);
+  make("gateway", sick);
+  make("ready", sick);
+  await pass(10 * minute);
+  expect(told).toEqual([expect.stringMatching(/^postgres is down/)]);
+  expect(view("ready")).toMatchObject({
+    state: "pending",
+    inhibitedBy: "postgres",
+    note: "waits for postgres",
+  });
+  expect(restarted).toEqual([]);
+  make("postgres", well);
+  await pass(10 * minute);
+  expect(view("gateway").state).toBe("down");
+  expect(restarted[0]).toBe("gateway");
+  expect(view("ready")).toMatchObject({ inhibitedBy: "gateway" });
+});
+
+test("a warning is told as one, restarts nothing and excuses nobody", async () => {
+  run("gateway", { since: 0 });
+  make("postgres", {
+    ok: false,
+    level: "warning",
+    text: "over 90 % of its connections are in use",
+  });
+  make("gateway", sick);
+  begin([
+    { name: "postgres", heal: { restart: "gateway" } },
+    { name: "gateway", depends_on: ["postgres"] },
+  ]);
+  await pass(5 * minute);
+  expect(raised.get("check:postgres")).toMatchObject({ level: "warning" });
+  expect(raised.get("check:gateway")).toMatchObject({ level: "down" });
+  expect(restarted).toEqual([]);
+});
+
+test("flapping is one alarm, which ends when one state has held", async () => {
+  let well_ = true;
+  looks.set("site", () => (well_ ? well : sick));
+  begin([{ name: "site", every: "10s", fail_after: 1, recover_after: 1 }]);
+  for (let change = 0; change < 14; change += 1) {
+    await pass(30 * second);
+    well_ = !well_;
+  }
+  const flapping = told.filter((text) => text.includes("again and again"));
+  expect(view("site").flapping).toBe(true);
+  expect(told.length).toBeLessThanOrEqual(5);
+  expect(raised.get("check:site")?.text).toContain("again and again");
+  expect(flapping.length).toBeLessThanOrEqual(1);
+  const before = told.length;
+  well_ = true;
+  await pass(11 * minute);
+  expect(raised.size).toBe(0);
+  expect(told.slice(before)).toEqual(["over: check:site"]);
+});
+
+test("in maintenance nothing is blamed or healed, whoever asks; afterwards it is judged anew", async () => {
+  run("gateway", { since: 0 });
+  begin([{ name: "gateway" }, { name: "other", heal }]);
+  await pass(minute);
+  make("gateway", sick);
+  make("other", sick);
+  const now = Date.now();
+  watch.maintenance.begin(["gateway"], 60 * minute, "new disk", now);
+  await pass(30 * minute);
+  expect(view("gateway")).toMatchObject({
+    state: "maintenance",
+    note: "maintenance: new disk",
+    latest: { ok: false },
+  });
+  expect(restarted).toEqual([]);
+  expect(told).toEqual([expect.stringMatching(/^other is down/)]);
+  await pass(35 * minute);
+  expect(view("gateway").state).toBe("down");
+  expect(restarted.length).toBeGreaterThan(0);
+});
+
+test("who is cut off judges nobody, says so, and goes on when it is back", async () => {
+  const { createServer } = await import("node:net");
+  const server = createServer();
+  vi.useRealTimers();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as import("node:net").AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  make("site", sick);
+  begin([{ name: "site", every: "10ms", fail_after: 1 }], {
+    offline: { references: [`tcp://127.0.0.1:${port}`] },
+  });
+  await vi.waitFor(() => expect(raised.size).toBe(1), 20_000);
+  expect(told).toEqual([expect.stringMatching(/judges nobody/)]);
+  expect(view("site").state).toBe("new");
+  server.listen(port, "127.0.0.1");
+  await vi.waitFor(() => expect(view("site").state).toBe("down"), 20_000);
+  expect([...raised.keys()]).toEqual(["check:site"]);
+  server.close();
+});
+
+test("a restart of the supervisor forgets nothing, restarts nothing at once, and raises what is raised already", async () => {
+  run("gateway", { since: 0 });
+  make("gateway", sick);
+  const checks = [
+    { name: "gateway", heal },
+    { name: "paused" },
+    { name: "serviced" },
+  ];
+  begin(checks);
+  await pass(10 * minute);
+  expect(restarted).toHaveLength(3);
+  watch.pause("paused", "moves house");
+  watch.maintenance.begin(["serviced"], 60 * minute, "new disk", Date.now());
+  const since = view("gateway").since;
+  watch.stop();
+  await pass(minute);
+  told = [];
+  begin(checks);
+  expect(view("gateway")).toMatchObject({ state: "down", since });
+  await pass(5 * second);
+  expect(restarted).toHaveLength(3);
+  await pass(10 * minute);
+  // The budget of the hour was used up before.
+  expect(restarted).toHaveLength(3);
+  expect(view("gateway").healing).toMatch(/^gave up/);
+  expect(view("paused")).toMatchObject({
+    state: "paused",
+    note: "moves house",
+  });
+  expect(view("serviced").state).toBe("maintenance");
+  // Raised before, and never cleared: nobody is told again.
+  expect(told).toEqual([]);
+});
+
+test("a check that is gone from the configuration leaves no alarm behind", async () => {
+  make("site", sick);
+  begin([{ name: "site" }, { name: "other" }]);
+  await pass(2 * minute);
+  expect([...raised.keys()]).toEqual(["check:site"]);
+  watch.stop();
+  begin([{ name: "other" }]);
+  expect(raised.size).toBe(0);
+});

@@ -1,0 +1,122 @@
+import type { Runtime } from "../runtime.ts";
+import type { Recalled } from "./check-history.ts";
+import type { Check } from "./config.ts";
+import { serviceOf } from "./excuses.ts";
+import type { CheckResult } from "./run-check.ts";
+import { newMemory, type CheckMemory, type CheckState } from "./state.ts";
+
+export type CheckView = {
+  readonly name: string;
+  readonly kind: Check["kind"];
+  readonly state: CheckState;
+  /** Milliseconds since 1970. */
+  readonly since: number;
+  /** Something it depends on does not work: it is shown, neither blamed nor healed. */
+  readonly inhibitedBy: string | null;
+  /** It went down and came back more than four times in ten minutes. */
+  readonly flapping: boolean;
+  readonly latest: CheckResult | null;
+  /** What healing has to say ("gave up …"), if anything. */
+  readonly healing: string | null;
+  /** Why it is not judged now: who paused it, which maintenance, what it waits for. */
+  readonly note: string | null;
+  /** The service that this supervisor runs and the check speaks about. */
+  readonly service: string | null;
+};
+
+/** One check and what is known of it now. */
+export type Watched = {
+  readonly check: Check;
+  readonly watchedSince: number;
+  memory: CheckMemory;
+  latest: CheckResult | null;
+  /** When the failures began that no success has ended yet. */
+  failingSince: number | undefined;
+  /** Why it is paused. */
+  paused: string | null;
+  note: string | null;
+  healing: string | null;
+  looking: Promise<void> | undefined;
+  timer: NodeJS.Timeout | undefined;
+};
+
+export type AllWatched = ReadonlyMap<string, Watched>;
+
+const shortestRecheckMs = 1000;
+const longestRecheckMs = 30_000;
+
+/** A check as it begins, with what an earlier supervisor knew of it. */
+export function beginWatched(
+  check: Check,
+  recalled: Recalled | undefined,
+  now: number,
+): Watched {
+  const known = recalled?.kind === check.kind ? recalled : undefined;
+  return {
+    check,
+    watchedSince: known?.watchedSince ?? now,
+    // The counts begin anew: one look after a restart of the supervisor must not restart anything.
+    memory: {
+      ...(known?.memory ?? newMemory(now)),
+      failures: 0,
+      successes: 0,
+    },
+    latest: known?.latest ?? null,
+    failingSince: undefined,
+    paused: known?.paused ?? null,
+    note: known?.paused ?? null,
+    healing: null,
+    looking: undefined,
+    timer: undefined,
+  };
+}
+
+export function viewOf(
+  watched: Watched,
+  all: AllWatched,
+  runtime: Runtime | undefined,
+): CheckView {
+  const { check, memory, latest, healing, note } = watched;
+  const service = serviceOf(check);
+  return {
+    name: check.name,
+    kind: check.kind,
+    state: memory.state,
+    since: memory.since,
+    inhibitedBy: memory.state === "up" ? null : blockerOf(watched, all),
+    flapping: memory.flapping,
+    latest,
+    healing,
+    note,
+    service: runtime?.inspect(service) === undefined ? null : service,
+  };
+}
+
+export function dependenciesOf(
+  { check }: Watched,
+  all: AllWatched,
+): readonly Watched[] {
+  return check.depends_on.flatMap((name) => all.get(name) ?? []);
+}
+
+/** The name of what does not work, so that a check that depends on it may not either; the first cause, where known. */
+export function blockerOf(watched: Watched, all: AllWatched): string | null {
+  for (const dependency of dependenciesOf(watched, all)) {
+    const { memory, latest, paused } = dependency;
+    const fails = memory.state === "down" || latest?.ok === false;
+    if (paused === null && fails && latest?.level !== "warning")
+      return blockerOf(dependency, all) ?? dependency.check.name;
+  }
+  return null;
+}
+
+/** How long until the next look: in doubt six times as often, and at least twice a minute. */
+export function pauseOf({ check, memory }: Watched): number {
+  const doubtful =
+    memory.state === "pending" ||
+    (memory.successes > 0 && memory.state === "down");
+  const often = Math.min(check.every / 6, longestRecheckMs);
+  return doubtful
+    ? Math.min(check.every, Math.max(shortestRecheckMs, often))
+    : check.every;
+}
