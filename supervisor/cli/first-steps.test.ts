@@ -42,6 +42,7 @@ test("a newcomer is told where everything is and what to do, and never the key i
     "Chat with hearth-echo, which only repeats what it is told",
   );
   expect(text).toContain("Models that answer: hearth-echo; 1 more wait");
+  expect(text).toContain("npx hearth notes setup-uri notes");
   expect(text).toContain("No local runner was found");
   expect(text).not.toContain(steps.masterKey);
 });
