@@ -1,8 +1,12 @@
-// Runs a program of the project under the packaged Node 24: a path of ours, or the name of an installed command.
+// Runs a program of the project under the packaged Node 24: a path of ours, or the name of an installed command. Options
+// before it are Node's.
 import { existsSync } from "node:fs";
 import { inProject, runWithPackagedNode, setUp } from "./setup.js";
 
-const [program, ...args] = process.argv.slice(2);
+const given = process.argv.slice(2);
+const at = given.findIndex((argument) => !argument.startsWith("-"));
+const options = at < 0 ? [] : given.slice(0, at);
+const [program, ...args] = at < 0 ? [] : given.slice(at);
 if (program === undefined) {
   process.stderr.write(
     "hearth: usage: node bin/run.js <file or command> [arguments]\n",
@@ -18,6 +22,7 @@ const commands = {
 };
 const command = commands[program];
 runWithPackagedNode([
+  ...options,
   command !== undefined
     ? inProject("node_modules", command)
     : existsSync(program)

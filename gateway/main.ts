@@ -12,6 +12,6 @@ enableCompileCache(
 );
 // By itself V8 lets garbage grow to several times what is in use before it looks for it. The other half of this is
 // `--max-semi-space-size`, which only the command line can set (wherever this program is started).
-setFlagsFromString("--heap-growing-percent=50");
+setFlagsFromString("--heap-growing-percent=100");
 
 await import("./program.ts");

@@ -13,10 +13,19 @@ const SURE_DIGITS = 15;
 
 /** A budget in dollars as nano-dollars; a positive one rounds up, so that 5e-10 still admits one call. */
 export function nanosFromBudget(dollars: number): Nanos {
-  return Math.ceil(
+  const known = budgets.get(dollars);
+  if (known !== undefined) return known;
+  const nanos = Math.ceil(
     Number((dollars * NANOS_PER_DOLLAR).toPrecision(SURE_DIGITS)),
   );
+  if (budgets.size >= MOST_BUDGETS) budgets.clear();
+  budgets.set(dollars, nanos);
+  return nanos;
 }
+
+/** Every call asks for the same few. */
+const budgets = new Map<number, Nanos>();
+const MOST_BUDGETS = 10_000;
 
 export function dollarsFromNanos(nanos: Nanos): number {
   return nanos / NANOS_PER_DOLLAR;

@@ -47,7 +47,7 @@ export async function startBenchGateway(
   const program = startProgram(MAIN, {
     name: "gateway",
     args: ["--config", file, "--port", String(port)],
-    nodeArgs: ["--import", programFile("probe.ts")],
+    nodeArgs: ["--max-semi-space-size=16", "--import", programFile("probe.ts")],
     env: {
       DATABASE_URL: options.databaseUrl,
       PROXY_MASTER_KEY: MASTER_KEY,

@@ -12,11 +12,14 @@ const DOCUMENTED: Readonly<Record<number, readonly string[]>> = {
   400: ["invalid_request_error", "upstream_error"],
   403: ["key_model_access_denied"],
   404: ["not_found", "upstream_error"],
+  // A body may ask for a `timeout` that nobody could keep.
+  408: ["upstream_error"],
   413: ["invalid_request_error"],
 };
 const DOCUMENTED_ANTHROPIC: Readonly<Record<number, string>> = {
   400: "invalid_request_error",
   403: "permission_error",
+  408: "timeout_error",
   413: "request_too_large",
 };
 /** Paths, frames and names of JavaScript's own errors. */

@@ -57,7 +57,14 @@ export async function createGatewayProcess(
   function launch(): void {
     const launched = spawn(
       process.execPath,
-      [MAIN, "--config", file, "--port", String(port)],
+      [
+        "--max-semi-space-size=16",
+        MAIN,
+        "--config",
+        file,
+        "--port",
+        String(port),
+      ],
       {
         stdio: ["ignore", "pipe", "pipe"],
         env: {

@@ -1,0 +1,124 @@
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { pino, stdSerializers, type Logger } from "pino";
+import {
+  formatProblem,
+  loadConfig,
+  type GatewayConfig,
+  type LoadResult,
+} from "./config/load.ts";
+import { startGateway, StartRefused } from "./start.ts";
+
+const projectRoot = fileURLToPath(new URL("..", import.meta.url));
+
+/** One line for each mistake and warning; exit code 1 when there is a mistake. */
+function requireConfig(result: LoadResult): GatewayConfig {
+  const problems = result.ok ? result.warnings : result.problems;
+  for (const problem of problems)
+    process.stderr.write(`hearth: ${formatProblem(problem)}\n`);
+  if (!result.ok) process.exit(1);
+  return result.config;
+}
+
+type Arguments = {
+  readonly file?: string;
+  readonly port?: string;
+  /** Only says what is wrong in the configuration. */
+  readonly check: boolean;
+};
+
+function readArguments(): Arguments {
+  try {
+    const { values } = parseArgs({
+      options: {
+        config: { type: "string" },
+        port: { type: "string" },
+        check: { type: "boolean", default: false },
+      },
+    });
+    return {
+      check: values.check,
+      ...(values.config === undefined ? {} : { file: values.config }),
+      ...(values.port === undefined ? {} : { port: values.port }),
+    };
+  } catch (error) {
+    process.stderr.write(
+      `hearth: ${(error as Error).message} Usage: npm run gateway -- --config FILE --port N [--check]\n`,
+    );
+    process.exit(2);
+  }
+}
+
+function createLog(): Logger {
+  // Without it an error under the name that we use is logged as `{}`.
+  const serializers = { error: stdSerializers.err };
+  return process.stdout.isTTY
+    ? pino({ serializers, transport: { target: "pino-pretty" } })
+    : pino(
+        { serializers },
+        pino.destination({ dest: 1, sync: false, minLength: 0 }),
+      );
+}
+
+function readVersion(): string {
+  const manifest = readFileSync(
+    new URL("./package.json", import.meta.url),
+    "utf8",
+  );
+  return (JSON.parse(manifest) as { version: string }).version;
+}
+
+/** A signal that comes twice within a second counts once: npm passes on what the terminal has told already. */
+const SAME_SIGNAL_MS = 1_000;
+
+const given = readArguments();
+const readConfig = () =>
+  loadConfig({ ...given, env: process.env, projectRoot });
+const config = requireConfig(readConfig());
+if (given.check) process.exit(0);
+const log = createLog();
+try {
+  const running = await startGateway({
+    config,
+    readConfig,
+    log,
+    version: readVersion(),
+    env: process.env,
+  });
+  let asked: { signal: NodeJS.Signals; at: number } | null = null;
+  const onSignal = (signal: NodeJS.Signals) => {
+    if (asked === null) {
+      asked = { signal, at: Date.now() };
+      running.stop().then(
+        () => process.exit(0),
+        (error: unknown) => {
+          log.error({ error }, "stopping failed");
+          process.exit(1);
+        },
+      );
+    } else if (
+      signal !== asked.signal ||
+      Date.now() - asked.at > SAME_SIGNAL_MS
+    )
+      process.exit(1);
+  };
+  process.on("SIGHUP", () => {
+    running.gateway
+      .reload()
+      .then((reloaded) => {
+        if (!reloaded.ok)
+          log.error(
+            { problems: reloaded.problems.map(formatProblem) },
+            "the configuration has mistakes; the old one stays",
+          );
+      })
+      .catch((error: unknown) => log.error({ error }, "the reload failed"));
+  });
+  process.on("SIGTERM", onSignal);
+  process.on("SIGINT", onSignal);
+} catch (error) {
+  if (!(error instanceof StartRefused)) throw error;
+  process.stderr.write(`hearth: ${error.message}\n`);
+  process.exit(1);
+}
