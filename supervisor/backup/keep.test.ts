@@ -24,10 +24,14 @@ test("of two years of nights 7 days, 4 weeks and 12 months stay, the newest of e
   );
 });
 
-test("of several on one day the newest stays", () => {
+test("of several on one day the newest stays, but nothing of the last two days goes", () => {
   const at = Date.UTC(2026, 10, 21, 3);
-  const names = [at, at + 1000, at + 7_200_000].map(backupName);
-  expect([...backupsToKeep(names, rule, "UTC")]).toEqual([names[2]]);
+  const hour = 3_600_000;
+  const today = [at, at + hour, at + 9 * hour].map(backupName);
+  const fiveDaysAgo = [at - 5 * day, at - 5 * day + hour].map(backupName);
+  expect(backupsToKeep([...today, ...fiveDaysAgo], rule, "UTC")).toEqual(
+    new Set([...today, fiveDaysAgo[1]]),
+  );
 });
 
 test("days without a backup do not count: when backups stop, the old ones stay", () => {
@@ -39,9 +43,10 @@ test("days without a backup do not count: when backups stop, the old ones stay",
 
 test("a day is a day of the operator's zone", () => {
   const names = ["2026-11-20T233000Z", "2026-11-21T003000Z"];
+  const later = "2026-11-25T030000Z";
   const daily = { daily: 7, weekly: 0, monthly: 0 };
-  expect(backupsToKeep(names, daily, "UTC").size).toBe(2);
-  expect(backupsToKeep(names, daily, "Europe/Berlin")).toEqual(
-    new Set(["2026-11-21T003000Z"]),
+  expect(backupsToKeep([...names, later], daily, "UTC").size).toBe(3);
+  expect(backupsToKeep([...names, later], daily, "Europe/Berlin")).toEqual(
+    new Set(["2026-11-21T003000Z", later]),
   );
 });

@@ -1,9 +1,12 @@
 import type { KeepRule } from "../jobs/config.ts";
 import { momentOf } from "./manifest.ts";
 
+const alwaysKeptMs = 2 * 86_400_000;
+
 /**
  * Which backups stay: the newest of each of the last `daily` days, `weekly` weeks (from Monday) and `monthly` months of the
- * zone that have one. Days without a backup do not count, so nothing is lost when backups stop.
+ * zone that have one. Days without a backup do not count, so nothing is lost when backups stop. What is at most two days older
+ * than the newest stays in any case: a backup taken in a hurry after a mishap must not push out the last good one.
  */
 export function backupsToKeep(
   names: readonly string[],
@@ -11,7 +14,10 @@ export function backupsToKeep(
   timeZone: string,
 ): ReadonlySet<string> {
   const newestFirst = names.toSorted().toReversed();
-  const kept = new Set<string>();
+  const newest = momentOf(newestFirst[0] ?? "") ?? 0;
+  const kept = new Set(
+    names.filter((name) => newest - (momentOf(name) ?? 0) <= alwaysKeptMs),
+  );
   const keepNewestOf = (count: number, periodOf: (day: string) => string) => {
     const periods = new Set<string>();
     for (const name of newestFirst) {

@@ -69,7 +69,7 @@ function draw(
   chart.setOption({
     animation: false,
     textStyle: { fontFamily: "inherit" },
-    grid: { left: 8, right: 14, top: 14, bottom: 6 },
+    grid: { left: 8, right: 26, top: 14, bottom: 6 },
     xAxis: {
       type: "category",
       data: [...labels],

@@ -36,7 +36,7 @@ export function spendFindings(report: SpendReport): readonly Finding[] {
   if (totals.unpriced > 0)
     findings.push({
       level: "warning",
-      text: `${grouped(totals.unpriced)} calls have no price and count as free: ${namesOf(models, ({ unpriced }) => unpriced)}.`,
+      text: `${grouped(totals.unpriced)} calls have no price and count as free${namesOf(models, ({ unpriced }) => unpriced)}.`,
       command: "add input_cost_per_token to config/gateway.local.yaml",
     });
   if (
@@ -45,7 +45,7 @@ export function spendFindings(report: SpendReport): readonly Finding[] {
   )
     findings.push({
       level: "warning",
-      text: `${percent(totals.failed / totals.requests)} of all calls failed: ${namesOf(models, ({ failed }) => failed)}.`,
+      text: `${percent(totals.failed / totals.requests)} of all calls failed${namesOf(models, ({ failed }) => failed)}.`,
       command: "hearth logs gateway",
     });
   return findings;
@@ -57,7 +57,7 @@ function budgetFinding({ kind, name, spend, budget, used }: Budget): Finding[] {
     {
       level: used >= 1 ? "down" : "warning",
       text: `${kind} ${name} has used ${percent(used)} of its budget (${money(spend)} of ${money(budget)}).`,
-      command: `raise max_budget of ${kind} ${name}, or wait for the next window`,
+      command: `POST /${kind.split(" ")[0]}/update with a higher max_budget, or wait for the next window`,
     },
   ];
 }
@@ -72,7 +72,8 @@ function namesOf(
   const named = most
     .slice(0, 3)
     .map((payer) => `${payer.name} (${grouped(count(payer))})`);
-  return `${named.join(", ")}${most.length > 3 ? ` and ${most.length - 3} more` : ""}`;
+  if (named.length === 0) return "";
+  return `: ${named.join(", ")}${most.length > 3 ? ` and ${most.length - 3} more` : ""}`;
 }
 
 /** The whole of a health report in one sentence. */

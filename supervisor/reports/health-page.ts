@@ -88,7 +88,7 @@ export function viewHealth(report: HealthReport): HealthPage {
       ),
       table(
         "The notes store, beside what is typical",
-        ["", "Seen", "Typical"],
+        ["Figure", "Seen", "Typical"],
         report.notesStore.map(({ name, seen, typical, within }) => [
           name,
           `${seen}${within ? "" : " ▲"}`,

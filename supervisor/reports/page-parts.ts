@@ -34,6 +34,15 @@ export type ChartView = {
 };
 
 const shownRows = 12;
+const longestName = 80;
+
+/** People may call things what they like; a page has so much room. The other forms have it whole. */
+export function shortName(name: string): string {
+  const letters = [...name];
+  return letters.length <= longestName
+    ? name
+    : `${letters.slice(0, longestName - 1).join("")}…`;
+}
 
 /** Columns whose names begin with `#` are figures. */
 export function tableOf(

@@ -3,6 +3,7 @@ import type { Colour } from "./charts.ts";
 import { changeWords } from "./findings.ts";
 import {
   chartOf,
+  shortName,
   tableOf,
   type ChartView,
   type TableView,
@@ -106,7 +107,7 @@ function columnsOf(report: SpendReport): ChartView {
       labels: steps.map(({ from }) => stepLabel(report, from)),
       series: [
         ...aliases.map((name, at) => ({
-          name: name === "" ? "—" : name,
+          name: name === "" ? "—" : shortName(name),
           colour: colours[at] ?? "four",
           values: steps.map(({ byAlias }) => byAlias[at] ?? 0),
         })),
@@ -178,15 +179,23 @@ function axisMoney(value: number): string {
 }
 
 function tablesOf(report: SpendReport): readonly TableView[] {
-  const payers = (label: string, all: readonly Payer[]) =>
-    all.length === 0
+  const payers = (label: string, what: string, all: readonly Payer[]) =>
+    all.every(({ id }) => id === "")
       ? []
       : [
           tableOf(
             label,
-            ["", "#Spend", "#Share", "#Before", "#Calls", "#Failed", "#Cached"],
+            [
+              what,
+              "#Spend",
+              "#Share",
+              "#Before",
+              "#Calls",
+              "#Failed",
+              "#Cached",
+            ],
             all.map((payer) => [
-              payer.name,
+              shortName(payer.name),
               money(payer.spend),
               percent(payer.share),
               money(payer.previous),
@@ -205,7 +214,7 @@ function tablesOf(report: SpendReport): readonly TableView[] {
             "Budgets",
             ["Of", "#Used", "#Spend", "#Budget", "#Begins anew"],
             budgets.map(({ kind, name, spend, budget, used, resetsAt }) => [
-              `${kind} ${name}`,
+              shortName(`${kind} ${name}`),
               used === null ? "—" : percent(used),
               money(spend),
               money(budget),
@@ -215,11 +224,11 @@ function tablesOf(report: SpendReport): readonly TableView[] {
             ]),
           ),
         ]),
-    ...payers("By user", report.users),
-    ...payers("By key", report.keys),
-    ...payers("By team", report.teams),
-    ...payers("By alias", report.models),
-    ...payers("By provider", report.providers),
+    ...payers("By user", "User", report.users),
+    ...payers("By key", "Key", report.keys),
+    ...payers("By team", "Team", report.teams),
+    ...payers("By alias", "Alias", report.models),
+    ...payers("By provider", "Provider", report.providers),
     ...(corrections.length === 0
       ? []
       : [
@@ -227,7 +236,7 @@ function tablesOf(report: SpendReport): readonly TableView[] {
             "Corrected by an admin, in no sum above",
             ["Of", "#Dollars", "#At"],
             corrections.map(({ at, name, spend }) => [
-              name,
+              shortName(name),
               money(spend),
               moment(Date.parse(at), timeZone),
             ]),

@@ -81,6 +81,7 @@ function payerLines(
   heading: string,
   payers: readonly Payer[],
 ): readonly string[] {
+  if (payers.every(({ id }) => id === "")) return [];
   const rows = payers
     .slice(0, mostRows)
     .map(({ name, spend, share, previous, requests, failed }) => [
