@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { pino } from "pino";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import {
   startAdminFixture,
   type AdminFixture,
@@ -16,6 +16,9 @@ import {
 import { query } from "../db/pool.ts";
 import { importLitellm } from "./litellm.ts";
 import type { Tally } from "./notes.ts";
+
+// A thousand keys and thousands of log rows take their time on a busy machine.
+vi.setConfig({ testTimeout: 180_000 });
 
 let fixture: AdminFixture;
 let litellm: Awaited<ReturnType<typeof makeLitellmTables>>;

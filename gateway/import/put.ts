@@ -25,7 +25,7 @@ export async function put(
   plural: string,
   row: Row,
   spend: unknown = 0,
-): Promise<boolean> {
+): Promise<void> {
   const fields = Object.fromEntries(
     Object.entries({ ...row, created_by: ACTOR, updated_by: ACTOR }).filter(
       ([, value]) => value !== null && value !== undefined,
@@ -37,17 +37,13 @@ export async function put(
     fields,
     "ON CONFLICT DO NOTHING",
   );
-  if (made === null) {
-    notes.count(plural, "known");
-    return false;
-  }
-  notes.count(plural, "brought");
+  notes.count(plural, made === null ? "known" : "brought");
+  if (made === null) return;
   const id = of.id.map((column) => String(made[column])).join("/");
   await audit(client, ACTOR, "created", of.noun, id, null, made);
   const dollars = Number(spend ?? 0);
   if (of.entity !== null && dollars > 0)
     spends.push({ entity: entityOf(of, made), dollars: String(dollars) });
-  return true;
 }
 
 /** Ids of what is there now, older than the import or not. */

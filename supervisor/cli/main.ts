@@ -22,6 +22,7 @@ const hearth: Verb = {
     pause: async () => (await import("./pause.ts")).pause,
     resume: async () => (await import("./pause.ts")).resume,
     maintenance: async () => (await import("./maintenance.ts")).maintenance,
+    keys: async () => (await import("./keys.ts")).keys,
     models: async () => (await import("./models.ts")).models,
     jobs: async () => (await import("./jobs.ts")).jobs,
     backup: async () => (await import("./backup.ts")).backup,
@@ -32,6 +33,7 @@ const hearth: Verb = {
     doctor: async () => (await import("./doctor.ts")).doctor,
     service: async () => (await import("./service.ts")).service,
     config: async () => (await import("./config.ts")).config,
+    import: async () => (await import("./import.ts")).importing,
   },
 };
 

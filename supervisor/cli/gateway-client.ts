@@ -1,0 +1,101 @@
+import { askHttp, type HttpAnswer } from "../checks/http-get.ts";
+import { locateHome, type Home } from "../embedded/home.ts";
+import { readSecretsFile } from "../embedded/secrets.ts";
+import { readVariable, type Environment } from "../environment.ts";
+import { Failure, codeOf, textOf } from "../failure.ts";
+import { isAlive } from "../processes/identity.ts";
+import { readRunFile } from "../processes/run-file.ts";
+
+export type GatewayClient = {
+  readonly address: string;
+  /** Answers the parsed body; throws a Failure with the gateway's own sentence for any status but 200. */
+  readonly ask: (
+    method: "GET" | "POST",
+    path: string,
+    body?: Readonly<Record<string, unknown>>,
+  ) => Promise<unknown>;
+};
+
+export const gatewayArg = {
+  url: {
+    type: "string",
+    description: "Address of the gateway, if it is not this project's own",
+    valueHint: "http://host:4000",
+  },
+} as const;
+
+const timeoutMs = 30_000;
+
+/**
+ * Finds the gateway: `--url`, GATEWAY_URL, else run.json. The master key comes from PROXY_MASTER_KEY, for our own gateway
+ * else from secrets.json. Throws a Failure when no gateway runs here or the key is missing.
+ */
+export function findGateway(
+  url: string | undefined,
+  env: Environment = process.env,
+): GatewayClient {
+  const home = locateHome(env);
+  const given = url ?? readVariable("GATEWAY_URL", env);
+  const address = (given ?? addressHere(home)).replace(/\/+$/, "");
+  if (!URL.canParse(address))
+    throw new Failure(
+      `"${address}" is no address: write one such as http://127.0.0.1:4000.`,
+    );
+  const masterKey =
+    readVariable("PROXY_MASTER_KEY", env) ??
+    (given === undefined ? readSecretsFile(home)?.masterKey : undefined);
+  if (masterKey === undefined)
+    throw new Failure(
+      `the master key of the gateway at ${address} is not known here: set PROXY_MASTER_KEY, or PROXY_MASTER_KEY_FILE to a file with it.`,
+    );
+  return {
+    address,
+    ask: async (method, path, body) => {
+      const answer = await askHttp(`${address}${path}`, {
+        method,
+        headers: {
+          authorization: `Bearer ${masterKey}`,
+          "content-type": "application/json",
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        signal: AbortSignal.timeout(timeoutMs),
+      }).catch((error: unknown) => {
+        throw new Failure(
+          `the gateway at ${address} does not answer (${codeOf(error) ?? textOf(error)}): see whether it runs with \`hearth status\`.`,
+        );
+      });
+      return bodyOf(answer, address);
+    },
+  };
+}
+
+function addressHere(home: Home): string {
+  const { gateway } = readRunFile(home.runFile).services;
+  if (
+    gateway === undefined ||
+    gateway.pid === null ||
+    gateway.startTime === null ||
+    !isAlive({ pid: gateway.pid, startTime: gateway.startTime })
+  )
+    throw new Failure(
+      "no gateway runs here: `hearth up` starts one; name another one's address with --url.",
+    );
+  return gateway.address;
+}
+
+function bodyOf({ status, body }: HttpAnswer, address: string): unknown {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(body);
+  } catch {
+    throw new Failure(
+      `what answers at ${address} is no Hearth gateway (status ${status}): give its address with --url.`,
+    );
+  }
+  if (status === 200) return parsed;
+  const { error } = parsed as { error?: { message?: unknown } };
+  const message = error?.message;
+  throw new Failure(
+    typeof message === "string" ? message : `the gateway answered ${status}.`,
+  );
+}
