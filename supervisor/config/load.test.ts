@@ -89,14 +89,22 @@ test("every example in the comments of the shipped file is right", () => {
   const text = readFileSync(shippedConfig, "utf8")
     .replaceAll(/^ {2}# (?=(- name:| {2}[a-z_]+:))/gm, "  ")
     .replaceAll(
-      /^# (?=(maintenance|offline):| {2}(- name:|references:)| {4}[a-z_]+:)/gm,
+      /^# (?=(maintenance|offline|notify):| {2}(- (name|kind):|references:)| {4}[a-z_]+:)/gm,
       "",
     )
     .replaceAll(/ {3,}(all, when|or cron|this machine's).*/g, "");
-  const { checks, maintenance, offline } = loadConfig(
+  const named: Readonly<Record<string, string>> = {
+    ...embedded,
+    ...{ ALERT_TOKEN: "t", NTFY_TOKEN: "t", MAIL_PASSWORD: "p" },
+    SLACK_URL: "https://hooks.example.org/x",
+  };
+  const { checks, maintenance, notify, offline } = loadConfig(
     [file("all.yaml", text)],
-    (name) => ({ ...embedded })[name],
+    (name) => named[name],
   ).config;
+  expect(notify.map(({ kind }) => kind)).toEqual([
+    ...["webhook", "ntfy", "slack", "smtp"],
+  ]);
   expect(new Set(checks.map(({ kind }) => kind)).size).toBeGreaterThan(6);
   expect(checks.map(({ name }) => name)).toEqual(
     expect.arrayContaining(["printer", "edge", "photos"]),
