@@ -38,16 +38,17 @@ export async function program(): Promise<StackOutputs> {
       config,
       host,
     );
+    const edge = new Edge(`edge-${host.name}`, config, hosts, host, [
+      ...gateways,
+      notes.container,
+    ]);
+    // Last: it would take what is not there yet for down. And a new master key: first those that accept it, then those that
+    // use it.
     new Supervisor(`supervisor-${host.name}`, config, hosts, host, [
       socketProxy,
       postgres.supervisorRole,
       postgres.backupRole,
-      // A new master key: first those that accept it, then those that use it.
-      ...gateways,
-    ]);
-    new Edge(`edge-${host.name}`, config, hosts, host, [
-      ...gateways,
-      notes.container,
+      edge.container,
     ]);
   }
   return describeStack(config);

@@ -147,6 +147,25 @@ describe("every container", () => {
     });
   });
 
+  test("clears away what an interrupted up left under its name, and keeps what it was given secret", () => {
+    for (const { name, provider, options } of containers) {
+      const host = /::host-([ab])::/.exec(provider)?.[1];
+      expect(options.beforeCreate, name).toEqual([`clear-way-${host}`]);
+      expect(options.secretOutputs, name).toEqual(
+        expect.arrayContaining(["envs", "uploads"]),
+      );
+      expect(options.protect, name).toBe(false);
+    }
+  });
+
+  test("takes nothing from another container's outputs, which would replace it too", () =>
+    each((inputs, name) => {
+      for (const other of containers)
+        expect(JSON.stringify(inputs), name).not.toContain(
+          `"${other.name}-id"`,
+        );
+    }));
+
   test("sorts its lists", () =>
     each(({ envs }, name) => {
       const lines = envs as readonly string[];
@@ -172,6 +191,41 @@ test("images that are pulled are pinned by digest and stay for a roll back", () 
           triggers: { content: String(inputs.name).split(":")[1] },
         });
     }
+});
+
+test("volumes outlive a destroy, twice over", () => {
+  const volumes = resources.filter(
+    ({ type }) => type === "docker:index/volume:Volume",
+  );
+  expect(volumes.length).toBeGreaterThan(4);
+  for (const { name, options } of volumes) {
+    expect(options.protect, name).toBe(true);
+    expect(options.retainOnDelete, name).toBe(true);
+  }
+});
+
+test("gateways are replaced one after the other, and the supervisor comes when there is something to watch", () => {
+  const dependsOn = (name: string) =>
+    containers.find((each) => each.name === name)?.options.dependsOn ?? [];
+  expect(dependsOn("gateway-a")).toContain("gateway-b");
+  expect(dependsOn("gateway-b")).not.toContain("gateway-a");
+  expect(dependsOn("gateway-b")).toEqual(
+    expect.arrayContaining(["redis", "postgres-gateway_a"]),
+  );
+  for (const host of ["a", "b"]) {
+    expect(dependsOn(`edge-${host}`)).toEqual(
+      expect.arrayContaining(["gateway-a", "gateway-b", "notes"]),
+    );
+    expect(dependsOn(`supervisor-${host}`)).toEqual(
+      expect.arrayContaining([`edge-${host}`, `socket-proxy-${host}`]),
+    );
+  }
+});
+
+test("ssh is dialled once for all requests to a host", () => {
+  for (const { type, inputs, name } of resources)
+    if (type === "pulumi:providers:docker")
+      expect(inputs.sshOpts, name).toContain("ControlMaster=auto");
 });
 
 test("networks and volumes carry no labels, which could never be changed", () => {

@@ -108,6 +108,8 @@ export function buildSupervisorArgs(
       // What is to run on this host besides the supervisor: each is looked at, also one that is gone.
       HEARTH_CONTAINERS: servicesOn(config, host.name).join(" "),
       HEARTH_HOME: home,
+      // What messages are signed with; the container's own name is a random one.
+      HEARTH_HOST_NAME: `host ${host.name.toUpperCase()}`,
       HEARTH_JOBS: host.name === data ? "on" : "off",
       HEARTH_PEER_URL: `http://${peer.address}:${ports.supervisor}`,
       HEARTH_RUNTIME: "docker",

@@ -11,6 +11,29 @@ export interface Registered {
   readonly name: string;
   readonly inputs: Readonly<Record<string, unknown>>;
   readonly provider: string;
+  readonly options: RegisteredOptions;
+}
+
+/** What stands beside a resource's inputs; names of resources, not their URNs. */
+export interface RegisteredOptions {
+  readonly protect: boolean;
+  readonly retainOnDelete: boolean;
+  readonly dependsOn: readonly string[];
+  readonly ignoreChanges: readonly string[];
+  readonly secretOutputs: readonly string[];
+  readonly beforeCreate: readonly string[];
+}
+
+/** Of the request that Pulumi's package sends to the engine; its mocks pass on less. */
+interface RegisterRequest {
+  getName(): string;
+  getType(): string;
+  getProtect(): boolean;
+  getRetainondelete(): boolean;
+  getDependenciesList(): readonly string[];
+  getIgnorechangesList(): readonly string[];
+  getAdditionalsecretoutputsList(): readonly string[];
+  getHooks(): { getBeforeCreateList(): readonly string[] } | undefined;
 }
 
 const secretSignature = "4dabf18193072939515e22adb298388d";
@@ -22,7 +45,8 @@ export async function registerProgram(
   readonly resources: readonly Registered[];
   readonly outputs: StackOutputs;
 }> {
-  const resources: Registered[] = [];
+  const resources: Omit<Registered, "options">[] = [];
+  const options = new Map<string, RegisteredOptions>();
   await pulumi.runtime.setMocks(
     {
       newResource(args) {
@@ -43,8 +67,19 @@ export async function registerProgram(
     "home",
     false,
   );
-  // Pulumi's mock monitor does not know resource hooks, and without an answer nothing that has one is registered.
-  Object.assign(settings.getMonitor() as object, {
+  const monitor = settings.getMonitor() as unknown as {
+    registerResource: (request: RegisterRequest, done: unknown) => unknown;
+  };
+  const register = monitor.registerResource.bind(monitor);
+  Object.assign(monitor, {
+    registerResource: (request: RegisterRequest, done: unknown) => {
+      options.set(
+        `${request.getType()} ${request.getName()}`,
+        optionsOf(request),
+      );
+      return register(request, done);
+    },
+    // Pulumi's mock monitor does not know resource hooks, and without an answer nothing that has one is registered.
     registerResourceHook: (
       _request: unknown,
       done: (error: null, answer: object) => void,
@@ -70,7 +105,28 @@ export async function registerProgram(
   await pulumi.runtime.disconnect();
   if (refusal !== undefined) throw refusal;
   if (outputs === undefined) throw new Error("the program gave no outputs");
-  return { resources, outputs };
+  return {
+    resources: resources.map((resource) => {
+      const found = options.get(`${resource.type} ${resource.name}`);
+      if (found === undefined)
+        throw new Error(`${resource.name} was not registered`);
+      return { ...resource, options: found };
+    }),
+    outputs,
+  };
+}
+
+function optionsOf(request: RegisterRequest): RegisteredOptions {
+  return {
+    protect: request.getProtect(),
+    retainOnDelete: request.getRetainondelete(),
+    dependsOn: request
+      .getDependenciesList()
+      .map((urn) => urn.split("::").at(-1) ?? ""),
+    ignoreChanges: request.getIgnorechangesList(),
+    secretOutputs: request.getAdditionalsecretoutputsList(),
+    beforeCreate: request.getHooks()?.getBeforeCreateList() ?? [],
+  };
 }
 
 function showSecrets(value: unknown): unknown {

@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process";
+import { execFile, execFileSync } from "node:child_process";
 import {
   chmodSync,
   copyFileSync,
@@ -11,6 +11,7 @@ import {
 import { createConnection, createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import type { Stack } from "@pulumi/pulumi/automation/stack.js";
 import { secretFields } from "../../infra/config-schema.ts";
 import { assembleImage } from "../../infra/image-context.ts";
@@ -19,7 +20,9 @@ import { inProject } from "../../infra/project-files.ts";
 import { openStack, parallel } from "../../scripts/deploy-stack.ts";
 import { modelYaml } from "../servers/gateway.ts";
 import { startMockProvider } from "../servers/provider.ts";
+import { startAlertReceiver, type ReceivedAlarm } from "./alert-receiver.ts";
 import { rightConfig } from "./stack-config.ts";
+import { supervisorConfig } from "./supervisors.ts";
 import { addresses, runScript, startTwoEngines } from "./two-engines.ts";
 
 export interface Stand {
@@ -27,6 +30,8 @@ export interface Stand {
   readonly masterKey: string;
   /** What the notes server may open: 65536, or what this machine allows. */
   readonly openFiles: number;
+  /** What the supervisors have told, oldest first. */
+  readonly alerts: readonly ReceivedAlarm[];
   /** What ran instead of what, for the first line of the output. */
   readonly description: string;
   /** One docker command on a host; its standard output. */
@@ -35,6 +40,8 @@ export interface Stand {
   log(host: "a" | "b", container: string): Promise<string>;
   /** Makes the image hearth-test/node:next, which differs from hearth-test/node by a label. */
   makeNextBase(host: "a" | "b"): Promise<void>;
+  /** The plain pulumi command on the stack, through the language host; its output. */
+  pulumi(...args: string[]): Promise<string>;
   /** Sets settings of the stack. */
   configure(values: Readonly<Record<string, string>>): Promise<void>;
   /** Removes the stack, its volumes and everything that was started. */
@@ -64,25 +71,29 @@ export async function setUpStand(): Promise<Stand> {
   const relay = await relayTo(Number(new URL(provider.url).port));
   const config = join(directory, "gateway.yaml");
   writeFileSync(config, modelYaml(`http://${addresses.a}:${relay.port}`));
+  const receiver = await startAlertReceiver(addresses.a);
+  const watching = join(directory, "supervisor.yaml");
+  writeFileSync(watching, supervisorConfig(receiver.url));
   copyFileSync(inProject("Pulumi.yaml"), join(directory, "Pulumi.yaml"));
-  // The engine looks whether `main` is there, although an inline program runs.
+  // The engine looks whether `main` is there, also when an inline program runs.
   symlinkSync(inProject("infra"), join(directory, "infra"));
   mkdirSync(join(directory, "state"));
+  const env = {
+    PULUMI_BACKEND_URL: `file://${join(directory, "state")}`,
+    PULUMI_CONFIG_PASSPHRASE: "only for this test",
+    PULUMI_HOME: join(directory, "home"),
+    ...(pulumiRoot === undefined
+      ? {}
+      : {
+          PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION: "true",
+          PATH: `${installDoubles(join(directory, "plugins"))}:${process.env["PATH"] ?? ""}`,
+        }),
+  };
   const stack = await openStack({
     stackName: "test",
     workDir: directory,
     ...(pulumiRoot === undefined ? {} : { pulumiRoot }),
-    env: {
-      PULUMI_BACKEND_URL: `file://${join(directory, "state")}`,
-      PULUMI_CONFIG_PASSPHRASE: "only for this test",
-      PULUMI_HOME: join(directory, "home"),
-      ...(real
-        ? {}
-        : {
-            PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION: "true",
-            PATH: `${installDoubles(join(directory, "plugins"))}:${process.env["PATH"] ?? ""}`,
-          }),
-    },
+    env,
   });
   const host = (name: "a" | "b") => ({
     docker: engines.endpoints[name],
@@ -109,6 +120,7 @@ export async function setUpStand(): Promise<Stand> {
     imagesWithoutDigest: "allow",
     postgresVersion: "15",
     gatewayConfig: config,
+    supervisorConfig: watching,
     drainTimeout: "20s",
     notesOpenFiles: String(openFiles),
     memory: JSON.stringify({ postgres: 256, redis: 128, gateway: 512 }),
@@ -129,7 +141,8 @@ export async function setUpStand(): Promise<Stand> {
     stack,
     masterKey: settings["masterKey"] ?? "",
     openFiles,
-    description: `plugins: ${real ? "the real docker and postgresql plugins" : "doubles of the docker and postgresql plugins (test/infra/doubles), the real engine"}; images: Debian's PostgreSQL 15, Redis 7.0, Caddy 2.6, HAProxy 2.6, and notes/ in place of CouchDB${openFiles < 65_536 ? ` with ${openFiles} open files, the most this machine allows (65536 is the default)` : ""}; ready after ${((performance.now() - started) / 1000).toFixed(0)} s`,
+    alerts: receiver.received,
+    description: `plugins: ${real ? "the real docker and postgresql plugins" : "doubles of the docker and postgresql plugins and of the nodejs language host (test/infra/doubles), the real engine"}; images: Debian's PostgreSQL 15, Redis 7.0, Caddy 2.6, HAProxy 2.6, and notes/ in place of CouchDB${openFiles < 65_536 ? ` with ${openFiles} open files, the most this machine allows (65536 is the default)` : ""}; ready after ${((performance.now() - started) / 1000).toFixed(0)} s`,
     docker,
     log: (name, container) =>
       containerLog(
@@ -149,12 +162,23 @@ export async function setUpStand(): Promise<Stand> {
       );
       await docker(name, "rm", id);
     },
+    pulumi: async (...args) => {
+      const command =
+        pulumiRoot === undefined ? "pulumi" : join(pulumiRoot, "bin", "pulumi");
+      const { stdout } = await promisify(execFile)(
+        command,
+        [...args, "--stack", "test", "--non-interactive"],
+        { cwd: directory, env: { ...process.env, ...env }, maxBuffer: 1e8 },
+      );
+      return stdout;
+    },
     configure,
     async remove() {
       await stack
         .destroy({ excludeProtected: true, parallel })
         .catch(() => undefined);
       await engines.wipe();
+      receiver.close();
       relay.close();
       await provider.close();
       rmSync(directory, { recursive: true, force: true });
@@ -166,11 +190,15 @@ export async function setUpStand(): Promise<Stand> {
 /** Programs by the names under which the engine looks for plugins on the PATH; under the project's own Node. */
 function installDoubles(directory: string): string {
   mkdirSync(directory, { recursive: true });
-  for (const name of ["docker", "postgresql"]) {
-    const file = join(directory, `pulumi-resource-${name}`);
+  for (const [kind, name] of [
+    ["resource", "docker"],
+    ["resource", "postgresql"],
+    ["language", "nodejs"],
+  ] as const) {
+    const file = join(directory, `pulumi-${kind}-${name}`);
     writeFileSync(
       file,
-      `#!/bin/sh\nexec '${process.execPath}' '${inProject(`test/infra/doubles/${name}/main.ts`)}' "$@"\n`,
+      `#!/bin/bash\nexec -a "$0" '${process.execPath}' '${inProject(`test/infra/doubles/${name}/main.ts`)}' "$@"\n`,
     );
     chmodSync(file, 0o755);
   }

@@ -18,6 +18,7 @@ import {
   throughSocketProxy,
 } from "./containers.ts";
 import { callSteadily } from "./callers.ts";
+import { testContainerFaults } from "./container-faults.ts";
 import { secretsOf, rightConfig } from "./stack-config.ts";
 import { setUpStand, type Stand } from "./stand.ts";
 import { addresses, whyNot } from "./two-engines.ts";
@@ -146,17 +147,19 @@ describe("two hosts", () => {
     );
   });
 
-  test("3: one changed setting replaces exactly one container; data and keys stay", async () => {
+  test("3: one setting changed by the plain pulumi command replaces exactly one container; data and keys stay", async () => {
     const before = await containerIds(stand);
-    await stand.configure({
-      memory: JSON.stringify({ postgres: 256, redis: 160, gateway: 512 }),
-    });
-    const { summary } = await timed("up", () =>
-      stand.stack.up({ parallel, onOutput: quiet }),
+    // What the automation API made, the plain command finds unchanged.
+    await timed("pulumi preview", () =>
+      stand.pulumi("preview", "--expect-no-changes"),
     );
-    say(
-      `${count(summary.resourceChanges, "replace")} container replaced, ${count(summary.resourceChanges, "same")} resources kept`,
+    await stand.pulumi(
+      ...["config", "set", "--path", "hearth:memory.redis", "160"],
     );
+    const told = await timed("pulumi up", () =>
+      stand.pulumi("up", "--yes", "--skip-preview", "--parallel", "4"),
+    );
+    expect(told).toMatch(/1 replaced\n/);
     const after = await containerIds(stand);
     expect(
       Object.keys(after).filter((name) => after[name] !== before[name]),
@@ -166,6 +169,42 @@ describe("two hosts", () => {
       max_tokens: 10,
       messages: [{ role: "user", content: "still there?" }],
     });
+  });
+
+  test("ten mistakes at once are ten sentences, and nothing is touched", async () => {
+    const before = await containerIds(stand);
+    const mistakes: readonly (readonly [string, string])[] = [
+      ["hearth:hosts.a.docker", "192.168.1.10"],
+      ["hearth:hosts.b.publish[0]", "0.0.0.0"],
+      ["hearth:placement.redis", "c"],
+      ["hearth:memory.gateway", "1"],
+      ["hearth:edge.tls", "yes"],
+      ["hearth:drainTimeout", "soon"],
+      ["hearth:localRunnerA", "http://localhost:11434"],
+      ["hearth:notesUuid", "short"],
+      ["hearth:importRoles", "perhaps"],
+      ["hearth:colour", "blue"],
+    ];
+    const right = await stand.stack.getAllConfig();
+    for (const [name, value] of mistakes)
+      await stand.pulumi("config", "set", "--path", name, value);
+    const refused = await stand
+      .pulumi("up", "--yes", "--skip-preview")
+      .then(() => "")
+      .catch((error: { readonly stdout: string }) => error.stdout);
+    const sentences = refused
+      .split("\n")
+      .filter((line) => /^ *hearth:\S+ .*: pulumi config (set|rm) /.test(line));
+    expect(sentences).toHaveLength(mistakes.length);
+    for (const [name] of mistakes)
+      expect(sentences.join("\n")).toContain(
+        name.replace("[", ".").replace("]", ""),
+      );
+    expect(await containerIds(stand)).toEqual(before);
+    await stand.stack.removeAllConfig(
+      Object.keys(await stand.stack.getAllConfig()),
+    );
+    await stand.stack.setAllConfig(right);
   });
 
   test("3: a new gateway image under load through both edges: no call fails", async () => {
@@ -195,6 +234,8 @@ describe("two hosts", () => {
       "b hearth-supervisor",
     ]);
   });
+
+  testContainerFaults(() => stand, say);
 
   test("5: a gateway that never becomes healthy fails the up and leaves the other one serving; the old image mends it", async () => {
     const images = JSON.parse(

@@ -1,0 +1,49 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+
+/** One alarm of a webhook's message, as the supervisors send it. */
+export interface ReceivedAlarm {
+  /** The machine that told it. */
+  readonly host: string;
+  readonly event: "raised" | "reminder" | "resolved";
+  readonly subject: string;
+  readonly text: string;
+}
+
+export interface AlertReceiver {
+  readonly url: string;
+  readonly received: readonly ReceivedAlarm[];
+  close(): void;
+}
+
+/** What an operator's webhook is to the supervisors of both hosts. */
+export async function startAlertReceiver(
+  address: string,
+): Promise<AlertReceiver> {
+  const received: ReceivedAlarm[] = [];
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on("data", (chunk: Buffer) => chunks.push(chunk));
+    request.on("end", () => {
+      const { host, alarms } = JSON.parse(
+        Buffer.concat(chunks).toString("utf8"),
+      ) as {
+        readonly host: string;
+        readonly alarms: readonly Omit<ReceivedAlarm, "host">[];
+      };
+      for (const { event, subject, text } of alarms)
+        received.push({ host, event, subject, text });
+      response.writeHead(204).end();
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, address, resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://${address}:${port}/`,
+    received,
+    close: () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}

@@ -1,0 +1,165 @@
+import { writeFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { parallel } from "../../scripts/deploy-stack.ts";
+import { containerIds, healthyOn, containers } from "./containers.ts";
+import type { Stand } from "./stand.ts";
+import { historyOf, serviceState, type HistoryLine } from "./supervisors.ts";
+
+type Host = "a" | "b";
+
+/** Faults of containers on the running stack: what the supervisors notice after how long, what they do, what they tell. */
+export function testContainerFaults(
+  stand: () => Stand,
+  say: (line: string) => void,
+): void {
+  test("4: no deployment so far has made an alert", async () => {
+    for (const host of ["a", "b"] as const)
+      expect(
+        (await historyOf(host)).filter(({ to }) => to === "alarm"),
+      ).toEqual([]);
+    expect(stand().alerts).toEqual([]);
+  });
+
+  test("4: killed, hung and out of memory: each comes back, within the budget, and somebody is told why", async () => {
+    // It takes two minutes until a container that is gone is no deployment's any more.
+    await stand().docker("b", "rm", "-f", "hearth-edge");
+
+    const killed = Date.now();
+    await stand().docker("a", "kill", "hearth-gateway");
+    say(`killed: ${await healed("a", "gateway", killed)}`);
+
+    const hung = Date.now();
+    signal(await mainProcess(stand(), "a", "hearth-gateway"), "SIGSTOP");
+    say(`hung: ${await healed("a", "gateway", hung)}`);
+    const restarts = (await historyOf("a")).filter(
+      ({ kind, name, to }) =>
+        kind === "act" && name === "gateway" && to === "heal",
+    );
+    expect(restarts).toHaveLength(2);
+
+    const starved = Date.now();
+    await outgrowMemory(stand(), "b", "hearth-gateway");
+    const line = await lineAfter(
+      "b",
+      starved,
+      ({ name, to }) => name === "gateway" && to === "restart",
+    );
+    expect(line.reason).toBe("its memory ran out; Docker started it again");
+    await expect
+      .poll(() => serviceState("b", "gateway"), { timeout: 60_000 })
+      .toBe("running");
+    say(`out of memory: noticed after ${seconds(line.at - starved)}`);
+  });
+
+  test("4: a container that was removed is told, left alone, and restored by up --refresh", async () => {
+    const before = await containerIds(stand());
+    expect(before["b hearth-edge"]).toBeUndefined();
+    const told = (event: string) => () =>
+      stand().alerts.some(
+        (alarm) =>
+          alarm.host === "host B" &&
+          alarm.subject === "edge" &&
+          alarm.event === event,
+      );
+    await expect.poll(told("raised"), { timeout: 240_000 }).toBe(true);
+    expect(await serviceState("b", "edge")).toBe("absent");
+    await stand().stack.up({ refresh: true, parallel, onOutput: () => {} });
+    const after = await containerIds(stand());
+    expect(
+      Object.keys(after).filter((name) => after[name] !== before[name]),
+    ).toEqual(["b hearth-edge"]);
+    for (const host of ["a", "b"] as const)
+      expect(await healthyOn(stand(), host)).toHaveLength(
+        containers[host].length,
+      );
+    await expect.poll(told("resolved"), { timeout: 120_000 }).toBe(true);
+    say(
+      `told: ${stand()
+        .alerts.map(
+          ({ host, event, subject }) => `${subject} ${event} (${host})`,
+        )
+        .join(", ")}`,
+    );
+  });
+}
+
+/** Waits until the supervisor of the host has healed the service and its check is up again; in words. */
+async function healed(
+  host: Host,
+  service: string,
+  since: number,
+): Promise<string> {
+  const down = await lineAfter(
+    host,
+    since,
+    ({ kind, name, to }) =>
+      kind === "check" && name === service && to === "down",
+  );
+  const heal = await lineAfter(
+    host,
+    since,
+    ({ kind, name, to }) => kind === "act" && name === service && to === "heal",
+  );
+  const up = await lineAfter(
+    host,
+    heal.at,
+    ({ kind, name, to }) => kind === "check" && name === service && to === "up",
+  );
+  return `${service} down after ${seconds(down.at - since)}, restarted after ${seconds(heal.at - since)}, up after ${seconds(up.at - since)}`;
+}
+
+async function lineAfter(
+  host: Host,
+  since: number,
+  wanted: (line: HistoryLine) => boolean,
+): Promise<HistoryLine> {
+  let found: HistoryLine | undefined;
+  await expect
+    .poll(
+      async () => {
+        found = (await historyOf(host)).find(
+          (line) => line.at >= since && wanted(line),
+        );
+        return found !== undefined;
+      },
+      { timeout: 120_000, interval: 500 },
+    )
+    .toBe(true);
+  if (found === undefined) throw new Error("unreachable");
+  return found;
+}
+
+/** Both engines' processes are this machine's. */
+async function mainProcess(
+  stand: Stand,
+  host: Host,
+  container: string,
+): Promise<number> {
+  return Number(
+    await stand.docker(host, "inspect", "-f", "{{.State.Pid}}", container),
+  );
+}
+
+function signal(pid: number, name: NodeJS.Signals): void {
+  if (!(pid > 1)) throw new Error(`no process ${pid}`);
+  process.kill(pid, name);
+}
+
+/** Fills the container's memory from a second process in it; the kernel is told to choose the main one. */
+async function outgrowMemory(
+  stand: Stand,
+  host: Host,
+  container: string,
+): Promise<void> {
+  const pid = await mainProcess(stand, host, container);
+  writeFileSync(`/proc/${pid}/oom_score_adj`, "1000");
+  const hog = "const all = []; for (;;) all.push(Buffer.alloc(1e7, 1));";
+  // It ends with the container.
+  await stand
+    .docker(host, "exec", container, "node", "-e", hog)
+    .catch(() => undefined);
+}
+
+function seconds(ms: number): string {
+  return `${(ms / 1000).toFixed(0)} s`;
+}

@@ -1,0 +1,92 @@
+import { rightConfig } from "./stack-config.ts";
+import { addresses } from "./two-engines.ts";
+
+/** One line of a supervisor's history. */
+export interface HistoryLine {
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly kind: "service" | "check" | "act";
+  readonly name: string;
+  readonly to: string;
+  readonly reason: string | null;
+}
+
+/** The configuration of the scenarios' supervisors: looks often, so that faults are noticed in seconds, and tells a webhook. */
+export function supervisorConfig(webhook: string): string {
+  const rhythm = { every: "2s", timeout: "2s" };
+  const healing = { cooldown: "5s", grace: "5s" };
+  // JSON is YAML.
+  return JSON.stringify({
+    checks: [
+      {
+        name: "gateway",
+        kind: "http",
+        url: "${GATEWAY_URL}/health/liveliness",
+        ...rhythm,
+        heal: { restart: "gateway", ...healing },
+      },
+      {
+        name: "edge",
+        kind: "container",
+        container: "edge",
+        ...rhythm,
+        heal: { restart: "edge", ...healing },
+      },
+      {
+        name: "postgres",
+        kind: "postgres",
+        service: "postgres",
+        url: "${SUPERVISOR_DATABASE_URL}",
+        ...rhythm,
+      },
+      {
+        name: "redis",
+        kind: "redis",
+        service: "redis",
+        url: "redis://${REDIS_HOST}:${REDIS_PORT}",
+        password: "${REDIS_PASSWORD}",
+        ...rhythm,
+        heal: { restart: "redis", ...healing },
+      },
+    ],
+    notify: [{ kind: "webhook", url: webhook }],
+  });
+}
+
+/** What the supervisor of a host remembers, oldest first. */
+export async function historyOf(
+  host: "a" | "b",
+): Promise<readonly HistoryLine[]> {
+  const { entries } = (await askSupervisor(
+    host,
+    "/api/history?limit=1000",
+  )) as {
+    readonly entries: readonly HistoryLine[];
+  };
+  return entries.toReversed();
+}
+
+/** The state of a service as the supervisor of a host shows it. */
+export async function serviceState(
+  host: "a" | "b",
+  name: string,
+): Promise<string | undefined> {
+  const { services } = (await askSupervisor(host, "/api/status")) as {
+    readonly services: readonly {
+      readonly name: string;
+      readonly state: string;
+    }[];
+  };
+  return services.find((service) => service.name === name)?.state;
+}
+
+async function askSupervisor(host: "a" | "b", path: string): Promise<unknown> {
+  const password = rightConfig["operatorPassword"] ?? "";
+  const answer = await fetch(`http://${addresses[host]}:4080${path}`, {
+    headers: {
+      authorization: `Basic ${Buffer.from(`operator:${password}`).toString("base64")}`,
+    },
+  });
+  if (!answer.ok) throw new Error(`${path}: ${answer.status}`);
+  return answer.json();
+}
