@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Logger } from "pino";
 import { recordRows } from "../db/ledger.ts";
 import { DatabaseUnavailable, type Pool } from "../db/pool.ts";
@@ -17,6 +18,7 @@ import { spendRow, type SpendRow } from "./rows.ts";
 import { windowStart } from "./windows.ts";
 
 const BATCH_ROWS = 1_000;
+const ROWS_AT_ONCE = 50;
 const DRAIN_EVERY_MS = 200;
 const RETRY_AFTER_MS = 1_000;
 
@@ -83,7 +85,7 @@ export function createLedger(options: LedgerOptions): Ledger {
     position: number,
   ): Promise<void> {
     const { inserted, totals, softBudgets } = await record(
-      entries.map(rowOf),
+      await rowsOf(entries),
       countersOf(entries),
     );
     for (const { outcome } of entries)
@@ -95,6 +97,18 @@ export function createLedger(options: LedgerOptions): Ledger {
     for (const notice of softBudgets)
       log.warn(notice, "a soft budget was reached");
     await assignTotals(totals);
+  }
+
+  /** In pieces, between which calls go on. */
+  async function rowsOf(
+    entries: readonly JournalRow<Intent, Outcome>[],
+  ): Promise<readonly SpendRow[]> {
+    const rows: SpendRow[] = [];
+    for (let at = 0; at < entries.length; at += ROWS_AT_ONCE) {
+      if (at > 0) await nextTurn();
+      rows.push(...entries.slice(at, at + ROWS_AT_ONCE).map(rowOf));
+    }
+    return rows;
   }
 
   function rowOf(entry: JournalRow<Intent, Outcome>): SpendRow {

@@ -126,14 +126,16 @@ export function windowsOf(
   timeZone: string,
 ): readonly EntityWindow[] {
   const windows = new Map<string, EntityWindow>();
-  for (const row of rows)
+  for (const row of rows) {
+    const endedAt = Date.parse(row.ended_at);
     for (const entity of entitiesOfRow(row)) {
       const duration = durations.get(entity) ?? null;
       if (duration === null) continue;
-      const window = windowAt(duration, Date.parse(row.ended_at), timeZone);
+      const window = windowAt(duration, endedAt, timeZone);
       if (window !== LIFETIME)
         windows.set(`${entity}|${window.name}`, { entity, window });
     }
+  }
   return [...windows.values()];
 }
 

@@ -4,7 +4,7 @@ import { inputOnly, type Usage } from "../accounting/prices.ts";
 import type { Gateway } from "../gateway.ts";
 import { CallError } from "../http/errors.ts";
 import type { ProviderAnswer } from "../providers/client.ts";
-import { unreachable, UpstreamFailure } from "../providers/failure.ts";
+import { UpstreamFailure } from "../providers/failure.ts";
 import type { ModelGroup, PricedDeployment } from "../routing/catalog.ts";
 import {
   planRoute,
@@ -229,29 +229,25 @@ async function attempt(
     aborter,
   );
   try {
-    const answer = await gateway.providers.send({
+    const asked = {
       deployment,
       path: translation.path,
       headers: translation.headers,
       callId: call.id,
       body: translation.body(),
       error: translation.error,
-      stream: call.stream,
-      signal: aborter.signal,
-    });
-    const { contentType } = answer;
+      signal: call.stream || deadline !== undefined ? aborter.signal : null,
+    };
     const read: Answered = call.stream
       ? {
           kind: "stream",
           translation,
-          contentType,
-          body: requireStream(answer, deployment),
+          ...requireStream(await gateway.providers.stream(asked), deployment),
         }
       : {
           kind: "whole",
           translation,
-          contentType,
-          body: await readWhole(answer, deployment),
+          ...(await gateway.providers.ask(asked)),
         };
     latencyMs = performance.now() - begunAt;
     return read;
@@ -293,32 +289,14 @@ function isLate(deadlineAt: number | null): boolean {
 function requireStream(
   answer: ProviderAnswer,
   deployment: PricedDeployment,
-): ProviderAnswer["body"] {
-  if (answer.contentType.includes("text/event-stream")) return answer.body;
+): ProviderAnswer {
+  if (answer.contentType.includes("text/event-stream")) return answer;
   // Without a listener the error of a body that nobody reads would end the process.
   answer.body.on("error", () => undefined).destroy();
   throw new UpstreamFailure(
     502,
     `${deployment.apiBase} did not answer with a stream`,
   );
-}
-
-async function readWhole(
-  answer: ProviderAnswer,
-  deployment: PricedDeployment,
-): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  try {
-    for await (const chunk of answer.body as AsyncIterable<Buffer>)
-      chunks.push(chunk);
-  } catch (error) {
-    throw Object.assign(unreachable(error, deployment.apiBase), {
-      begun: true,
-    });
-  }
-  return chunks.length === 1 && chunks[0] !== undefined
-    ? chunks[0]
-    : Buffer.concat(chunks);
 }
 
 interface Tried {

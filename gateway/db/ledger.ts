@@ -109,7 +109,7 @@ export async function recordRows(
   proxyDuration: string | null,
   timeZone: string,
 ): Promise<Recorded> {
-  const rows = holdable(delivered);
+  const { rows, json } = holdable(delivered);
   const record = async () => {
     await ensurePartitions(pool, rows);
     return transaction(pool, async (client) => {
@@ -119,6 +119,7 @@ export async function recordRows(
         client,
         rows,
         windowing,
+        json,
       );
       const totals = await readTotals(client, counters);
       return {
@@ -145,10 +146,11 @@ export async function insertRows(
     readonly proxyDuration: string | null;
     readonly timeZone: string;
   },
+  json = JSON.stringify(rows),
 ) {
   await seedWindowsOfRows(client, rows, windowing);
   const returned = await query<{ request_id: string }>(client, INSERT_ROWS, [
-    JSON.stringify(rows),
+    json,
   ]);
   const inserted = new Set(returned.map((row) => row.request_id));
   const fresh = rows.filter((row) => inserted.has(row.request_id));
@@ -177,12 +179,16 @@ function othersOf(
 /** Postgres holds neither NUL nor half a surrogate pair in text; such characters come only from hostile input. */
 const UNHOLDABLE = /\\u(?:0000|d[89a-f])/i;
 
-function holdable(rows: readonly SpendRow[]): readonly SpendRow[] {
-  if (!UNHOLDABLE.test(JSON.stringify(rows))) return rows;
-  const clean = JSON.stringify(rows, (_, value: unknown) =>
+function holdable(delivered: readonly SpendRow[]): {
+  readonly rows: readonly SpendRow[];
+  readonly json: string;
+} {
+  const written = JSON.stringify(delivered);
+  if (!UNHOLDABLE.test(written)) return { rows: delivered, json: written };
+  const json = JSON.stringify(delivered, (_, value: unknown) =>
     typeof value === "string"
       ? value.toWellFormed().replaceAll("\0", "\uFFFD")
       : value,
   );
-  return JSON.parse(clean) as readonly SpendRow[];
+  return { rows: JSON.parse(json) as readonly SpendRow[], json };
 }

@@ -1,5 +1,6 @@
 import {
   chargesOf,
+  entitiesOfRow,
   windowsOf,
   type EntityWindow,
   type SpendRow,
@@ -90,7 +91,7 @@ export async function seedWindowsOfRows(
   rows: readonly SpendRow[],
   windowing: Windowing,
 ): Promise<void> {
-  const entities = [...new Set(chargesOf(rows).map(({ entity }) => entity))];
+  const entities = [...new Set(rows.flatMap(entitiesOfRow))];
   const durations = await durationsOf(client, entities, windowing);
   await seedWindows(client, windowsOf(rows, durations, windowing.timeZone));
 }

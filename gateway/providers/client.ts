@@ -5,9 +5,13 @@ import type { PricedDeployment } from "../routing/catalog.ts";
 import { UpstreamFailure, unreachable } from "./failure.ts";
 
 export interface ProviderAnswer {
-  readonly status: number;
   readonly contentType: string;
   readonly body: Readable;
+}
+
+export interface WholeAnswer {
+  readonly contentType: string;
+  readonly body: Buffer;
 }
 
 export interface ProviderCall {
@@ -19,13 +23,15 @@ export interface ProviderCall {
   readonly body: string;
   /** What a refusal says, as one sentence. */
   error(status: number, text: string): string;
-  readonly stream: boolean;
-  readonly signal: AbortSignal;
+  /** null: nothing ends the call before its time. */
+  readonly signal: AbortSignal | null;
 }
 
 export interface ProviderClient {
-  /** Sends one call; resolves with a 2xx answer whose body is still to be read, throws {@link UpstreamFailure}. */
-  send(call: ProviderCall): Promise<ProviderAnswer>;
+  /** Sends one call; resolves with a 2xx answer, throws {@link UpstreamFailure}. */
+  ask(call: ProviderCall): Promise<WholeAnswer>;
+  /** The same, for an answer whose body is still to be read. */
+  stream(call: ProviderCall): Promise<ProviderAnswer>;
   close(): Promise<void>;
 }
 
@@ -40,10 +46,20 @@ export function createProviderClient(timeouts: TimeoutConfig): ProviderClient {
     connections: null,
   });
   return {
-    async send(call) {
-      const { deployment, stream } = call;
+    async ask(call) {
+      try {
+        return await askWhole(agent, timeouts, call);
+      } catch (error) {
+        // A header that cannot be sent is thrown at once.
+        throw error instanceof UpstreamFailure
+          ? error
+          : unreachable(error, call.deployment.apiBase);
+      }
+    },
+    async stream(call) {
+      const { deployment } = call;
       const firstByteMs =
-        (stream ? deployment.streamTimeoutMs : null) ??
+        deployment.streamTimeoutMs ??
         deployment.timeoutMs ??
         timeouts.firstByteMs;
       try {
@@ -52,25 +68,20 @@ export function createProviderClient(timeouts: TimeoutConfig): ProviderClient {
           method: "POST",
           body: call.body,
           signal: call.signal,
-          headers: headersFor(call),
+          headers: headersFor(call, "text/event-stream"),
           headersTimeout: firstByteMs,
           bodyTimeout: timeouts.idleMs,
         });
         if (answer.statusCode >= 200 && answer.statusCode < 300)
           return {
-            status: answer.statusCode,
-            contentType: String(
-              answer.headers["content-type"] ?? "application/json",
-            ),
+            contentType: contentTypeOf(answer.headers),
             body: answer.body,
           };
-        throw new UpstreamFailure(
+        throw refusal(
+          call,
           answer.statusCode,
-          withoutSecret(
-            call.error(answer.statusCode, await readErrorText(answer.body)),
-            deployment,
-          ),
-          retryAfterMs(answer.headers["retry-after"]),
+          answer.headers,
+          await readErrorText(answer.body),
         );
       } catch (error) {
         throw error instanceof UpstreamFailure
@@ -82,15 +93,112 @@ export function createProviderClient(timeouts: TimeoutConfig): ProviderClient {
   };
 }
 
-function headersFor({
-  deployment,
-  callId,
-  stream,
-  headers,
-}: ProviderCall): Record<string, string> {
+type Headers = Readonly<Record<string, string | string[] | undefined>>;
+
+function contentTypeOf(headers: Headers): string {
+  return String(headers["content-type"] ?? "application/json");
+}
+
+function refusal(
+  call: ProviderCall,
+  status: number,
+  headers: Headers,
+  text: string,
+): UpstreamFailure {
+  return new UpstreamFailure(
+    status,
+    withoutSecret(call.error(status, text), call.deployment),
+    retryAfterMs(headers["retry-after"]),
+  );
+}
+
+/** Without a stream in between: most answers come in one piece. */
+function askWhole(
+  agent: Agent,
+  timeouts: TimeoutConfig,
+  call: ProviderCall,
+): Promise<WholeAnswer> {
+  const { deployment, signal } = call;
+  const { origin, base } = addressOf(deployment);
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let status = 0;
+    let headers: Headers = {};
+    let bytes = 0;
+    let onAbort: (() => void) | null = null;
+    const done = () => {
+      if (onAbort !== null) signal?.removeEventListener("abort", onAbort);
+    };
+    const answered = () => status >= 200 && status < 300;
+    agent.dispatch(
+      {
+        origin,
+        path: base + call.path,
+        method: "POST",
+        body: call.body,
+        headers: headersFor(call, "application/json"),
+        headersTimeout: deployment.timeoutMs ?? timeouts.firstByteMs,
+        bodyTimeout: timeouts.idleMs,
+      },
+      {
+        onRequestStart(controller) {
+          if (signal === null) return;
+          onAbort = () => controller.abort(new Error("the call was ended"));
+          if (signal.aborted) onAbort();
+          else signal.addEventListener("abort", onAbort, { once: true });
+        },
+        onResponseStart(_, code, sent) {
+          status = code;
+          headers = sent;
+        },
+        onResponseData(_, chunk) {
+          bytes += chunk.length;
+          if (answered() || bytes <= ERROR_BYTES) chunks.push(chunk);
+        },
+        onResponseEnd() {
+          done();
+          const [first] = chunks;
+          const body =
+            first !== undefined && chunks.length === 1
+              ? first
+              : Buffer.concat(chunks);
+          if (answered())
+            resolve({ contentType: contentTypeOf(headers), body });
+          else reject(refusal(call, status, headers, body.toString("utf8")));
+        },
+        onResponseError(_, error) {
+          done();
+          const failure = unreachable(error, deployment.apiBase);
+          failure.begun = answered();
+          reject(failure);
+        },
+      },
+    );
+  });
+}
+
+const addresses = new WeakMap<
+  PricedDeployment,
+  { readonly origin: string; readonly base: string }
+>();
+
+/** Where a deployment is, taken apart once. */
+function addressOf(deployment: PricedDeployment) {
+  const known = addresses.get(deployment);
+  if (known !== undefined) return known;
+  const { origin, pathname } = new URL(deployment.apiBase);
+  const address = { origin, base: pathname.replace(/\/$/, "") };
+  addresses.set(deployment, address);
+  return address;
+}
+
+function headersFor(
+  { deployment, callId, headers }: ProviderCall,
+  accept: string,
+): Record<string, string> {
   const sent: Record<string, string> = {
     "content-type": "application/json",
-    accept: stream ? "text/event-stream" : "application/json",
+    accept,
     "x-request-id": callId,
     ...headers,
   };
