@@ -88,7 +88,7 @@ function runForHosts(words: readonly string[]): 0 | 1 | 2 {
   const { status } = spawnSync(
     process.execPath,
     [join(projectRoot, "scripts", "doctor.ts"), ...words],
-    { stdio: "inherit", cwd: projectRoot },
+    { stdio: "inherit" },
   );
   return status === 0 || status === 2 ? status : 1;
 }
