@@ -3,7 +3,7 @@
 # the directory whose bin/ holds it. Idempotent; kept outside the clone. About twelve minutes from nothing on two cores.
 #
 # Only the engine: neither the Node language host nor the docker and postgresql plugins are to be had as Go modules, so tests
-# use inline programs (the Automation API) and doubles (test/infra/doubles).
+# use doubles of them (test/infra/doubles).
 set -euo pipefail
 
 module=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/toolchain
