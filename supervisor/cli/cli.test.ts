@@ -1,10 +1,16 @@
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { projectRoot } from "../embedded/home.ts";
 import { temporaryHome } from "../testing/temporary-home.ts";
+import { waitFor } from "../testing/wait-for.ts";
+import { startWatcher } from "../watcher.ts";
 
+const program = join(projectRoot, "supervisor", "cli", "main.ts");
 let place: ReturnType<typeof temporaryHome>;
 
 beforeEach(() => {
@@ -12,20 +18,34 @@ beforeEach(() => {
 });
 afterEach(() => place.remove());
 
+function environment() {
+  return {
+    PATH: process.env["PATH"],
+    HEARTH_HOME: place.home.root,
+    NO_COLOR: "1",
+  };
+}
+
+/** The same while this process goes on answering. */
+async function hearthThen(words: readonly string[]) {
+  const child = spawn(process.execPath, [program, ...words], {
+    env: environment(),
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  const [out, error, code] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    new Promise<number | null>((resolve) => child.once("close", resolve)),
+  ]);
+  return { code, out, error };
+}
+
 /** Runs the CLI on a home of its own. */
 function hearth(...words: readonly string[]) {
-  const done = spawnSync(
-    process.execPath,
-    [join(projectRoot, "supervisor", "cli", "main.ts"), ...words],
-    {
-      encoding: "utf8",
-      env: {
-        PATH: process.env["PATH"],
-        HEARTH_HOME: place.home.root,
-        NO_COLOR: "1",
-      },
-    },
-  );
+  const done = spawnSync(process.execPath, [program, ...words], {
+    encoding: "utf8",
+    env: environment(),
+  });
   return { code: done.status, out: done.stdout, error: done.stderr };
 }
 
@@ -71,6 +91,15 @@ test.each([
   "restart",
   "config",
   "models discover",
+  "history",
+  "alerts",
+  "silence",
+  "pause",
+  "resume",
+  "doctor",
+  "service install",
+  "service remove",
+  "service status",
 ])("hearth %s --help shows an example, in plain text", (verb) => {
   const { code, out } = hearth(...verb.split(" "), "--help");
   expect(code).toBe(0);
@@ -83,6 +112,7 @@ test("help and reading commands leave nothing behind", () => {
   hearth("status");
   hearth("down");
   hearth("config", "--check");
+  hearth("service", "install", "--print");
   expect(existsSync(place.home.root)).toBe(false);
 });
 
@@ -136,3 +166,78 @@ test("config prints the manual, and checks the settings in use", () => {
   expect(hearth("config").out).toContain("This file is the manual");
   expect(hearth("config", "--check")).toMatchObject({ code: 0 });
 });
+
+test.each([
+  [
+    ["silence", "gateway"],
+    '`hearth silence` needs a name, how long, and --why, for example: hearth silence gateway 2h --why "new memory"',
+  ],
+  [
+    ["silence", "gateway", "soon", "--why", "new memory"],
+    '"soon" is no duration: write 30m, 2h or 7d.',
+  ],
+  [
+    ["history", "-n", "many"],
+    '--lines is "many": it must be a number from 1 to 10000.',
+  ],
+])("%j is not understood before anybody is asked", (words, sentence) => {
+  expect(hearth(...words)).toEqual({
+    code: 2,
+    out: "",
+    error: `hearth: ${sentence}\n`,
+  });
+});
+
+test("the command line works against a supervisor: alarms, silences, pauses, history", async () => {
+  const sick = createServer((_request, response) =>
+    response.writeHead(500).end("out of memory"),
+  );
+  await new Promise<void>((resolve) => sick.listen(0, "127.0.0.1", resolve));
+  const { port } = sick.address() as AddressInfo;
+  const config = join(place.directory, "supervisor.yaml");
+  writeFileSync(
+    config,
+    `checks: [{ name: sick, kind: http, url: "http://127.0.0.1:${port}/", every: 1s, fail_after: 1 }]\n`,
+  );
+  const watcher = await startWatcher({
+    home: place.home,
+    env: { HEARTH_SUPERVISOR_CONFIG: config, HEARTH_SUPERVISOR_PORT: "0" },
+    containers: false,
+    onNotice: () => {},
+    onService: () => {},
+    onCheck: () => {},
+  });
+  const ask = (...words: readonly string[]) =>
+    hearthThen([...words, "--url", watcher.address]);
+  try {
+    await waitFor("the alarm", async () =>
+      (await ask("alerts")).out.includes("sick is down"),
+    );
+    expect((await ask("alerts")).code).toBe(1);
+    expect((await ask("alerts", "--test")).out).toContain(
+      "Nobody is told of alarms yet",
+    );
+    const made = await ask("silence", "sick", "2h", "--why", "new memory");
+    expect(made).toMatchObject({ code: 0, error: "" });
+    expect(made.out).toContain("Nobody is told of sick until");
+    expect((await ask("silence", "--list")).out).toContain("new memory");
+    expect((await ask("alerts")).out).toContain("(silent: new memory)");
+    expect((await ask("silence", "--end", "sick")).code).toBe(0);
+    expect(await ask("silence", "--end", "sick")).toMatchObject({
+      code: 2,
+      error: 'hearth: there is no silence "sick", nor any other.\n',
+    });
+    expect((await ask("pause", "sick", "--why", "moving")).code).toBe(0);
+    const paused = await ask("check", "sick", "--json");
+    expect(JSON.parse(paused.out)).toMatchObject({ state: "paused" });
+    expect((await ask("resume", "sick")).code).toBe(0);
+    expect((await ask("pause", "sik")).code).toBe(2);
+    const { out } = await ask("history", "sick", "--json");
+    expect(JSON.parse(out)).toContainEqual(
+      expect.objectContaining({ name: "sick", to: "down" }),
+    );
+  } finally {
+    await watcher.stop();
+    await new Promise((resolve) => sick.close(resolve));
+  }
+}, 120_000);

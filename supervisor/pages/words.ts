@@ -20,7 +20,8 @@ export function grouped(value: number, digits: number = 0): string {
 export function percent(share: number): string {
   const value = share * 100;
   if (Number.isInteger(value)) return `${value} %`;
-  if (value > 99 && value < 100) return `${Math.min(99.99, value).toFixed(2)} %`;
+  if (value > 99 && value < 100)
+    return `${Math.min(99.99, value).toFixed(2)} %`;
   return value < 10 ? `${value.toFixed(1)} %` : `${Math.round(value)} %`;
 }
 

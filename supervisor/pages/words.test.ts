@@ -1,0 +1,34 @@
+import { expect, test } from "vitest";
+import { ago, ahead, clock, money, moment, percent } from "./words.ts";
+
+test.each([
+  [0, "$ 0.00"],
+  [41.55, "$ 41.55"],
+  [1234.5, "$ 1,234.50"],
+  [0.01, "$ 0.01"],
+  [0.00034, "$ 0.00034"],
+  [0.00001, "$ 0.00001"],
+])("%d dollars are %s", (dollars, text) => {
+  expect(money(dollars)).toBe(text);
+});
+
+test.each([
+  [1, "100 %"],
+  [0.999_99, "99.99 %"],
+  [0.9994, "99.94 %"],
+  [0.34, "34 %"],
+  [0.0041, "0.4 %"],
+  [0, "0 %"],
+])("a share of %d is %s", (share, text) => {
+  expect(percent(share)).toBe(text);
+});
+
+test("times are told in the operator's zone, distances in words", () => {
+  const at = Date.UTC(2026, 10, 21, 23, 30);
+  expect(moment(at, "Europe/Berlin")).toBe("22 Nov, 00:30");
+  expect(clock(at, "UTC")).toBe("23:30");
+  expect(ago(at, at + 480_000)).toBe("8 min ago");
+  expect(ago(at, at)).toBe("just now");
+  expect(ahead(at + 61_200_000, at)).toBe("in 17 h");
+  expect(ahead(at, at)).toBe("now");
+});
