@@ -7,29 +7,40 @@ import { promisify } from "node:util";
 
 const run = promisify(execFile);
 
-const OPENAI_VERSION = "3.54.0";
+/** A package of PyPI that a test runs, pinned. */
+export interface PythonPackage {
+  readonly name: string;
+  readonly version: string;
+}
 
-/** That Python; where it cannot be had null with a line that says so, and in CI an error. */
-export async function pythonOrLeaveOut(): Promise<string | null> {
-  const found = await pythonWithOpenAI();
+const OPENAI: PythonPackage = { name: "openai", version: "3.54.0" };
+
+/** A Python that has the package; where it cannot be had null with a line that says so, and in CI an error. */
+export async function pythonOrLeaveOut(
+  wanted: PythonPackage = OPENAI,
+): Promise<string | null> {
+  const found = await pythonWith(wanted);
   if (found.kind === "found") return found.python;
   if (process.env["CI"]) throw new Error(found.why);
   process.stderr.write(`left out: ${found.why}\n`);
   return null;
 }
 
-/** A Python that has OpenAI's package, or one sentence that says why there is none. */
+/** A Python, or one sentence that says why there is none. */
 type FoundPython =
   | { readonly kind: "found"; readonly python: string }
   | { readonly kind: "missing"; readonly why: string };
 
 /** The Python of a virtual environment that outlives the run; made at the first one, in a cache outside the project. */
-async function pythonWithOpenAI(): Promise<FoundPython> {
+async function pythonWith({
+  name,
+  version,
+}: PythonPackage): Promise<FoundPython> {
   const cache = join(
     process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"),
     "hearth",
   );
-  const place = join(cache, `python-openai-${OPENAI_VERSION}`);
+  const place = join(cache, `python-${name}-${version}`);
   const python = join(place, "bin", "python3");
   if (existsSync(python)) return { kind: "found", python };
   // Another run may be making it: each makes its own and the first to end keeps it.
@@ -43,7 +54,7 @@ async function pythonWithOpenAI(): Promise<FoundPython> {
       "install",
       "--quiet",
       "--disable-pip-version-check",
-      `openai==${OPENAI_VERSION}`,
+      `${name}==${version}`,
     ]);
     renameSync(own, place);
     return { kind: "found", python };
@@ -54,7 +65,7 @@ async function pythonWithOpenAI(): Promise<FoundPython> {
     const said = (stderr?.trim() || message).split("\n").at(-1);
     return {
       kind: "missing",
-      why: `OpenAI's Python client ${OPENAI_VERSION} cannot be run here (${said}): install Python 3 with venv and let pip reach its packages.`,
+      why: `Python's ${name} ${version} cannot be run here (${said}): install Python 3 with venv and let pip reach its packages.`,
     };
   }
 }
