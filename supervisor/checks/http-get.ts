@@ -7,7 +7,7 @@ export type HttpAnswer = {
 };
 
 export type HttpAsk = {
-  readonly method?: "GET" | "HEAD" | "POST" | "DELETE";
+  readonly method?: "GET" | "HEAD" | "POST" | "PUT" | "DELETE";
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
   /** Bytes; 4 MiB when left out. */

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { databaseUrl } from "../embedded/gateway.ts";
+import { gatewayDatabaseUrl } from "../embedded/gateway.ts";
 import { locateHome, type Home } from "../embedded/home.ts";
 import { operatorEnvironment } from "../embedded/node-program.ts";
 import { handOver, readSecretsFile } from "../embedded/secrets.ts";
@@ -85,7 +85,13 @@ function environmentOf(home: Home): Readonly<Record<string, string>> {
     DATABASE_URL_FILE: handOver(
       home,
       "DATABASE_URL",
-      databaseUrl("gateway_a", secrets.gatewayDbPassword, postgres.port),
+      gatewayDatabaseUrl(
+        {
+          gatewayDbRole: secrets.gatewayDbRole,
+          gatewayDbPassword: secrets.gatewayDbPassword,
+        },
+        postgres.port,
+      ),
     ),
     PROXY_MASTER_KEY_FILE: handOver(
       home,

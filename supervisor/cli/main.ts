@@ -31,6 +31,7 @@ const hearth: Verb = {
     compact: async () => (await import("./jobs.ts")).compact,
     notes: async () => (await import("./notes.ts")).notes,
     doctor: async () => (await import("./doctor.ts")).doctor,
+    rotate: async () => (await import("./rotate.ts")).rotate,
     service: async () => (await import("./service.ts")).service,
     config: async () => (await import("./config.ts")).config,
     import: async () => (await import("./import.ts")).importing,

@@ -9,6 +9,8 @@ import { handOver, type Secrets } from "./secrets.ts";
 const ours = [
   "DATABASE_URL",
   "PROXY_MASTER_KEY",
+  "PROXY_MASTER_KEY_PREVIOUS",
+  "PROXY_MASTER_KEY_PREVIOUS_UNTIL",
   "HEARTH_SALT_KEY",
   "HEARTH_JOURNAL_DIR",
   "HEARTH_EXTRA_CONFIG",
@@ -32,12 +34,22 @@ export function gatewayService(
     DATABASE_URL_FILE: handOver(
       home,
       "DATABASE_URL",
-      databaseUrl("gateway_a", secrets.gatewayDbPassword, postgresPort),
+      gatewayDatabaseUrl(secrets, postgresPort),
     ),
     PROXY_MASTER_KEY_FILE: handOver(
       home,
       "PROXY_MASTER_KEY",
       secrets.masterKey,
+    ),
+    PROXY_MASTER_KEY_PREVIOUS_FILE: handOver(
+      home,
+      "PROXY_MASTER_KEY_PREVIOUS",
+      secrets.previousMasterKey ?? "",
+    ),
+    PROXY_MASTER_KEY_PREVIOUS_UNTIL_FILE: handOver(
+      home,
+      "PROXY_MASTER_KEY_PREVIOUS_UNTIL",
+      secrets.previousMasterKeyUntil ?? "",
     ),
     HEARTH_SALT_KEY_FILE: handOver(home, "HEARTH_SALT_KEY", secrets.saltKey),
     HEARTH_JOURNAL_DIR: home.journal,
@@ -54,7 +66,12 @@ export function gatewayService(
     prepare: () => needFreePort(port, "gateway", "HEARTH_GATEWAY_PORT"),
     plan: () => ({
       file: process.execPath,
-      args: [join(home.project, "gateway", "main.ts"), "--port", String(port)],
+      args: [
+        "--max-semi-space-size=16",
+        join(home.project, "gateway", "main.ts"),
+        "--port",
+        String(port),
+      ],
       cwd: home.project,
       env,
     }),
@@ -66,6 +83,17 @@ export function gatewayService(
     haltSignal: "SIGKILL",
     explain: explainHearth,
   };
+}
+
+/** As whom the gateway logs in: the role changes with each rotation. */
+export function gatewayDatabaseUrl(
+  {
+    gatewayDbRole,
+    gatewayDbPassword,
+  }: Pick<Secrets, "gatewayDbRole" | "gatewayDbPassword">,
+  port: number,
+): string {
+  return databaseUrl(gatewayDbRole ?? "gateway_a", gatewayDbPassword, port);
 }
 
 /** An address with user and password; the passwords are URL-safe. */

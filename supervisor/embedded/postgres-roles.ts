@@ -7,16 +7,18 @@ import { scramVerifier } from "./scram.ts";
 import type { Secrets } from "./secrets.ts";
 
 type LoginRole = {
-  readonly name: "gateway_a" | "supervisor" | "backup";
+  readonly name: "gateway_a" | "gateway_b" | "supervisor" | "backup";
   readonly memberOf: "hearth_owner" | "hearth_reader" | "hearth_reports";
   readonly createdb: boolean;
   readonly actsAs?: "hearth_owner";
   readonly password: (secrets: Secrets) => string;
 };
 
-const loginRoles: readonly LoginRole[] = [
+const loginRoles = ({
+  gatewayDbRole = "gateway_a",
+}: Secrets): readonly LoginRole[] => [
   {
-    name: "gateway_a",
+    name: gatewayDbRole,
     memberOf: "hearth_owner",
     createdb: false,
     actsAs: "hearth_owner",
@@ -61,7 +63,7 @@ export async function ensureRoles(
       rows.map((row) => [row.rolname, row.rolpassword]),
     );
     if (!verifiers.has("hearth_owner")) await makeOwningRoles(port, secrets);
-    for (const role of loginRoles) {
+    for (const role of loginRoles(secrets)) {
       if (!verifiers.has(role.name)) await client.query(createRole(role));
       const verifier = scramVerifier(role.name, role.password(secrets));
       if (verifiers.get(role.name) !== verifier)
@@ -79,6 +81,79 @@ async function makeOwningRoles(port: number, secrets: Secrets): Promise<void> {
     await client.query(
       readFileSync(join(projectRoot, "config", "postgres-roles.sql"), "utf8"),
     );
+  } finally {
+    await client.end();
+  }
+}
+
+/**
+ * Makes the role that the gateway logs in as after a rotation, or lets the one of the rotation before log in again. Throws what
+ * Postgres says.
+ */
+export async function admitGatewayRole(
+  port: number,
+  secrets: Secrets,
+  next: Pick<Secrets, "gatewayDbRole" | "gatewayDbPassword">,
+): Promise<void> {
+  const [role] = loginRoles({ ...secrets, ...next });
+  if (role === undefined) return;
+  await asSuperuser(port, secrets, async (client) => {
+    const { rowCount } = await client.query(
+      "SELECT 1 FROM pg_roles WHERE rolname = $1",
+      [role.name],
+    );
+    if (rowCount === 0) await client.query(createRole(role));
+    const verifier = scramVerifier(role.name, next.gatewayDbPassword);
+    await client.query(`ALTER ROLE ${role.name} LOGIN PASSWORD '${verifier}'`);
+  });
+}
+
+/** A role that nobody may log in as from now on; its open sessions go on, and it owns nothing. */
+export function shutOut(
+  port: number,
+  secrets: Secrets,
+  role: "gateway_a" | "gateway_b",
+): Promise<void> {
+  return asSuperuser(port, secrets, async (client) => {
+    await client.query(`ALTER ROLE ${role} NOLOGIN PASSWORD NULL`);
+  });
+}
+
+/** Whether the superuser's password in these secrets is the right one. */
+export async function opensPostgres(
+  port: number,
+  secrets: Secrets,
+): Promise<boolean> {
+  try {
+    await asSuperuser(port, secrets, async () => undefined);
+    return true;
+  } catch (error) {
+    if (error instanceof WrongPassword) return false;
+    throw error;
+  }
+}
+
+/** Another password for a role that keeps its name, in force at once. */
+export function setPassword(
+  port: number,
+  secrets: Secrets,
+  role: "supervisor" | "backup" | "postgres",
+  password: string,
+): Promise<void> {
+  return asSuperuser(port, secrets, async (client) => {
+    const verifier = scramVerifier(role, password);
+    await client.query(`ALTER ROLE ${role} PASSWORD '${verifier}'`);
+  });
+}
+
+async function asSuperuser(
+  port: number,
+  secrets: Secrets,
+  work: (client: Client) => Promise<void>,
+): Promise<void> {
+  const client = await connect(port, "postgres", secrets);
+  try {
+    await work(client);
   } finally {
     await client.end();
   }
@@ -115,10 +190,13 @@ async function connect(
   }
 }
 
+/** Postgres answers, and has another password. */
+export class WrongPassword extends Failure {}
+
 /** A refused password means mixed-up files, and waiting will not help. */
 export function passwordHint(error: unknown): unknown {
   if (codeOf(error) !== "28P01") return error;
-  return new Failure(
+  return new WrongPassword(
     `Postgres does not accept the password in secrets.json (${textOf(error)}): the data directory and secrets.json come from different installations, put back those that belong together.`,
   );
 }

@@ -18,14 +18,30 @@ const names = [
 ] as const;
 
 /** Every secret of the embedded stack; nothing else holds them. */
-export type Secrets = Readonly<Record<(typeof names)[number], string>>;
+export type Secrets = Readonly<Record<(typeof names)[number], string>> & {
+  /** The gateway's login role; the other letter after a rotation. Absent: gateway_a. */
+  readonly gatewayDbRole?: "gateway_a" | "gateway_b" | undefined;
+  /** The master key before the last rotation, accepted until then (ISO time). */
+  readonly previousMasterKey?: string | undefined;
+  readonly previousMasterKeyUntil?: string | undefined;
+  /** What `hearth rotate` has begun, so that the same command goes on after an interruption. */
+  readonly rotation?:
+    | { readonly of: string; readonly values: Readonly<Record<string, string>> }
+    | undefined;
+};
 
 const secretText = z
   .string()
   .regex(/^[A-Za-z0-9_-]{16,}$/, "at least 16 letters, digits, - or _");
-const stored = z.looseObject(
-  Object.fromEntries(names.map((name) => [name, secretText.optional()])),
-);
+const stored = z.looseObject({
+  ...Object.fromEntries(names.map((name) => [name, secretText.optional()])),
+  gatewayDbRole: z.enum(["gateway_a", "gateway_b"]).optional(),
+  previousMasterKey: secretText.optional(),
+  previousMasterKeyUntil: z.iso.datetime().optional(),
+  rotation: z
+    .object({ of: z.string(), values: z.record(z.string(), z.string()) })
+    .optional(),
+});
 
 /** Reads secrets.json, or makes it at the first start. A secret that a newer version adds is made and kept. */
 export function readOrMakeSecrets(home: Home): Secrets {
@@ -65,8 +81,28 @@ export function readSecretsFile(home: Home): Partial<Secrets> | undefined {
   }
 }
 
+/** The secrets as they are now, for a process that runs while `hearth rotate` changes them. */
+export function followSecrets(home: Home, known: Secrets): Secrets {
+  const now = (): Secrets => ({ ...known, ...readSecretsFile(home) });
+  return Object.defineProperties(
+    {},
+    Object.fromEntries(
+      [...names, "gatewayDbRole" as const].map((name) => [
+        name,
+        { enumerable: true, get: () => now()[name] },
+      ]),
+    ),
+  ) as Secrets;
+}
+
+/** Changes some of them, durably, and keeps the rest of the file as it is. A value of undefined is taken out. */
+export function changeSecrets(home: Home, changed: Partial<Secrets>): void {
+  const next = { ...readSecretsFile(home), ...changed };
+  writeDurably(home.secrets, `${JSON.stringify(next, null, 2)}\n`);
+}
+
 /** 32 URL-safe characters of 192 random bits. */
-function makeSecret(): string {
+export function makeSecret(): string {
   return randomBytes(24).toString("base64url");
 }
 

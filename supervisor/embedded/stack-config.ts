@@ -55,7 +55,10 @@ export function readStackConfig(
   echo: boolean,
   ports: Ports,
 ): LoadedConfig {
-  const loaded = loadConfig(configFiles(started), variablesOf(home, started));
+  const loaded = withCurrentLogins(
+    loadConfig(configFiles(started), variablesOf(home, started)),
+    started,
+  );
   if (!echo || loaded.config.checks.some(({ name }) => name === "echo"))
     return loaded;
   // Only this way of running has an echo, so the shipped file does not name it.
@@ -78,6 +81,29 @@ export function readStackConfig(
           checks: [...loaded.config.checks, echoCheck],
         },
       };
+}
+
+/** `hearth rotate` changes these under a supervisor that goes on: each look takes what the file says then. */
+function withCurrentLogins(
+  loaded: LoadedConfig,
+  started: Environment,
+): LoadedConfig {
+  const url = readVariable("SUPERVISOR_DATABASE_URL", started);
+  const password = readVariable("NOTES_ADMIN_PASSWORD", started);
+  const checks = loaded.config.checks.map((check) => {
+    if (check.kind === "postgres" && check.url === url)
+      return Object.defineProperty({ ...check }, "url", {
+        enumerable: true,
+        get: () => readVariable("SUPERVISOR_DATABASE_URL", started),
+      });
+    if (check.kind === "couchdb" && check.password === password)
+      return Object.defineProperty({ ...check }, "password", {
+        enumerable: true,
+        get: () => readVariable("NOTES_ADMIN_PASSWORD", started),
+      });
+    return check;
+  });
+  return { ...loaded, config: { ...loaded.config, checks } };
 }
 
 /** The files that hold the supervisor's settings, later ones winning. */

@@ -23,7 +23,7 @@ import { notesService } from "./notes.ts";
 import { choosePorts, type Ports } from "./ports.ts";
 import { findPostgresPlace } from "./postgres-place.ts";
 import { postgresService } from "./postgres.ts";
-import { readOrMakeSecrets, type Secrets } from "./secrets.ts";
+import { followSecrets, readOrMakeSecrets, type Secrets } from "./secrets.ts";
 import { readStackConfig, stackEnvironment } from "./stack-config.ts";
 
 export type StackOptions = {
@@ -89,7 +89,7 @@ async function startLocked(
   release: () => void,
 ): Promise<Stack> {
   const { home, env } = options;
-  const secrets = readOrMakeSecrets(home);
+  const secrets = followSecrets(home, readOrMakeSecrets(home));
   const ports = await choosePorts(env, readRunFile(home.runFile));
   const started = stackEnvironment(home, env, ports, secrets);
   const config = readStackConfig(home, started, options.echo, ports);

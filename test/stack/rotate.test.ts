@@ -1,0 +1,208 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import pg from "pg";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { prepareStack, projectRoot, type Stack } from "./stack.ts";
+
+// A whole stack starts here, on machines that may be busy.
+vi.setConfig({ testTimeout: 120_000 });
+
+let stack: Stack;
+let key: string;
+const secrets: string[] = [];
+
+beforeAll(async () => {
+  stack = await prepareStack();
+  await stack.start();
+  const answer = await fetch(`${stack.gatewayUrl}/key/generate`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${stack.secrets()["masterKey"]}` },
+    body: JSON.stringify({ max_budget: 100 }),
+  });
+  ({ key } = (await answer.json()) as { key: string });
+}, 120_000);
+
+afterAll(async () => {
+  await stack?.remove();
+}, 60_000);
+
+/** Runs a command beside this process, which goes on calling. */
+async function hearth(...words: readonly string[]) {
+  const child = spawn(
+    process.execPath,
+    [join(projectRoot, "supervisor/cli/main.ts"), ...words],
+    { env: { ...process.env, ...stack.env, NO_COLOR: "1" } },
+  );
+  let said = "";
+  for (const stream of [child.stdout, child.stderr])
+    stream.on("data", (text) => (said += String(text)));
+  const [code] = (await once(child, "close")) as [number | null];
+  return { code, said };
+}
+
+/** Calls until told to stop, a stream among every three; what failed. */
+function callSteadily() {
+  const failures: string[] = [];
+  const running = new Set<Promise<void>>();
+  let calls = 0;
+  const call = async (stream: boolean) => {
+    try {
+      const answer = await fetch(`${stack.gatewayUrl}/v1/chat/completions`, {
+        method: "POST",
+        headers: {
+          authorization: `Bearer ${key}`,
+          "content-type": "application/json",
+        },
+        body: JSON.stringify({
+          model: "hearth-echo",
+          stream,
+          messages: [{ role: "user", content: `call ${calls}` }],
+        }),
+      });
+      const text = await answer.text();
+      if (answer.status !== 200 || (stream && !text.includes("[DONE]")))
+        failures.push(`${answer.status} ${text.slice(0, 200)}`);
+    } catch (error) {
+      failures.push(String(error));
+    }
+  };
+  const timer = setInterval(() => {
+    calls += 1;
+    const one = call(calls % 3 === 0).finally(() => running.delete(one));
+    running.add(one);
+  }, 20);
+  const stop = async () => {
+    clearInterval(timer);
+    await Promise.all(running);
+    expect(calls).toBeGreaterThan(0);
+    expect(failures).toEqual([]);
+  };
+  return Object.assign(stop, { calls: () => calls });
+}
+
+/** One rotation under load, by the command; the values before and after. */
+async function rotated(kind: string, ...names: readonly string[]) {
+  const before = names.map((name) => stack.secrets()[name] ?? "");
+  const stop = callSteadily();
+  const { code, said } = await hearth("rotate", kind);
+  await stop();
+  expect(code, said).toBe(0);
+  const after = names.map((name) => stack.secrets()[name] ?? "");
+  secrets.push(...before, ...after);
+  for (const secret of [...before, ...after])
+    expect(said).not.toContain(secret);
+  return before.map((old, index) => ({ old, now: after[index] ?? "" }));
+}
+
+async function keyAnswer(masterKey = ""): Promise<number> {
+  const answer = await fetch(`${stack.gatewayUrl}/key/list`, {
+    headers: { authorization: `Bearer ${masterKey}` },
+  });
+  await answer.text();
+  return answer.status;
+}
+
+test("the master key: both work for a while, --end refuses the old one", async () => {
+  const [pair] = await rotated("master", "masterKey");
+  expect(await keyAnswer(pair?.old)).toBe(200);
+  expect(await keyAnswer(pair?.now)).toBe(200);
+  const { code, said } = await hearth("rotate", "master", "--end");
+  expect(code, said).toBe(0);
+  expect(await keyAnswer(pair?.old)).toBe(401);
+  expect(await keyAnswer(pair?.now)).toBe(200);
+});
+
+async function logsIn(user: string, password = ""): Promise<boolean> {
+  const client = new pg.Client({
+    host: "127.0.0.1",
+    port: stack.run().services["postgres"]?.port ?? 0,
+    user,
+    password,
+    database: "hearth",
+  });
+  try {
+    await client.connect();
+    await client.end();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+test("Postgres: the other gateway role, every old password refused, the supervisor's check goes on; twice", async () => {
+  for (const [role, other] of [
+    ["gateway_a", "gateway_b"],
+    ["gateway_b", "gateway_a"],
+  ] as const) {
+    const [gateway, supervisor, backup, superuser] = await rotated(
+      "postgres",
+      "gatewayDbPassword",
+      "supervisorDbPassword",
+      "backupDbPassword",
+      "postgresPassword",
+    );
+    expect(await logsIn(role, gateway?.old)).toBe(false);
+    expect(await logsIn(other, gateway?.now)).toBe(true);
+    for (const [user, pair] of [
+      ["supervisor", supervisor],
+      ["backup", backup],
+      ["postgres", superuser],
+    ] as const) {
+      expect(await logsIn(user, pair?.old), `${user}, old`).toBe(false);
+      expect(await logsIn(user, pair?.now), `${user}, new`).toBe(true);
+    }
+  }
+  const { said } = await hearth("check", "postgres");
+  expect(said).toContain("postgres  ● up");
+});
+
+async function notesAnswer(password = ""): Promise<number> {
+  const answer = await fetch(`${stack.notesUrl}/_all_dbs`, {
+    headers: {
+      authorization: `Basic ${Buffer.from(`admin:${password}`).toString("base64")}`,
+    },
+  });
+  await answer.text();
+  return answer.status;
+}
+
+test("the notes store's admin", async () => {
+  const [pair] = await rotated("notes", "notesAdminPassword");
+  expect(await notesAnswer(pair?.old)).toBe(401);
+  expect(await notesAnswer(pair?.now)).toBe(200);
+});
+
+test("after a restart of every service the new secrets hold", async () => {
+  for (const service of ["gateway", "notes", "postgres"]) {
+    const { code, said } = await hearth("restart", service);
+    expect(code, said).toBe(0);
+  }
+  await expect
+    .poll(() => keyAnswer(stack.secrets()["masterKey"]), { timeout: 60_000 })
+    .toBe(200);
+  expect(await notesAnswer(stack.secrets()["notesAdminPassword"])).toBe(200);
+  const stop = callSteadily();
+  await expect
+    .poll(() => stop.calls(), { timeout: 10_000 })
+    .toBeGreaterThan(20);
+  await stop();
+});
+
+test("what cannot be rotated here is one sentence", async () => {
+  const { code, said } = await hearth("rotate", "redis");
+  expect(code).toBe(2);
+  expect(said).toBe(
+    'hearth: "redis" cannot be rotated here: master, postgres, notes can. On two hosts: npm run deploy -- rotate.\n',
+  );
+});
+
+test("no secret, old or new, is in a log", () => {
+  const logs = join(stack.home, "logs");
+  const text = readdirSync(logs)
+    .map((name) => readFileSync(join(logs, name), "utf8"))
+    .join("\n");
+  expect(text.length).toBeGreaterThan(0);
+  for (const secret of secrets) expect(text).not.toContain(secret);
+});
