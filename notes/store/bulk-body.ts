@@ -17,6 +17,7 @@ import { INCOMPLETE, scanValue, skipSpace } from "./scan-json.ts";
 const WINDOW_BYTES = 1_048_576;
 /** A longer document than this gets a buffer of its own. */
 const MAX_SCRATCH_BYTES = 16_777_216;
+const NOTHING = Buffer.alloc(0);
 
 /** A document found in a `_bulk_docs` body; `read` brings it again from where it lies, once, until the next one is read. */
 export interface BulkEntry {
@@ -52,6 +53,8 @@ interface Source {
   readonly length: number;
   /** The bytes from `start` to `end`, in `into` if it is long enough and in a new buffer otherwise. */
   readonly read: (start: number, end: number, into?: Buffer) => Buffer;
+  /** Gives the room of a buffer back at once; the garbage collector would let several of 50 MB come together first. */
+  readonly free: (bytes: Buffer) => void;
   readonly close: () => void;
 }
 
@@ -61,6 +64,7 @@ function openSource(body: Body | undefined): Source {
     return {
       length: bytes.length,
       read: (start, end) => bytes.subarray(start, end),
+      free: () => undefined,
       close: () => undefined,
     };
   }
@@ -87,6 +91,9 @@ function openSource(body: Body | undefined): Source {
         filled += count;
       }
       return bytes;
+    },
+    free: ({ buffer }) => {
+      if (buffer !== NOTHING.buffer) (buffer as ArrayBuffer).transfer(0);
     },
     close: () => closeSync(file),
   };
@@ -142,6 +149,7 @@ async function scan(
   if (window.peek() !== 0x7d) throw invalidJson();
   window.skip();
   window.expectEnd();
+  window.release();
   if (!docsSeen) {
     throw new Refusal(
       "bad_request",
@@ -164,6 +172,8 @@ interface Window {
   readonly value: () => unknown;
   readonly document: () => BulkEntry;
   readonly expectEnd: () => void;
+  /** Gives its buffers up: the documents are read again from the source, and a long one would lie in memory twice. */
+  readonly release: () => void;
 }
 
 function openWindow(source: Source, maxDocumentSize: number): Window {
@@ -171,8 +181,8 @@ function openWindow(source: Source, maxDocumentSize: number): Window {
   let at = 0;
   let bytes: Buffer = source.read(0, Math.min(WINDOW_BYTES, source.length));
   // Two buffers take turns, so that a long body leaves no trail of memory.
-  let spare: Buffer = Buffer.alloc(0);
-  let scratch: Buffer = Buffer.alloc(0);
+  let spare: Buffer = NOTHING;
+  let scratch: Buffer = NOTHING;
   const final = (): boolean => base + bytes.length >= source.length;
 
   const refill = (): void => {
@@ -188,6 +198,7 @@ function openWindow(source: Source, maxDocumentSize: number): Window {
       source.length,
     );
     const next = source.read(base, end, spare);
+    if (next.buffer !== spare.buffer) source.free(spare);
     spare = bytes;
     bytes = next;
   };
@@ -244,6 +255,12 @@ function openWindow(source: Source, maxDocumentSize: number): Window {
     },
     expectEnd: () => {
       if (!final() || !onlySpace(bytes, at)) throw invalidJson();
+    },
+    release: () => {
+      source.free(bytes);
+      source.free(spare);
+      bytes = NOTHING;
+      spare = NOTHING;
     },
   };
 }
