@@ -1,0 +1,218 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import {
+  startAdminFixture,
+  type AdminFixture,
+} from "../../test/servers/admin.ts";
+import { ADMIN_ROUTES } from "../admin/routes.ts";
+import { ROLES, ruleOf, type Role, type RouteName } from "./policy.ts";
+
+/**
+ * Every admin route, asked for objects of strangers by everyone who has not all rights: what names one is refused, what
+ * lists leaves them out.
+ */
+
+let fixture: AdminFixture;
+let strangeKey: string;
+const keys = new Map<string, string>();
+
+/** In every name and alias of what is strange here. */
+const MARK = "stranger";
+
+beforeAll(async () => {
+  fixture = await startAdminFixture();
+  await fixture.post("/organization/new", { organization_id: "own-org" });
+  await fixture.post("/organization/new", { organization_id: `${MARK}-org` });
+  await fixture.post("/team/new", {
+    team_id: "own-team",
+    organization_id: "own-org",
+  });
+  await fixture.post("/team/new", {
+    team_id: `${MARK}-team`,
+    team_alias: MARK,
+    organization_id: `${MARK}-org`,
+  });
+  await fixture.post("/user/new", {
+    user_id: MARK,
+    user_email: `${MARK}@example.org`,
+    teams: [`${MARK}-team`],
+  });
+  strangeKey = await fixture.makeKey({
+    user_id: MARK,
+    team_id: `${MARK}-team`,
+    key_alias: MARK,
+    max_budget: 0,
+  });
+  await fixture.chat(strangeKey, "refused");
+  await fixture.spend({
+    api_key: MARK,
+    user_id: MARK,
+    team_id: `${MARK}-team`,
+    organization_id: `${MARK}-org`,
+    model_group: MARK,
+  });
+  for (const role of Object.keys(ROLES)) {
+    const made = await fixture.post("/user/new", {
+      user_id: role,
+      user_role: role,
+    });
+    keys.set(role, String(made["key"]));
+  }
+  await fixture.post("/user/new", { user_id: "team-admin" });
+  keys.set(
+    "team-admin",
+    await fixture.makeKey({ user_id: "team-admin", key_alias: "of-admin" }),
+  );
+  await fixture.post("/team/member_add", {
+    team_id: "own-team",
+    member: { user_id: "team-admin", role: "admin" },
+  });
+  await fixture.post("/organization/member_add", {
+    organization_id: "own-org",
+    member: { user_id: "org_admin", role: "org_admin" },
+  });
+});
+
+afterAll(() => fixture?.stop());
+
+const team = { team_id: `${MARK}-team` };
+const organization = { organization_id: `${MARK}-org` };
+const user = { user_id: MARK };
+
+/** What names a stranger's object on each route; null: it has no object, and lists only what is within reach. */
+const STRANGE: Partial<
+  Record<RouteName, (() => Readonly<Record<string, unknown>>) | null>
+> = {
+  "POST /key/generate": () => ({ ...team }),
+  "POST /key/service-account/generate": () => ({ ...team }),
+  "GET /key/info": () => ({ key: strangeKey }),
+  "POST /v2/key/info": null,
+  "POST /key/update": () => ({ key: strangeKey, rpm_limit: 1 }),
+  "POST /key/delete": () => ({ keys: [strangeKey] }),
+  "GET /key/list": null,
+  "GET /key/aliases": null,
+  "POST /key/block": () => ({ key: strangeKey }),
+  "POST /key/unblock": () => ({ key: strangeKey }),
+  "POST /key/regenerate": () => ({ key: strangeKey }),
+  "POST /key/:key/regenerate": () => ({}),
+  "POST /key/:key/reset_spend": () => ({ reset_to: 0 }),
+  "POST /key/health": null,
+  "POST /user/new": () => ({ organizations: [`${MARK}-org`] }),
+  "GET /user/info": () => ({ ...user }),
+  "POST /user/update": () => ({ ...user, user_alias: "x" }),
+  "GET /user/list": null,
+  "POST /user/delete": () => ({ user_ids: [MARK] }),
+  "GET /user/available_roles": null,
+  "GET /user/daily/activity": () => ({ ...user }),
+  "POST /team/new": () => ({ ...organization }),
+  "POST /team/update": () => ({ ...team, team_alias: "x" }),
+  "GET /team/info": () => ({ ...team }),
+  "GET /team/list": null,
+  "GET /v2/team/list": null,
+  "POST /team/member_add": () => ({ ...team, member: { user_id: "x" } }),
+  "POST /team/member_update": () => ({ ...team, ...user, role: "admin" }),
+  "POST /team/member_delete": () => ({ ...team, ...user }),
+  "POST /team/delete": () => ({ team_ids: [`${MARK}-team`] }),
+  "POST /team/block": () => ({ ...team }),
+  "POST /team/unblock": () => ({ ...team }),
+  "POST /team/model/add": () => ({ ...team, models: ["mock"] }),
+  "POST /team/model/delete": () => ({ ...team, models: ["mock"] }),
+  "POST /team/permissions_update": () => ({
+    ...team,
+    team_member_permissions: [],
+  }),
+  "GET /team/permissions_list": () => ({ ...team }),
+  "GET /team/daily/activity": () => ({ ...team }),
+  "GET /organization/info": () => ({ ...organization }),
+  "GET /organization/list": null,
+  "POST /organization/member_add": () => ({
+    ...organization,
+    member: { user_id: "x" },
+  }),
+  "PATCH /organization/member_update": () => ({
+    ...organization,
+    ...user,
+    role: "org_admin",
+  }),
+  "DELETE /organization/member_delete": () => ({ ...organization, ...user }),
+  "GET /organization/daily/activity": () => ({ ...organization }),
+  "GET /spend/logs": null,
+  "GET /refusals": null,
+  "GET /me/usage": null,
+  "POST /spend/calculate": null,
+  "GET /model/info": null,
+  "GET /model_group/info": null,
+};
+
+/** Routes that some role without all rights may use at all. */
+const OPEN = ADMIN_ROUTES.map(({ name }) => name).filter((name) => {
+  const { reach, teamAdmin, teamUser } = ruleOf(name);
+  const limited = Object.values(reach).some(
+    (whose) => whose === "organization" || whose === "own",
+  );
+  return limited || teamAdmin || teamUser !== "never";
+});
+
+async function ask(
+  name: RouteName,
+  who: string,
+  given: Readonly<Record<string, unknown>>,
+) {
+  const [method = "", pattern = ""] = name.split(" ");
+  const path = pattern.replace(":key", strangeKey);
+  if (method !== "GET")
+    return fixture.request(method, path, given, keys.get(who));
+  const query = new URLSearchParams(given as Record<string, string>).toString();
+  return fixture.request(method, `${path}?${query}`, undefined, keys.get(who));
+}
+
+const LIMITED = [
+  "org_admin",
+  "internal_user",
+  "internal_user_viewer",
+  "team-admin",
+] as const;
+
+test("every route that is open to somebody without all rights is asked below", () => {
+  expect(OPEN.filter((name) => STRANGE[name] === undefined)).toEqual([]);
+});
+
+test.each(LIMITED)(
+  "%s touches nothing of strangers by any route",
+  async (who) => {
+    for (const name of OPEN) {
+      const strange = STRANGE[name];
+      if (strange == null) continue;
+      const { status, json } = await ask(name, who, strange());
+      expect([name, status]).toEqual([name, 403]);
+      expect(json).toMatchObject({ error: { type: "permission_denied" } });
+    }
+  },
+);
+
+test.each(LIMITED)("%s sees nothing of strangers in any list", async (who) => {
+  for (const name of OPEN) {
+    if (STRANGE[name] !== null) continue;
+    const given: Partial<Record<RouteName, object>> = {
+      "POST /v2/key/info": { keys: [strangeKey] },
+      "POST /spend/calculate": { model: "mock", messages: [] },
+    };
+    const { status, text } = await ask(name, who, {
+      ...given[name],
+    });
+    expect([name, status]).toEqual([name, 200]);
+    expect([name, text.includes(MARK)]).toEqual([name, false]);
+  }
+});
+
+test("a viewer reads the strange, and changes nothing", async () => {
+  const viewer: Role = "proxy_admin_viewer";
+  for (const name of OPEN) {
+    const strange = STRANGE[name];
+    if (strange == null) continue;
+    const { status } = await ask(name, viewer, strange());
+    expect([name, status]).toEqual([
+      name,
+      ruleOf(name).kind === "info" ? 200 : 403,
+    ]);
+  }
+});
