@@ -69,13 +69,18 @@ function draw(
   chart.setOption({
     animation: false,
     textStyle: { fontFamily: "inherit" },
-    grid: { left: 8, right: 26, top: 14, bottom: 6 },
+    // Room for letters that are wider than the library thinks.
+    grid: { left: 20, right: 30, top: 14, bottom: 6 },
     xAxis: {
       type: "category",
       data: [...labels],
       axisTick: { show: false },
       axisLine: { lineStyle: { color: standIns.line } },
-      axisLabel: { color: standIns.soft, fontSize, hideOverlap: true },
+      axisLabel: {
+        ...{ color: standIns.soft, fontSize, hideOverlap: true },
+        // Of "9 Nov, 00:00" the day; the table has all of it.
+        formatter: (label: string) => label.split(",")[0] ?? label,
+      },
     },
     yAxis: {
       type: "value",
@@ -99,14 +104,18 @@ function dress(svg: string, description: string): string {
     (text, [name, colour]) => text.replaceAll(colour, `var(--${name})`),
     svg.replace(/^<svg[^>]*>/, open),
   );
-  // What a script would need, of which the page has none.
+  // What a script would need, of which the page has none; and clips, whose ids the charts of a page would share.
   return coloured
     .replace(/<style[\s\S]*<\/style>/, "")
+    .replace(/<defs[\s\S]*<\/defs>/, "")
     .replace(
       / style="font-size:(\d+)px;font-family:inherit;"/g,
       ' font-size="$1"',
     )
-    .replace(/ (?:ecmeta_\w+|class|pointer-events|xml:space)="[^"]*"/g, "");
+    .replace(
+      / (?:ecmeta_\w+|class|clip-path|pointer-events|xml:space)="[^"]*"/g,
+      "",
+    );
 }
 
 function attribute(text: string): string {

@@ -7,7 +7,11 @@ type Value = string | number | null;
 /** A report as rows for a spreadsheet: the first column says which table a row belongs to. */
 export function renderCsv(report: Report): string {
   const rows = report.kind === "spend" ? spendRows(report) : healthRows(report);
-  return rows.map((row) => `${row.map(field).join(",")}\r\n`).join("");
+  const width = rows[0]?.length ?? 0;
+  return rows
+    .map((row) => [...row, ...Array<null>(width - row.length).fill(null)])
+    .map((row) => `${row.map(field).join(",")}\r\n`)
+    .join("");
 }
 
 /** Quoted where it must be. What a spreadsheet would take for a formula is made text: names come from strangers. */

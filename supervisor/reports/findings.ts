@@ -103,8 +103,8 @@ export function healthFindings(report: HealthReport): readonly Finding[] {
       .filter(({ within }) => !within)
       .map(({ name, seen, typical }) => ({
         level: "warning" as const,
-        text: `${name} of the notes store: ${seen}; ${typical} is typical.`,
-        command: "hearth compact",
+        text: `the notes store takes more than is typical: ${name}: ${seen}, against ${typical}.`,
+        command: name === "disk" ? "hearth compact" : "hearth logs notes",
       })),
   ];
 }

@@ -103,7 +103,7 @@ export function dayIn(timeZone: string, at: number): string {
 /** Midnight where the operator is, as a moment; on a day without one the first moment after. */
 export function beginningOf(day: string, timeZone: string): number {
   // Zones lie from 12 hours behind to 14 ahead of UTC, and change by the half hour at most.
-  let low = Date.parse(day) - 14 * 3_600_000;
+  let low = Date.parse(day) - 15 * 3_600_000;
   let high = Date.parse(day) + 13 * 3_600_000;
   while (high - low > 1) {
     const middle = Math.floor((low + high) / 2);

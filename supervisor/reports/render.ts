@@ -31,7 +31,12 @@ async function renderHtml(
   signal: AbortSignal,
 ): Promise<string> {
   const child = spawn(process.execPath, [program], {
-    env: { PATH: process.env["PATH"] ?? "" },
+    env: {
+      PATH: process.env["PATH"] ?? "",
+      ...(process.env["NODE_COMPILE_CACHE"] === undefined
+        ? {}
+        : { NODE_COMPILE_CACHE: process.env["NODE_COMPILE_CACHE"] }),
+    },
     stdio: ["pipe", "pipe", "pipe"],
     signal,
   });

@@ -1,0 +1,134 @@
+import { expect, test } from "vitest";
+import {
+  hostileNames,
+  noHealth,
+  noSpend,
+  usualHealth,
+  usualSpend,
+} from "../testing/report-samples.ts";
+import { renderReportPage } from "./render-page.ts";
+import { renderReport } from "./render.ts";
+import type { Report, ReportFormat } from "./report.ts";
+import type { SpendReport } from "./spend-report.ts";
+
+const never = new AbortController().signal;
+/** As an operator gets it, but for the process of its own that draws a page. */
+const form = async (report: Report, format: ReportFormat) =>
+  format === "html"
+    ? renderReportPage(report)
+    : renderReport(report, format, never);
+
+test("a page is drawn in a process of its own, which gives back what it took", async () => {
+  const html = await renderReport(usualSpend(), "html", never);
+  expect(html).toBe(renderReportPage(usualSpend()));
+});
+
+test("the page is one file without script, that loads nothing and shows the verdict first", async () => {
+  const html = await form(usualSpend(), "html");
+  expect(html).toContain(
+    "<h1>$ 56.45 in November 2026, so far: 12 % less than October at this day.</h1>",
+  );
+  expect(html).toContain(
+    "<title>✕ $ 56.45 in November 2026, so far: 12 % less than October at this day. · Hearth</title>",
+  );
+  expect(html).not.toMatch(
+    /<script|\son\w+=|@import|url\(|<iframe|<link rel="style/,
+  );
+  const addresses = [...html.matchAll(/(?:href|src)="([^"]*)"/g)].map(
+    ([, address = ""]) => address,
+  );
+  expect(addresses.every((address) => address.startsWith("data:"))).toBe(true);
+});
+
+test("every chart has a text alternative and its numbers in a table, in colours of the stylesheet alone", async () => {
+  for (const report of [usualSpend(), usualHealth()]) {
+    const html = await form(report, "html");
+    const charts =
+      html.match(/<svg viewBox="0 0 480 240"[\s\S]*?<\/svg>/g) ?? [];
+    expect(charts).toHaveLength(2);
+    for (const chart of charts) {
+      expect(chart).toMatch(/role="img" aria-label="[^"]{20,}"/);
+      expect(chart).not.toMatch(/#[0-9a-f]{3,6}\b|style=|class=/);
+    }
+    expect(html.match(/The same as numbers/g)).toHaveLength(2);
+  }
+});
+
+test("an empty report teaches instead of showing empty tables", async () => {
+  const spend = await form(noSpend(), "html");
+  expect(spend).toContain("No calls in November 2026, so far.");
+  expect(spend).toContain("curl http://127.0.0.1:4000/v1/chat/completions");
+  expect(spend).not.toContain("<table>");
+  expect(await form(noSpend(), "text")).toContain("Nothing needs you.");
+  expect(await form(noHealth(), "html")).toContain("hearth config");
+});
+
+test("hostile names are text in every form", async () => {
+  const spend = usualSpend(hostileNames);
+  for (const report of [spend, usualHealth(hostileNames)]) {
+    const html = await form(report, "html");
+    expect(html).not.toMatch(/<script|<img|<%|display:none}<\/style>/);
+    expect(html).toContain("&lt;script&gt;");
+    expect(html.match(/<style>/g)).toHaveLength(1);
+    expect(await form(report, "text")).not.toMatch(
+      /[\u0000-\u0009\u000b-\u001f\u202e]/,
+    );
+  }
+  const csv = await form(spend, "csv");
+  expect(csv).toContain(`"'=HYPERLINK(""http://evil"",""x"")"`);
+  expect(csv).not.toMatch(/(^|,)"?[=+@]/m);
+  expect(JSON.parse(await form(spend, "json"))).toEqual(spend);
+});
+
+test("of a thousand keys the dearest are shown, the rest is behind a fold, and every form stays readable", async () => {
+  const names = Array.from({ length: 1000 }, (_, at) => `key-${at}`);
+  const report = usualSpend(names);
+  const html = await form(report, "html");
+  expect(html).toContain("<summary>and 988 more</summary>");
+  expect(html.length).toBeLessThan(1_000_000);
+  expect(await form(report, "text")).toContain("and 980 more");
+  const csv = await form(report, "csv");
+  expect(
+    csv.split("\r\n").filter((line) => line.startsWith("key,")),
+  ).toHaveLength(1000);
+});
+
+test("the rows of the CSV add up to its total, and all have as many fields", async () => {
+  const csv = await form(usualSpend(), "csv");
+  const rows = csv
+    .trimEnd()
+    .split("\r\n")
+    .map((line) => line.match(/(?<=^|,)("(?:[^"]|"")*"|[^,]*)/g) ?? []);
+  const head: readonly string[] = rows[0] ?? [];
+  const column = (name: string) => head.indexOf(name);
+  const spendOf = (table: string) =>
+    rows
+      .filter(([first]) => first === table)
+      .reduce((sum, row) => sum + Number(row[column("spend")]), 0);
+  expect(spendOf("day")).toBeCloseTo(spendOf("total"), 9);
+  expect(new Set(rows.map((row) => row.length)).size).toBe(1);
+});
+
+test.each<[string, Partial<SpendReport>, string]>([
+  ["more", { change: 0.5 }, "50 % more than October at this day"],
+  ["the same", { change: 0.0001 }, "as much as October at this day"],
+  [
+    "many times as much",
+    { change: 11 },
+    "12 times as much as October at this day",
+  ],
+  ["nothing before", { change: null }, "$ 56.45 in November 2026, so far.\n"],
+])("spend against the month before: %s", async (_, fields, words) => {
+  expect(await form({ ...usualSpend(), ...fields }, "text")).toContain(words);
+});
+
+test("the text names what needs somebody, with what helps", async () => {
+  const text = await form(usualHealth(), "text");
+  expect(text).toContain(
+    "2 incidents in the week from 9 Nov 2026; the longest took 12 min 32 s.",
+  );
+  expect(text).toContain("▲ disk: less than 10 % is free\n  df -h");
+  expect(await form(usualSpend(), "text")).toContain(
+    "✕ key laptop has used 105 % of its budget ($ 20.00 of $ 19.00).",
+  );
+});

@@ -1,0 +1,145 @@
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { configSchema } from "../config/schema.ts";
+import { openHistory, type History } from "../history.ts";
+import { temporaryHome } from "../testing/temporary-home.ts";
+import { readHealthReport, type HealthReport } from "./health-report.ts";
+import { beginningOf, choosePeriod } from "./period.ts";
+
+const timeZone = "Europe/Berlin";
+const minute = 60_000;
+const hour = 60 * minute;
+const today = "2026-11-18";
+const monday = beginningOf("2026-11-16", timeZone);
+const now = monday + 2.5 * 24 * hour;
+
+let place: ReturnType<typeof temporaryHome>;
+let history: History;
+let at: number;
+
+beforeEach(() => {
+  place = temporaryHome();
+  history = openHistory(join(place.directory, "history.db"), () => at);
+});
+afterEach(() => {
+  history.close();
+  place.remove();
+});
+
+const { checks } = configSchema.parse({
+  checks: [
+    { name: "gateway", kind: "tcp", port: 4000 },
+    { name: "disk", kind: "disk", path: "/" },
+    { name: "notes-container", kind: "container", container: "notes" },
+  ],
+});
+
+/** One look a minute; `ok` and the figures by the minutes since Monday. */
+function look(
+  name: string,
+  seen: (minutes: number) => {
+    readonly ok?: boolean;
+    readonly counted?: boolean;
+    readonly measures?: Readonly<Record<string, number>>;
+  },
+): void {
+  const add = history.db.prepare(
+    "INSERT INTO check_results (name, at, ok, counted, latency_ms, covers_ms, text, measures) VALUES (?, ?, ?, ?, ?, ?, NULL, ?)",
+  );
+  history.db.exec("BEGIN");
+  for (let minutes = 0; monday + minutes * minute < now; minutes += 1) {
+    const { ok = true, counted = true, measures } = seen(minutes);
+    add.run(
+      ...[name, monday + minutes * minute, ok ? 1 : 0, counted ? 1 : 0],
+      ...[10, minute],
+      measures === undefined ? null : JSON.stringify(measures),
+    );
+  }
+  history.db.exec("COMMIT");
+}
+
+function report(): HealthReport {
+  return readHealthReport({
+    ...{ db: history.db, checks, jobs: [], attention: [], timeZone, now },
+    period: choosePeriod({ unit: "week", complete: false }, today),
+  });
+}
+
+test("availability is by time, maintenance apart, each day of the operator's own", () => {
+  // Down for two hours of Tuesday, in maintenance for one of Wednesday.
+  look("gateway", (minutes) => ({
+    ok: minutes < 30 * 60 || minutes >= 32 * 60,
+    counted: minutes < 50 * 60 || minutes >= 51 * 60,
+  }));
+  at = monday + 30 * hour;
+  history.checkChanged("gateway", "up", "down", "connection refused");
+  at = monday + 32 * hour;
+  history.checkChanged("gateway", "down", "up", null);
+  at = monday + 30 * hour + minute;
+  history.act("gateway", "heal", "the check gateway is down");
+  const made = report();
+  const [gateway] = made.checks;
+  expect(gateway).toMatchObject({
+    ...{ name: "gateway", incidents: 1, longestMs: 2 * hour },
+    ...{ downMs: 2 * hour, apartMs: hour, upMs: 57 * hour },
+  });
+  expect(gateway?.availability).toBeCloseTo((100 * 57) / 59, 9);
+  expect(gateway?.days).toEqual([100, (100 * 22) / 24, 100]);
+  expect(made.incidents).toMatchObject([
+    { check: "gateway", durationMs: 2 * hour, reason: "connection refused" },
+  ]);
+  expect(made.restarts).toMatchObject([
+    { service: "gateway", act: "heal", reason: "the check gateway is down" },
+  ]);
+});
+
+test("trends are hour by hour, and the notes store stands beside what is typical of it", () => {
+  look("disk", (minutes) => ({
+    measures: { free_bytes: 1e9 - minutes * 1000 },
+  }));
+  // 30 s of a processor in each hour, but twelve minutes in one of them; begun anew on Tuesday.
+  look("notes-container", (minutes) => {
+    const hours = Math.floor(minutes / 60);
+    const seconds =
+      hours < 24 ? hours * 30 : (hours - 24) * 30 + (hours >= 40 ? 720 : 0);
+    return {
+      measures: { memory_bytes: 700 * 1024 * 1024, cpu_seconds: seconds },
+    };
+  });
+  const { trends, notesStore } = report();
+  const disk = trends.find(({ check }) => check === "disk");
+  expect(disk).toMatchObject({ measure: "free_bytes", unit: "bytes" });
+  expect(disk?.points).toHaveLength(60);
+  expect(disk?.first).toBeGreaterThan(disk?.last ?? Infinity);
+  expect(notesStore).toEqual([
+    {
+      ...{ name: "memory, at most", seen: "700 MiB" },
+      ...{ typical: "500 MB to 1 GB", within: true },
+    },
+    {
+      ...{ name: "CPU, usual and at most in an hour", within: false },
+      seen: "0.8 % and 20.8 %",
+      typical: "under 2 % idle, under 10 % during sync",
+    },
+  ]);
+});
+
+test("a history without a look is a report without a check", () => {
+  expect(report()).toMatchObject({ checks: [], incidents: [], trends: [] });
+});
+
+test("the day of a zone begins at its midnight, or where there is none right after the gap", () => {
+  const iso = (day: string, zone: string) =>
+    new Date(beginningOf(day, zone)).toISOString();
+  expect(iso("2026-11-21", "UTC")).toBe("2026-11-21T00:00:00.000Z");
+  expect(iso("2026-11-21", "Europe/Berlin")).toBe("2026-11-20T23:00:00.000Z");
+  expect(iso("2026-03-30", "Europe/Berlin")).toBe("2026-03-29T22:00:00.000Z");
+  expect(iso("2026-11-21", "Pacific/Kiritimati")).toBe(
+    "2026-11-20T10:00:00.000Z",
+  );
+  expect(iso("2026-11-21", "Pacific/Pago_Pago")).toBe(
+    "2026-11-21T11:00:00.000Z",
+  );
+  // In Beirut the clocks of spring go from 23:59 to 01:00.
+  expect(iso("2026-03-29", "Asia/Beirut")).toBe("2026-03-28T22:00:00.000Z");
+});
