@@ -53,6 +53,8 @@ function paths(key: string, today: string): readonly string[] {
     "/team/info?team_id=team-1",
     "/v2/team/list",
     "/notices",
+    "/refusals",
+    "/me/usage",
   ];
 }
 

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
   startAdminFixture,
@@ -73,6 +74,15 @@ test("every field of LiteLLM's is taken while it is empty", async () => {
   await fixture.post("/key/generate", empty);
   await fixture.post("/team/new", empty);
   await fixture.post("/user/new", { ...empty, user_id: "from-litellm" });
+});
+
+test("the guide names every field of LiteLLM's", () => {
+  const guide = readFileSync(
+    new URL("../../docs/litellm.md", import.meta.url),
+    "utf8",
+  );
+  for (const { field } of LITELLM_FIELDS)
+    expect(guide).toContain(`\`${field}\``);
 });
 
 test("a field of LiteLLM's that would protect something is refused with what to do instead", async () => {
