@@ -69,13 +69,13 @@ function midnight(day: string, timeZone: string, daysOn: number): string {
   return new Date(instantOf(wall, timeZone)).toISOString();
 }
 
-function page(
+async function page(
   admin: Admin,
   filter: Conditions,
   { page: number, page_size: size }: Asked,
 ): Promise<readonly Row[]> {
   // The page is found before names are joined to it.
-  return query(
+  const rows = await query<Row>(
     admin.pool,
     `SELECT l.request_id, l.call_type, l.api_key, l.spend, l.prompt_tokens + l.completion_tokens AS total_tokens,
         l.prompt_tokens, l.completion_tokens, l.started_at AS "startTime", l.ended_at AS "endTime",
@@ -83,7 +83,7 @@ function page(
         l.provider AS custom_llm_provider, d.api_base, l.user_id AS "user", l.team_id, l.organization_id, l.end_user,
         coalesce(l.tags, '{}') AS request_tags, CASE WHEN l.cache_hit THEN 'True' ELSE 'False' END AS cache_hit,
         l.cache_key, l.session_id, l.status, l.requester_ip AS requester_ip_address, l.response_id, l.payer, l.saved,
-        l.cached_tokens, l.cache_write_tokens, l.unpriced,
+        l.cached_tokens, l.cache_write_tokens, l.unpriced, p.request AS messages, p.response,
         jsonb_build_object('user_api_key', l.api_key, 'user_api_key_alias', k.key_alias, 'user_api_key_user_id', l.user_id,
           'user_api_key_team_id', l.team_id, 'user_api_key_org_id', l.organization_id, 'status', l.status,
           'error_information', NULL) || coalesce(l.metadata, '{}') AS metadata
@@ -92,9 +92,25 @@ function page(
           LIMIT ${size} OFFSET ${(number - 1) * size}) l
       LEFT JOIN deployments d ON d.model_id = l.model_id
       LEFT JOIN keys k ON k.token = l.api_key
+      LEFT JOIN prompts p ON p.request_id = l.request_id
       ORDER BY l.started_at DESC, l.request_id`,
     filter.values,
   );
+  return rows.map((row) => ({
+    ...row,
+    messages: parsed(row["messages"]),
+    response: parsed(row["response"]),
+  }));
+}
+
+/** JSON where it is whole: a very long text was cut. */
+function parsed(text: unknown): unknown {
+  if (typeof text !== "string") return null;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
 }
 
 /** By day: spend, and whose. */

@@ -1,6 +1,5 @@
 import { z } from "zod";
-import type { Caller, KeyCaller } from "../access/callers.ts";
-import { MASTER_USER } from "../access/callers.ts";
+import { MASTER_USER, type Caller, type KeyCaller } from "../access/callers.ts";
 import { mayUse } from "../access/models.ts";
 import type { LimitedEntity, LimitState } from "../accounting/limits.ts";
 import {
@@ -10,14 +9,13 @@ import {
 } from "../accounting/money.ts";
 import { limitedEntities } from "../accounting/payers.ts";
 import { LIFETIME, windowAt } from "../accounting/windows.ts";
-import type { Conditions } from "../admin/paging.ts";
+import { conditions, type Conditions } from "../admin/paging.ts";
 import { adminRoute, type Admin, type AdminRoute } from "../admin/route.ts";
 import { query } from "../db/pool.ts";
 import { readTotals, type Total } from "../db/totals.ts";
 import type { OwnUsage } from "../openapi/spend-answers.ts";
 import { DAY, dayRange, daysOf, onDays, type DayRange } from "./days.ts";
 import { latestRefusals } from "./refusals.ts";
-import { conditions } from "../admin/paging.ts";
 
 type Of = OwnUsage["budgets"][number]["of"];
 
