@@ -47,12 +47,11 @@ export const status = defineVerb({
 
 /** The verdict, what needs somebody, the tables. */
 export function renderStatus(status: Status): string {
-  const sign = status.ok
-    ? paint("ok", "●")
-    : paint(
-        status.attention.length > 0 ? "bad" : "warn",
-        status.attention.length > 0 ? "✕" : "▲",
-      );
+  const sign = status.attention.some(({ level }) => level === "down")
+    ? paint("bad", "✕")
+    : status.ok && status.attention.length === 0
+      ? paint("ok", "●")
+      : paint("warn", "▲");
   const rows: (readonly Cell[])[] = [
     head("service", "state", "for", "memory", "restarts", "address"),
     ...status.services.map((service): readonly Cell[] => [
@@ -87,7 +86,10 @@ export function renderStatus(status: Status): string {
     `${sign} ${paint("strong", status.verdict)}  ${paint("soft", `supervisor up for ${inWords(status.at - status.supervisor.since)}, pid ${status.supervisor.pid}, ${status.supervisor.address}`)}`,
     ...status.attention.flatMap((each) => [
       "",
-      `${paint("bad", "✕")} ${each.text} ${paint("soft", `(for ${inWords(status.at - each.since)})`)}`,
+      `${each.level === "down" ? paint("bad", "✕") : paint("warn", "▲")} ${each.text} ${paint("soft", `(for ${inWords(status.at - each.since)}${each.silenced === null ? "" : `; silent: ${each.silenced.why}`})`)}`,
+      ...[...(each.output === null ? [] : [each.output]), ...each.tried].map(
+        (line) => `    ${paint("soft", line)}`,
+      ),
       `    ${each.command}`,
     ]),
     ...(status.services.length > 0 ? ["", ...alignColumns(rows)] : []),
