@@ -1,0 +1,129 @@
+import { execFile } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { parse } from "yaml";
+import { secretFields } from "../../infra/config-schema.ts";
+import { inProject } from "../../infra/project-files.ts";
+import { runScript, whyNot } from "./two-engines.ts";
+
+const stack = "init-scenario";
+const stackFile = inProject(`Pulumi.${stack}.yaml`);
+let directory: string;
+let pulumi: string;
+
+beforeAll(async () => {
+  const reason = whyNot();
+  if (reason !== null) throw new Error(reason);
+  directory = mkdtempSync(join(tmpdir(), "hearth-init-"));
+  mkdirSync(join(directory, "state"));
+  pulumi =
+    process.env["HEARTH_PULUMI_PLUGINS"] === "real"
+      ? ""
+      : `${(await runScript("scripts/toolchain.sh")).trim()}/bin:`;
+});
+afterAll(() => {
+  rmSync(stackFile, { force: true });
+  if (directory !== undefined) rmSync(directory, { recursive: true });
+});
+
+interface Ended {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function init(...args: readonly string[]): Promise<Ended> {
+  return new Promise((resolve) =>
+    execFile(
+      process.execPath,
+      [inProject("scripts/init.ts"), "--stack", stack, "--yes", ...args],
+      {
+        env: {
+          ...process.env,
+          PATH: `${pulumi}${process.env["PATH"] ?? ""}`,
+          PULUMI_BACKEND_URL: `file://${join(directory, "state")}`,
+          PULUMI_CONFIG_PASSPHRASE: "only for this test",
+          PULUMI_HOME: join(directory, "home"),
+        },
+      },
+      (error, stdout, stderr) =>
+        resolve({ code: Number(error?.code ?? 0), stdout, stderr }),
+    ),
+  );
+}
+
+function readStack(): Readonly<Record<string, unknown>> {
+  const { config } = parse(readFileSync(stackFile, "utf8")) as {
+    readonly config: Readonly<Record<string, unknown>>;
+  };
+  return config;
+}
+
+const hosts = [
+  ...["--docker-a", "unix:///nowhere/docker.sock", "--address-a", "10.8.0.1"],
+  ...["--docker-b", "tcp://127.0.0.1:9", "--address-b", "10.8.0.2"],
+];
+
+test("init without a question makes every secret and writes it encrypted", async () => {
+  const { code, stdout, stderr } = await init(
+    ...[...hosts, "--skip-checks"],
+    ...["--runner-a", "http://10.8.0.1:11434"],
+    ...["--provider-key", "OPENAI_API_KEY=sk-very-secret"],
+  );
+  expect(stderr).toBe("");
+  expect(code).toBe(0);
+  expect(stdout).toBe(
+    `Pulumi.${stack}.yaml is written, its secrets encrypted. Next: npx pulumi up, or npm run deploy -- up\n`,
+  );
+  const config = readStack();
+  expect(config["hearth:hosts"]).toEqual({
+    a: {
+      docker: "unix:///nowhere/docker.sock",
+      address: "10.8.0.1",
+      publish: ["10.8.0.1"],
+    },
+    b: {
+      docker: "tcp://127.0.0.1:9",
+      address: "10.8.0.2",
+      publish: ["10.8.0.2"],
+    },
+  });
+  expect(config["hearth:localRunnerA"]).toBe("http://10.8.0.1:11434");
+  expect(readFileSync(stackFile, "utf8")).not.toContain("sk-very-secret");
+  for (const [key, value] of Object.entries(config))
+    if (secretFields.includes(key.replace("hearth:", "")))
+      expect(JSON.stringify(value), key).toMatch(/"secure":/);
+});
+
+test("a second init keeps the secrets, changes what was answered anew, and tells what is wrong with the hosts", async () => {
+  const before = readStack();
+  const { code, stdout, stderr } = await init(
+    ...[...hosts, "--publish-b", "10.8.0.2,192.168.1.11"],
+  );
+  expect(code).toBe(1);
+  expect(stderr).toMatch(
+    /^hearth: host A: Docker at unix:\/\/\/nowhere\/docker\.sock does not answer .*: docker -H unix:\/\/\/nowhere\/docker\.sock version$/m,
+  );
+  expect(stderr).toMatch(
+    /^hearth: host B: Docker at tcp:\/\/127\.0\.0\.1:9 does not answer /m,
+  );
+  expect(stdout).toContain(`npx hearth doctor --hosts --stack ${stack}`);
+  const after = readStack();
+  expect(Object.keys(after).toSorted()).toEqual(Object.keys(before).toSorted());
+  expect(after["hearth:notesUuid"]).toBe(before["hearth:notesUuid"]);
+  expect(after["hearth:hosts"]).toMatchObject({
+    b: { publish: ["10.8.0.2", "192.168.1.11"] },
+  });
+});
+
+test("an answer that cannot be right is refused with the command that mends it, and nothing is written", async () => {
+  const before = readFileSync(stackFile, "utf8");
+  const { code, stderr } = await init(...hosts, "--address-a", "example");
+  expect(code).toBe(1);
+  expect(stderr).toContain(
+    "hearth:hosts.a.address must be an IP address of that host: pulumi config set --path hearth:hosts.a.address 192.168.1.10",
+  );
+  expect(readFileSync(stackFile, "utf8")).toBe(before);
+});
