@@ -13,7 +13,7 @@ export interface HistoryLine {
 
 /** The configuration of the scenarios' supervisors: looks often, so that faults are noticed in seconds, and tells a webhook. */
 export function supervisorConfig(webhook: string): string {
-  const rhythm = { every: "2s", timeout: "2s" };
+  const rhythm = { every: "2s", timeout: "5s" };
   const healing = { cooldown: "5s", grace: "5s" };
   // JSON is YAML.
   return JSON.stringify({
