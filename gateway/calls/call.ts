@@ -238,11 +238,20 @@ function refuseTooLong(field: "user" | "tags", names: readonly string[]): void {
 }
 
 /** The value of `x-hearth-<name>` or its LiteLLM twin. */
-function headerOf(request: FastifyRequest, name: string): string | undefined {
-  const value =
-    request.headers[`x-hearth-${name}`] ?? request.headers[`x-litellm-${name}`];
+function headerOf(
+  { headers }: FastifyRequest,
+  name: keyof typeof HEADERS,
+): string | undefined {
+  const [ours, theirs] = HEADERS[name];
+  const value = headers[ours] ?? headers[theirs];
   return typeof value === "string" ? value : undefined;
 }
+
+const HEADERS = {
+  "end-user-id": ["x-hearth-end-user-id", "x-litellm-end-user-id"],
+  tags: ["x-hearth-tags", "x-litellm-tags"],
+  "trace-id": ["x-hearth-trace-id", "x-litellm-trace-id"],
+} as const;
 
 const FORWARDED = ["anthropic-version", "anthropic-beta"];
 

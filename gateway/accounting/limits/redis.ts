@@ -15,6 +15,7 @@ import { createFreedWaits } from "./freed.ts";
 import type { Limits } from "./create.ts";
 import { createLink, RedisAway } from "./redis-link.ts";
 import { numberAt, REBUILDING, STALE, type Reply } from "./scripts.ts";
+import { createSettlements } from "./settlements.ts";
 import { createShare, type Sighting } from "./share.ts";
 import { createUnsent, nameOf } from "./unsent.ts";
 import {
@@ -186,12 +187,18 @@ export function createRedisLimits(options: RedisLimitsOptions): Limits {
       : readLook(reply, entities);
   }
 
+  const settlements = createSettlements(async (calls) => {
+    if (!link.open()) return false;
+    const reply = await tried(
+      "settle",
+      settleArguments(calls, counters.pendingOf),
+    );
+    return reply !== null && reply[0] !== STALE;
+  });
+
   async function settle(call: Settlement): Promise<void> {
     const freed = counters.settle(call);
-    const reply = link.open()
-      ? await tried("settle", settleArguments(call))
-      : null;
-    if (reply !== null && reply[0] !== STALE) return waits.freed(freed);
+    if (await settlements.send(call)) return waits.freed(freed);
     // The next arrival carries it; where one is under way the caller waits for it, so that the next call sees this one.
     unsent.over(call.callId);
     for (const part of call.pending) unsent.changed(part);

@@ -8,6 +8,7 @@ import {
   type RateState,
   type Settlement,
 } from "../limits.ts";
+import type { Nanos } from "../money.ts";
 import type { HeldCall } from "./held.ts";
 import type { PendingCounter } from "./counters.ts";
 import { limitState } from "./rates.ts";
@@ -43,14 +44,25 @@ export function admitArguments(
   return args;
 }
 
-export function settleArguments({
-  callId,
-  tokens,
-  pending,
-}: Settlement): string[] {
-  const args = [callId, String(tokens)];
-  for (const part of pending)
-    args.push(part.entity, part.window, String(part.pending));
+/**
+ * Pending sums as they are when they are sent: a drain may have lowered one since the call was settled. Those of payers
+ * that several calls share are sent once.
+ */
+export function settleArguments(
+  calls: readonly Settlement[],
+  pendingOf: (entity: string, window: string) => Nanos,
+): string[] {
+  const args: string[] = [];
+  const sent = new Set<string>();
+  for (const { callId, tokens, pending } of calls) {
+    const unsent = pending.filter(({ entity, window }) => {
+      const name = `${entity}|${window}`;
+      return !sent.has(name) && sent.add(name);
+    });
+    args.push(callId, String(tokens), String(unsent.length));
+    for (const { entity, window } of unsent)
+      args.push(entity, window, String(pendingOf(entity, window)));
+  }
   return args;
 }
 
