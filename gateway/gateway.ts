@@ -8,6 +8,7 @@ import type { Intent, Outcome } from "./accounting/records.ts";
 import type { TokenCounter } from "./accounting/tokens.ts";
 import type { ResponseCache } from "./cache/cache.ts";
 import type { RefusalLog } from "./calls/refusal-log.ts";
+import type { PromptLog } from "./calls/prompt-log.ts";
 import type { CallsUnderWay } from "./calls/underway.ts";
 import type { Flights } from "./cache/flights.ts";
 import type { ConfigDiff } from "./config/diff.ts";
@@ -36,6 +37,7 @@ export interface Gateway {
   readonly catalog: Catalog;
   readonly limits: Limits;
   readonly metrics: CallMetrics;
+  readonly prompts: PromptLog;
   readonly journal: Journal<Intent, Outcome>;
   readonly pending: PendingSums;
   readonly ledger: Ledger;

@@ -23,6 +23,7 @@ import { createMemoryCache } from "./cache/memory.ts";
 import { connectRedis } from "./cache/redis.ts";
 import { tryDeployment } from "./calls/health-check.ts";
 import { createRefusalLog } from "./calls/refusal-log.ts";
+import { createPromptLog } from "./calls/prompt-log.ts";
 import { createCallsUnderWay } from "./calls/underway.ts";
 import { sameDatabase } from "./config/database-url.ts";
 import { diffConfig } from "./config/diff.ts";
@@ -233,6 +234,7 @@ export async function startGateway({
     flights: createFlights(),
     underWay: createCallsUnderWay(limits),
     refusals: createRefusalLog(pool, log),
+    prompts: createPromptLog(pool, log),
     providers: createProviderClient(config.timeouts),
     router: {
       get config() {
@@ -302,7 +304,7 @@ export async function startGateway({
     ]);
     await ledger.stop();
     await Promise.race([
-      gateway.refusals.stop(),
+      Promise.all([gateway.refusals.stop(), gateway.prompts.stop()]),
       sleep(LAST_FLUSH_MS, undefined, { ref: false }),
     ]);
     retention.stop();

@@ -2,7 +2,7 @@ import type { Logger } from "pino";
 import type { RetentionConfig } from "../config/types.ts";
 import type { Pool } from "../db/pool.ts";
 import { dropOldRefusals } from "../db/refusals.ts";
-import { dropOldAudit, dropOldSpend } from "../db/retention.ts";
+import { dropOldAudit, dropOldPrompts, dropOldSpend } from "../db/retention.ts";
 
 const DAY_MS = 86_400_000;
 /** Refusals cost nothing and are of no account: they go after this time whatever the configuration keeps. */
@@ -28,6 +28,7 @@ export function createRetention(options: {
     const now = Date.now();
     await dropOldRefusals(pool, REFUSAL_DAYS, now);
     if (spendLogDays !== null) {
+      await dropOldPrompts(pool, spendLogDays, now);
       const months = await dropOldSpend(pool, spendLogDays, now);
       if (months.length > 0)
         log.info({ months }, "old ledger rows were dropped; their sums stay");

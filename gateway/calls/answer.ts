@@ -13,7 +13,7 @@ import type { Admitted } from "./admit.ts";
 import type { Call } from "./call.ts";
 import { answerHeaders } from "./headers.ts";
 import { correctUsage, type Upstream } from "./provider.ts";
-import { endCall, journalIntent } from "./record.ts";
+import { endCall, journalIntent, storePrompt } from "./record.ts";
 
 /** Reads a whole answer, records and settles it, then sends it in the client's shape. */
 export async function sendAnswer(
@@ -31,6 +31,7 @@ export async function sendAnswer(
     facts,
     null,
   );
+  storePrompt(gateway, call, () => body.toString("utf8"));
   keepAnswer(gateway, call, outcome, {
     contentType: upstream.contentType,
     usage,
@@ -124,6 +125,9 @@ export async function sendCached(
     waitedMs: null,
     metadata: null,
   });
+  storePrompt(gateway, call, () =>
+    call.stream || call.itemKeys !== null ? null : answer.body.toString("utf8"),
+  );
   return reply
     .headers(
       answerHeaders(gateway, call, admitted, {

@@ -17,6 +17,7 @@ import type { Admitted } from "./admit.ts";
 import { recordAnswer, sendCached, sendWhole } from "./answer.ts";
 import { tokenizedModel, type Call } from "./call.ts";
 import type { Upstream } from "./provider.ts";
+import { storePrompt } from "./record.ts";
 
 /** One item of an embeddings call that the cache held. */
 interface KeptVector {
@@ -115,6 +116,8 @@ export async function sendEmbeddings(
       ? null
       : { cached_items: kept.filter((item) => item !== null).length },
   );
+  // Vectors are long, and say nothing to who reads them.
+  storePrompt(gateway, call, () => null);
   // Another model's vectors are of another space: they are neither kept nor put beside those that were.
   const answer = fellBack
     ? body

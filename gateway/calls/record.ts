@@ -147,6 +147,22 @@ function measure(
   });
 }
 
+/** Keeps what was asked and answered where the operator wants it; `response` is JSON, made only then. */
+export function storePrompt(
+  { config, prompts }: Gateway,
+  call: Call,
+  response: () => string | null,
+): void {
+  if (!config.general.storePrompts) return;
+  const { messages, input, prompt } = call.body;
+  prompts.record({
+    requestId: call.id,
+    startedAt: call.startedAt,
+    request: JSON.stringify(messages ?? input ?? prompt ?? null),
+    response: response(),
+  });
+}
+
 /** A call belongs to the window of its end time. */
 function chargedWindows(
   gateway: Gateway,

@@ -12,7 +12,7 @@ import { keepAnswer } from "./answer.ts";
 import type { Call } from "./call.ts";
 import { answerHeaders } from "./headers.ts";
 import { correctUsage, type Upstream } from "./provider.ts";
-import { endCall } from "./record.ts";
+import { endCall, storePrompt } from "./record.ts";
 import type { StreamTranslation } from "./translation.ts";
 
 type UpstreamStream = Extract<Upstream, { kind: "stream" }>;
@@ -103,6 +103,7 @@ async function passAndRecord(
     waitedMs: upstream.waitedMs + streamedMs,
     metadata: metadataOf(end, upstream),
   });
+  storePrompt(gateway, call, () => JSON.stringify(facts.text));
   correctUsage(gateway, upstream, usage);
   if (end.kind === "whole" && passed.kept !== null)
     keepAnswer(gateway, call, outcome, {

@@ -13,7 +13,7 @@ const ARCHIVE_TIMEOUT_MS = 900_000;
 /** Windows shorter than a day are closed and forgotten before their rows are. */
 const AT_LEAST_MS = 2 * 86_400_000;
 const DAY_MS = 86_400_000;
-const AUDIT_BATCH = 10_000;
+const DELETED_AT_ONCE = 10_000;
 
 /**
  * Drops the monthly partitions of `spend_log` whose last day is more than `days` ago, once their sums are in
@@ -91,10 +91,27 @@ export async function dropOldAudit(
   for (let sum = 0; ;) {
     const gone = await query(
       pool,
-      `DELETE FROM audit_log WHERE id IN (SELECT id FROM audit_log WHERE at < $1 ORDER BY at LIMIT ${AUDIT_BATCH}) RETURNING id`,
+      `DELETE FROM audit_log WHERE id IN (SELECT id FROM audit_log WHERE at < $1 ORDER BY at LIMIT ${DELETED_AT_ONCE}) RETURNING id`,
       [before],
     );
     sum += gone.length;
-    if (gone.length < AUDIT_BATCH) return sum;
+    if (gone.length < DELETED_AT_ONCE) return sum;
+  }
+}
+
+/** Deletes stored prompts and answers older than `days`, in small steps. */
+export async function dropOldPrompts(
+  pool: Pool,
+  days: number,
+  now: number,
+): Promise<void> {
+  const before = new Date(now - days * DAY_MS).toISOString();
+  for (;;) {
+    const gone = await query(
+      pool,
+      `DELETE FROM prompts WHERE request_id IN (SELECT request_id FROM prompts WHERE started_at < $1 LIMIT ${DELETED_AT_ONCE}) RETURNING 1`,
+      [before],
+    );
+    if (gone.length < DELETED_AT_ONCE) return;
   }
 }

@@ -291,6 +291,10 @@ export const spendLogRow = z
     cached_tokens: count,
     cache_write_tokens: count,
     unpriced: z.boolean(),
+    messages: z.unknown().meta({
+      description: "With `store_prompts_in_spend_logs`: what was asked.",
+    }),
+    response: z.unknown().meta({ description: "What was answered." }),
     metadata: z.looseObject({
       user_api_key: text.nullable(),
       user_api_key_alias: text.nullable(),
