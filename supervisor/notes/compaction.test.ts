@@ -50,6 +50,12 @@ describe.each(serversUnderTest())("on $name", (under) => {
       ...more,
     });
 
+  test("a large database with much to be had back is reported by a look", async () => {
+    await openDatabase(stand.couch, "vault-small").create();
+    await stand.keeper.look();
+    expect(stand.large).toEqual([vault]);
+  });
+
   test("too little to be had back, too little room: it is left as it is", async () => {
     const limits = {
       leastBytes: 64 * megabyte,

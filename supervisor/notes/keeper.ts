@@ -18,6 +18,8 @@ export type KeeperParts = {
   readonly escrow: EscrowFiles;
   readonly alarms: Alarms;
   readonly deletionLimits: DeletionLimits;
+  /** Bytes from which on a database is large. */
+  readonly largeFrom: number;
   /** Looks and changes of vaults never overlap. */
   readonly turns: Turns;
   /** Vaults that are being restored: nobody looks at them. */

@@ -6,6 +6,7 @@ import { registerNotesRoutes } from "../http/notes-routes.ts";
 import { jobsAreOn } from "../jobs/job-switch.ts";
 import type { Room, Surroundings } from "../supervision.ts";
 import type { DeviceView } from "../pages/status/status-view.ts";
+import { largeBytes } from "./compaction.ts";
 import { openCouch, type Couch } from "./couch.ts";
 import { openDatabase, vaultNames } from "./database.ts";
 import { openKeeper } from "./keeper.ts";
@@ -23,6 +24,7 @@ const tickEveryMs = 2000;
 const lookEveryMs = 60_000;
 const largeAgainAfterMs = 24 * 3_600_000;
 const stopWithinMs = 5000;
+const beginFingerprint = "notes-begin";
 
 /** Everything the supervisor does about the notes store; where no jobs run it only says who does. */
 export function openNotesRoom(surroundings: Surroundings): Room {
@@ -57,6 +59,7 @@ export function openNotesRoom(surroundings: Surroundings): Room {
     escrow,
     alarms,
     deletionLimits: config.notes.mass_deletion,
+    largeFrom: largeBytes,
     turns,
     busy,
     onLarge: (vault) => {
@@ -124,13 +127,24 @@ export function openNotesRoom(surroundings: Surroundings): Room {
   let seenStart = "";
 
   async function lookOnce(): Promise<void> {
+    let trouble: unknown;
     try {
       if (!prepared) await turns(prepare);
       prepared = true;
-    } catch {
-      // The look that follows tells why nothing can be done.
+    } catch (error) {
+      trouble = error;
     }
     const answered = await keeper.look();
+    // Where nothing can be done at all, the look has told so.
+    if (trouble === undefined) alarms.clear(beginFingerprint);
+    else if (answered)
+      alarms.raise({
+        fingerprint: beginFingerprint,
+        level: "warning",
+        subject: "notes",
+        text: `the first vault cannot be made, or what a restore left cannot be cleared: ${sentencesOf(trouble).join(" ")}`,
+        command: "hearth notes list",
+      });
     if (answered) surroundings.showDevices(await devicesOf(couch));
     nextLook = Date.now() + (answered ? lookEveryMs : 0);
   }

@@ -1,6 +1,5 @@
 import type { Alarm } from "../alerts/alarm.ts";
 import { closedRules, memberRules, sameRules } from "./access-rules.ts";
-import { largeBytes } from "./compaction.ts";
 import { openDatabase, type Database, type Security } from "./database.ts";
 import type { Couch } from "./couch.ts";
 import { countDeletions, type DeletionLimits } from "./deletions.ts";
@@ -38,6 +37,8 @@ export type LookParts = {
   readonly state: NotesState;
   readonly escrow: EscrowFiles;
   readonly deletionLimits: DeletionLimits;
+  /** Bytes from which on a database is large. */
+  readonly largeFrom: number;
   readonly now: () => number;
 };
 
@@ -66,7 +67,7 @@ export async function lookAtVault(
   const deletions = await lookAtDeletions(parts, database);
   const { file, active } = info.sizes;
   return {
-    large: file > largeBytes && (file - active) * 5 > file,
+    large: file > parts.largeFrom && (file - active) * 5 > file,
     lasting: seed.lasting,
     happened: [
       ...(anew ? [anewAlarm(vault)] : []),

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -79,6 +80,7 @@ function standOn(
     escrow,
     alarms,
     deletionLimits: { least: 5, percent: 20, within: 3_600_000 },
+    largeFrom: 2_000_000,
     turns: takeTurns(),
     busy,
     onLarge: (vault) => large.push(vault),
@@ -124,7 +126,7 @@ export function noteDocuments(
   text: string,
   mtime: number,
 ): readonly Readonly<Record<string, unknown>>[] {
-  const chunk = `h:${Buffer.from(`${path}:${text}`).toString("hex")}`;
+  const chunk = `h:${createHash("sha256").update(`${path}:${text}`).digest("hex")}`;
   return [
     { _id: chunk, type: "leaf", data: text },
     {
