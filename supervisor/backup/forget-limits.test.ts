@@ -1,0 +1,63 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import {
+  redisServerHere,
+  startRedis,
+  type TestRedis,
+} from "../../test/servers/redis.ts";
+import { throwAwayDatabase } from "../../test/servers/database.ts";
+import { startTestGateway } from "../../test/servers/gateway.ts";
+import { startMockProvider } from "../../test/servers/provider.ts";
+import { waitFor } from "../testing/wait-for.ts";
+import { forgetLimits, redisPlace } from "./forget-limits.ts";
+
+test("without REDIS_HOST there is nothing to forget", () => {
+  expect(redisPlace({})).toBeUndefined();
+  expect(redisPlace({ REDIS_HOST: "r", REDIS_PASSWORD: "p" })).toEqual({
+    ...{ host: "r", port: 6379, password: "p" },
+  });
+});
+
+test("a Redis that is away fails soon", async () => {
+  const place = { host: "127.0.0.1", port: 1, password: undefined };
+  await expect(forgetLimits(place)).rejects.toThrow();
+});
+
+if (redisServerHere()) {
+  let redis: TestRedis;
+  beforeAll(async () => {
+    redis = await startRedis();
+  });
+  afterAll(() => redis?.remove());
+
+  test("the gateways' counters go, everything else in Redis stays, and a budget is counted anew from the ledger", async () => {
+    const database = await throwAwayDatabase();
+    const provider = await startMockProvider();
+    const gateway = await startTestGateway({
+      databaseUrl: database.url,
+      providerUrl: provider.url,
+      env: { REDIS_HOST: "127.0.0.1", REDIS_PORT: String(redis.port) },
+    });
+    try {
+      const key = await gateway.makeKey({ max_budget: 1 });
+      expect((await gateway.chat(key, "one")).status).toBe(200);
+      await redis.client.set("somebody:else", "stays");
+      expect(await redis.client.keys("hearth:limits:*")).not.toEqual([]);
+      const place = {
+        ...{ host: "127.0.0.1", port: redis.port, password: undefined },
+      };
+      await forgetLimits(place);
+      expect(await redis.client.get("somebody:else")).toBe("stays");
+      expect((await gateway.chat(key, "two")).status).toBe(200);
+      await waitFor("both calls to be in the ledger", async () => {
+        const info = await gateway.request("GET", `/key/info?key=${key}`);
+        return Number(info.json["info"]?.["spend"]) > 0;
+      });
+      const check = await gateway.request("GET", "/spend/check");
+      expect(check.json["status"]).toBe("equal");
+    } finally {
+      await gateway.stop();
+      await provider.close();
+      await database.drop();
+    }
+  });
+}

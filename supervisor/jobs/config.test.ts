@@ -1,0 +1,82 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { loadConfig, shippedConfig } from "../config/load.ts";
+import { configSchema } from "../config/schema.ts";
+import { Failure } from "../failure.ts";
+import { temporaryHome } from "../testing/temporary-home.ts";
+
+let place: ReturnType<typeof temporaryHome>;
+
+beforeEach(() => {
+  place = temporaryHome();
+});
+afterEach(() => place.remove());
+
+function load(text: string) {
+  const path = join(place.directory, "supervisor.yaml");
+  writeFileSync(path, text);
+  return loadConfig([path], () => undefined).config.jobs;
+}
+
+function errorsOf(text: string): readonly string[] {
+  try {
+    load(text);
+    return [];
+  } catch (error) {
+    if (error instanceof Failure) return error.sentences;
+    throw error;
+  }
+}
+
+test("what the shipped file says of jobs are the defaults", () => {
+  const lines = readFileSync(shippedConfig, "utf8").split("\n");
+  const begin = lines.indexOf("# jobs:");
+  const end = lines.findIndex((line, at) => at > begin && line === "");
+  const block = lines
+    .slice(begin, end)
+    .map((line) => line.replace(/^# /, ""))
+    .join("\n");
+  const { time_zone, ...jobs } = load(block);
+  expect(time_zone).toBe("Europe/Berlin");
+  const { time_zone: _own, ...defaults } = configSchema.parse({}).jobs;
+  expect({ ...defaults, ...jobs }).toEqual(defaults);
+  expect(block.match(/^ {2}\w+:/gm)).toHaveLength(8);
+});
+
+test("every mistake is told at once, with its line and what was meant", () => {
+  expect(
+    errorsOf(`jobs:
+  time_zone: Berlin
+  postgres_backup: { cron: "0 3 * *" }
+  restore_drill: { cron: "0 25 * * *", retries: 11 }
+  ledger_chekc: { cron: off }
+  backup_copy: { accept_at_most: 50 }
+  retention: { raw: soon }
+  spend_report: { perid: week }
+`),
+  ).toEqual([
+    "supervisor.yaml line 2: jobs.time_zone: must be a time zone such as Europe/Berlin.",
+    'supervisor.yaml line 3: jobs.postgres_backup.cron: "0 3 * *" must have five fields: minute, hour, day of month, month, day of week, such as "0 4 1 * *".',
+    expect.stringMatching(
+      /^supervisor\.yaml line 4: jobs\.restore_drill\.cron: "0 25 \* \* \*" is no schedule \(.+\)\.$/,
+    ),
+    "supervisor.yaml line 4: jobs.restore_drill.retries: must be a whole number from 0 to 10.",
+    "supervisor.yaml line 5: jobs.ledger_chekc is no setting, did you mean ledger_check?",
+    "supervisor.yaml line 6: jobs.backup_copy.accept_at_most: must be a size such as 500MB or 20GB.",
+    expect.stringContaining(
+      'line 7: jobs.retention.raw: "soon" is no duration',
+    ),
+    "supervisor.yaml line 8: jobs.spend_report.perid is no setting, did you mean period?",
+  ]);
+});
+
+test("a job that is off runs only when asked; a time that never comes is a mistake", () => {
+  const jobs = load(`jobs:
+  spend_report: { cron: off }
+`);
+  expect(jobs.spend_report).toMatchObject({ cron: null, period: "month" });
+  expect(errorsOf('jobs:\n  retention: { cron: "0 1 31 2 *" }\n')).toEqual([
+    'supervisor.yaml line 2: jobs.retention.cron: "0 1 31 2 *" is a time that never comes.',
+  ]);
+});

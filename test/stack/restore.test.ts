@@ -1,0 +1,123 @@
+import { spawn } from "node:child_process";
+import { cpSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { prepareStack, projectRoot, type Stack } from "./stack.ts";
+
+let first: Stack;
+let second: Stack;
+
+beforeAll(async () => {
+  first = await prepareStack();
+  second = await prepareStack();
+  await first.start();
+}, 180_000);
+afterAll(async () => {
+  await first?.remove();
+  await second?.remove();
+}, 120_000);
+
+/** `hearth …` against a stack, as a person types it. */
+async function hearth(
+  stack: Stack,
+  ...words: readonly string[]
+): Promise<{ readonly code: number | null; readonly said: string }> {
+  const child = spawn(
+    process.execPath,
+    [join(projectRoot, "bin", "hearth.js"), ...words],
+    {
+      cwd: projectRoot,
+      env: { ...process.env, ...stack.env, NO_COLOR: "1" },
+      stdio: ["ignore", "pipe", "pipe"],
+    },
+  );
+  const exit = new Promise<number | null>((resolve) =>
+    child.once("exit", resolve),
+  );
+  const [out, err, code] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    exit,
+  ]);
+  return { code, said: out + err };
+}
+
+function chat(stack: Stack, key: string): Promise<Response> {
+  return fetch(`${stack.gatewayUrl}/v1/chat/completions`, {
+    method: "POST",
+    headers: {
+      authorization: `Bearer ${key}`,
+      "content-type": "application/json",
+    },
+    body: JSON.stringify({
+      model: "hearth-echo",
+      messages: [{ role: "user", content: "hello" }],
+    }),
+  });
+}
+
+const sums = `SELECT (SELECT count(*) FROM spend_log)::text AS calls, (SELECT sum(spend) FROM spend_log)::text AS spend,
+  (SELECT sum(spend) FROM daily_spend)::text AS daily, (SELECT count(*) FROM spend_check)::text AS differences`;
+
+test("a backup taken while calls come in is restored into an empty stack: the sums of its moment, and keys that work", async () => {
+  const made = await fetch(`${first.gatewayUrl}/key/generate`, {
+    method: "POST",
+    headers: {
+      authorization: `Bearer ${first.secrets()["masterKey"]}`,
+      "content-type": "application/json",
+    },
+    body: JSON.stringify({ user_id: "me", max_budget: 1 }),
+  });
+  const { key } = (await made.json()) as { readonly key: string };
+  let calling = true;
+  const caller = (async () => {
+    while (calling) expect((await chat(first, key)).status).toBe(200);
+  })();
+  const backup = await hearth(first, "backup", "run");
+  calling = false;
+  await caller;
+  expect(backup.code, backup.said).toBe(0);
+  const backups = join(first.home, "backups", "postgres");
+  const [name = ""] = readdirSync(backups);
+
+  await second.start();
+  cpSync(join(backups, name), join(second.home, "backups", "postgres", name), {
+    recursive: true,
+  });
+  expect((await chat(second, key)).status).toBe(401);
+  const refused = await hearth(second, "restore");
+  expect([refused.code, refused.said]).toEqual([
+    1,
+    expect.stringContaining("there is nobody to ask: add --yes."),
+  ]);
+  const restored = await hearth(second, "restore", "--yes");
+  expect(restored.code, restored.said).toBe(0);
+
+  const manifest = await hearth(second, "jobs", "history", "restore", "--json");
+  expect(JSON.parse(manifest.said)).toMatchObject([
+    { status: "done", details: { backup: name, keptAs: null } },
+  ]);
+  const [ledger] = await second.ledger<Record<string, string>>(sums);
+  expect(Number(ledger?.["calls"])).toBeGreaterThan(0);
+  expect(ledger).toMatchObject({
+    ...{ spend: ledger?.["daily"], differences: "0" },
+  });
+  expect((await chat(second, key)).status).toBe(200);
+  const check = await hearth(second, "jobs", "run", "ledger-check");
+  expect(check.code, check.said).toBe(0);
+  const again = await hearth(second, "restore", "--yes");
+  expect(again.code).toBe(1);
+  expect(again.said).toMatch(/the database is not empty \(1 rows in keys/);
+}, 240_000);
+
+test("reports and the restore drill work on the running stack", async () => {
+  const report = await hearth(first, "report", "spend", "--format", "csv");
+  expect(report.code, report.said).toBe(0);
+  expect(report.said).toContain("model,hearth-echo,hearth-echo,");
+  const drill = await hearth(first, "jobs", "run", "restore-drill");
+  expect(drill.code, drill.said).toBe(0);
+  expect(drill.said).toContain("the ledger adds up to the same sums");
+  const health = await hearth(first, "report", "health");
+  expect(health.code, health.said).toBe(0);
+}, 120_000);
