@@ -48,11 +48,6 @@ export type AlarmStore = {
   readonly saveSilence: (silence: Silence) => void;
   readonly saveDelivery: (delivery: Delivery) => void;
   readonly removeDelivery: (id: string) => void;
-  /** Alarms that began in or reached into the time from `since` on, the newest first. */
-  readonly alarmsSince: (
-    since: number,
-    limit: number,
-  ) => readonly AlarmRecord[];
 };
 
 /** Reads and writes the tables above. */
@@ -77,9 +72,6 @@ export function openAlarmStore(db: DatabaseSync): AlarmStore {
      ON CONFLICT (id) DO UPDATE SET attempts = excluded.attempts, next_at = excluded.next_at`,
   );
   const dropDelivery = db.prepare("DELETE FROM alert_outbox WHERE id = ?");
-  const recent = db.prepare(
-    "SELECT * FROM alarms WHERE coalesce(cleared_at, ?1) >= ?1 ORDER BY raised_at DESC LIMIT ?2",
-  );
   return {
     load: (now) => ({
       alarms: unfinished.all().map(alarmOf),
@@ -105,7 +97,6 @@ export function openAlarmStore(db: DatabaseSync): AlarmStore {
     removeDelivery: (id) => {
       dropDelivery.run(id);
     },
-    alarmsSince: (since, limit) => recent.all(since, limit).map(alarmOf),
   };
 }
 

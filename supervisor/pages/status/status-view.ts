@@ -9,10 +9,10 @@ import type { JobView } from "../../jobs/runner.ts";
 import type { ServiceState } from "../../runtime.ts";
 import type { ServiceStatus, Status } from "../../status.ts";
 import type { Look } from "../shapes.ts";
-import { ago, ahead, moment, money, percent, grouped } from "../words.ts";
-import { drawDays } from "./day-chart.ts";
+import { ago, ahead, grouped, moment, percent } from "../words.ts";
 import { drawHours } from "./hour-bars.ts";
-import type { MonthSpend, SpendView } from "./month-spend.ts";
+import type { SpendView } from "./month-spend.ts";
+import { viewSpend } from "./spend-words.ts";
 
 /** A device that notes go to, as the notes room knows it. */
 export type DeviceView = {
@@ -209,91 +209,6 @@ function gatewayOf(status: Status): string {
 function latestLook(checks: readonly CheckView[]): number | undefined {
   const looks = checks.flatMap(({ latest }) => latest?.at ?? []);
   return looks.length === 0 ? undefined : Math.max(...looks);
-}
-
-function viewSpend(view: SpendView, now: number, timeZone: string) {
-  switch (view.kind) {
-    case "unknown":
-      return { kind: view.kind, note: null, month: null };
-    case "away":
-      return {
-        kind: view.kind,
-        note:
-          view.last === null
-            ? `Postgres does not answer (${view.why}): what was spent is shown when it is back. Nothing is lost.`
-            : `Postgres does not answer (${view.why}): this is from ${moment(view.last.at, timeZone)}.`,
-        month:
-          view.last === null
-            ? null
-            : viewMonth(view.last.spend, view.last.at, timeZone),
-      };
-    case "known":
-      return {
-        kind: view.kind,
-        note: null,
-        month: viewMonth(view.spend, now, timeZone),
-      };
-  }
-}
-
-function viewMonth(month: MonthSpend, at: number, timeZone: string) {
-  const [year = 0, monthNumber = 0, day = 1] = new Intl.DateTimeFormat(
-    "en-CA",
-    { timeZone },
-  )
-    .format(at)
-    .split("-")
-    .map(Number);
-  const days = new Date(Date.UTC(year, monthNumber, 0)).getUTCDate();
-  const before = new Intl.DateTimeFormat("en-GB", {
-    month: "long",
-    timeZone: "UTC",
-  }).format(Date.UTC(year, monthNumber - 2, 1));
-  return {
-    empty: month.calls === 0,
-    figures: [
-      {
-        name: "Spend",
-        value: money(month.spend),
-        note: comparison(month, before),
-      },
-      {
-        name: "Forecast",
-        value: money((month.spend / day) * days),
-        note: `at this pace after ${days} days`,
-      },
-      {
-        name: "Calls",
-        value: grouped(month.calls),
-        note: `${grouped(month.failed)} failed · ${percent(share(month.failed, month.calls))}`,
-      },
-      {
-        name: "Answered from cache",
-        value: percent(share(month.cached, month.calls)),
-        note: `about ${money(month.saved)} saved`,
-      },
-    ],
-    chart: drawDays(month.days),
-    payers: month.payers.map(({ model, key, spend, used }) => ({
-      model,
-      key,
-      spend: money(spend),
-      used: used === null ? "–" : percent(used),
-      meter: used === null ? null : Math.min(100, Math.round(used * 100)),
-      look: used === null || used < 0.8 ? "ok" : used < 1 ? "warn" : "bad",
-    })),
-  };
-}
-
-function comparison({ spend, before }: MonthSpend, month: string): string {
-  if (before === 0) return `nothing in ${month} to this day`;
-  const change = (spend - before) / before;
-  if (Math.abs(change) < 0.005) return `as in ${month} at this day`;
-  return `${percent(Math.abs(change))} ${change < 0 ? "under" : "over"} ${month} at this day`;
-}
-
-function share(part: number, whole: number): number {
-  return whole === 0 ? 0 : part / whole;
 }
 
 /** What only a person starts, and nobody has, says nothing yet. */

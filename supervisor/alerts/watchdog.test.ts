@@ -1,0 +1,67 @@
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { waitFor } from "../testing/wait-for.ts";
+import type { Alarm } from "./alarm.ts";
+import { startWatchdog } from "./watchdog.ts";
+
+let outside: Server;
+let asked: string[];
+let answer: number;
+let raised: Map<string, Alarm>;
+let end: () => void;
+
+beforeEach(async () => {
+  asked = [];
+  answer = 200;
+  raised = new Map();
+  end = () => {};
+  outside = createServer((request, response) => {
+    asked.push(`${request.method} ${request.url}`);
+    response.writeHead(answer).end();
+  });
+  await new Promise<void>((resolve) => outside.listen(0, "127.0.0.1", resolve));
+});
+afterEach(async () => {
+  end();
+  await new Promise((resolve) => outside.close(resolve));
+});
+
+const alarms = {
+  raise: (alarm: Alarm) => void raised.set(alarm.fingerprint, alarm),
+  clear: (fingerprint: string) => void raised.delete(fingerprint),
+};
+
+function begin(): void {
+  const { port } = outside.address() as AddressInfo;
+  const url = `http://127.0.0.1:${port}/alive/s3cret`;
+  end = startWatchdog({ url, every: 20 }, alarms);
+}
+
+test("the address outside is asked at once and again and again, until the end", async () => {
+  begin();
+  await waitFor("three pings", () => asked.length >= 3);
+  expect(new Set(asked)).toEqual(new Set(["GET /alive/s3cret"]));
+  end();
+  const before = asked.length;
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  // One may have been on its way.
+  expect(asked.length).toBeLessThanOrEqual(before + 1);
+});
+
+test("an address that cannot be reached is told after three tries, without its secret path, and cleared when it answers", async () => {
+  answer = 500;
+  begin();
+  const alarm = await waitFor("the alarm", () => raised.get("watchdog"));
+  expect(asked.length).toBeGreaterThanOrEqual(3);
+  expect(alarm).toMatchObject({ level: "warning", output: "answered 500" });
+  expect(JSON.stringify(alarm)).not.toContain("s3cret");
+  answer = 200;
+  await waitFor("it to be cleared", () => raised.size === 0);
+});
+
+test("without an address nothing is asked", async () => {
+  end = startWatchdog({ every: 1 }, alarms);
+  await new Promise((resolve) => setTimeout(resolve, 30));
+  expect(asked).toEqual([]);
+});
