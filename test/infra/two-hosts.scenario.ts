@@ -191,7 +191,7 @@ describe("two hosts", () => {
       drainTimeout: "soon",
       localRunnerA: "http://localhost:11434",
       notesUuid: "short",
-      importRoles: "perhaps",
+      backupDirectory: "here",
       colour: "blue",
     };
     await stand.configure(mistakes);
@@ -203,8 +203,14 @@ describe("two hosts", () => {
       ...refused.matchAll(/^ *hearth:(\S+) .*: pulumi config (?:set|rm) /gm),
     ].map(([, name]) => name);
     expect(wrong.toSorted()).toEqual([
-      ...["colour", "drainTimeout", "edge.tls", "hosts.a.docker"],
-      ...["hosts.b.publish.0", "importRoles", "localRunnerA"],
+      ...[
+        "backupDirectory",
+        "colour",
+        "drainTimeout",
+        "edge.tls",
+        "hosts.a.docker",
+      ],
+      ...["hosts.b.publish.0", "localRunnerA"],
       ...["memory.gateway", "notesUuid", "placement.redis"],
     ]);
     expect(await containerIds(stand)).toEqual(before);
