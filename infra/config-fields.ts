@@ -26,11 +26,13 @@ export const address = z
     "must be one address of that host: everything would be open to every network",
   );
 
+const role = "(gateway_a|gateway_b|supervisor|backup)";
+
 /** Login roles by name; "yes" stands for all of them. */
 export const roleNames = z
   .string("must be no, yes, or names of roles")
   .regex(
-    /^(no|yes|[a-z_]+(,[a-z_]+)*)$/,
+    new RegExp(`^(no|yes|${role}(,${role})*)$`),
     "must be no, yes, or names of roles such as gateway_a,supervisor",
   );
 

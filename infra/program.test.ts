@@ -480,3 +480,48 @@ test("a wrong configuration registers nothing", async () => {
     registerProgram({ ...rightConfig, masterKey: "short" }),
   ).rejects.toThrow(ConfigRefused);
 }, 60_000);
+
+test("a rotation changes logins and files, and leaves the servers that are told while they run", async () => {
+  const { resources: rotated } = await registerProgram({
+    ...rightConfig,
+    gatewayRole: "b",
+    masterKeyPrevious: "sk-master-the-one-before-0123",
+    masterKeyPreviousUntil: "2027-01-31T12:00:00Z",
+    redisPassword: "redis-another-0123456789",
+    notesAdminPassword: "notes-another-0123456789",
+  });
+  const names = rotated.map(({ name }) => name);
+  expect(names).toContain("postgres-gateway_b");
+  expect(names).not.toContain("postgres-gateway_a");
+  const containerOf = (from: readonly Registered[], name: string) =>
+    from.find(
+      (each) =>
+        each.type === "docker:index/container:Container" && each.name === name,
+    )?.inputs;
+  const labelOf = (from: readonly Registered[], name: string) =>
+    containerOf(from, name)?.["labels"];
+  for (const server of ["postgres", "redis", "notes"])
+    expect(labelOf(rotated, server), server).toEqual(
+      labelOf(resources, server),
+    );
+  const gateway = containerOf(rotated, "gateway-b");
+  expect(gateway?.["envs"]).toContain(
+    "PROXY_MASTER_KEY_PREVIOUS_UNTIL=2027-01-31T12:00:00Z",
+  );
+  expect(gateway?.["envs"]).toContain(
+    "PROXY_MASTER_KEY_PREVIOUS_FILE=/run/hearth/PROXY_MASTER_KEY_PREVIOUS",
+  );
+}, 120_000);
+
+test("what else changes in the notes server's settings is a new container", async () => {
+  const { resources: changed } = await registerProgram({
+    ...rightConfig,
+    notesUuid: "ffeeddccbbaa99887766554433221100",
+  });
+  const notes = changed.find(
+    ({ name, type }) =>
+      name === "notes" && type === "docker:index/container:Container",
+  );
+  expect(notes?.inputs["labels"]).toBeDefined();
+  expect(notes?.inputs["labels"]).not.toEqual(container("notes")["labels"]);
+}, 120_000);

@@ -40,6 +40,7 @@ async function main(): Promise<number> {
   let tunnel: Tunnel | null = null;
   try {
     const [verb] = positionals;
+    if (verb !== "doctor" && verb !== "cancel") letEngineStop(say);
     // Neither needs Postgres, and both must work when nothing else does.
     if (verb !== "cancel" && verb !== "doctor")
       tunnel = await openTunnel(stack, session.engines);
@@ -59,6 +60,20 @@ async function main(): Promise<number> {
   } finally {
     await tunnel?.close();
   }
+}
+
+/**
+ * The terminal tells the engine of Ctrl-C as well: it finishes what is under way and ends, at once when told twice. Ending before
+ * it would leave it without its program.
+ */
+function letEngineStop(say: (line: string) => void): void {
+  let told = 0;
+  process.on("SIGINT", () => {
+    told += 1;
+    if (told === 1)
+      say("Stopping after what is under way; Ctrl-C again stops at once.");
+    else setTimeout(() => process.exit(130), 3_000).unref();
+  });
 }
 
 function readArguments() {
@@ -104,7 +119,12 @@ async function askForPassphrase(): Promise<void> {
 function firstLine(error: unknown): string {
   const text = error instanceof Error ? error.message : String(error);
   const said = /^\s*error: (?!update failed|preview failed)(.+)$/m.exec(text);
-  return said?.[1] ?? text.split("\n")[0] ?? text;
+  if (said?.[1] !== undefined) return said[1];
+  const [first = text] = text.split("\n");
+  // All that the command's wrapper knows is the exit code.
+  return first.startsWith("code:")
+    ? "the engine stopped; what failed is named above."
+    : first;
 }
 
 main().then(

@@ -184,6 +184,10 @@ async function readInput(): Promise<string> {
 
 async function destroyVerb(session: Session, flags: Flags): Promise<number> {
   const { stack, say } = session;
+  if (flags.purge === true && !process.stdin.isTTY)
+    throw new NotUnderstood(
+      "destroy --purge asks for the stack's name: run it where you can answer.",
+    );
   await previewDestroy(session);
   if (flags.purge === true) {
     const typed = given(

@@ -1,0 +1,24 @@
+import { createHash } from "node:crypto";
+import { expect, test } from "vitest";
+import { buildRedisUsers, redisPasswords } from "./redis-login.ts";
+
+const hash = (password: string) =>
+  createHash("sha256").update(password).digest("hex");
+
+test("one user with all rights, and hashes alone", () => {
+  expect(buildRedisUsers(["secret"])).toBe(
+    `user default on #${hash("secret")} ~* &* +@all\n`,
+  );
+});
+
+test("while a rotation is under way both passwords are right, the new one first", () => {
+  expect(redisPasswords({ redisPassword: "new" })).toEqual(["new"]);
+  const both = redisPasswords({
+    redisPassword: "new",
+    redisPasswordPrevious: "old",
+  });
+  expect(both).toEqual(["new", "old"]);
+  expect(buildRedisUsers(both)).toBe(
+    `user default on #${hash("new")} #${hash("old")} ~* &* +@all\n`,
+  );
+});
