@@ -155,7 +155,7 @@ test.each([
   [
     "a wrong limit",
     { litellm_params: { model: "openai/m", api_key: "x", rpm: "many" } },
-    "rpm",
+    "`litellm_params.rpm` must be a whole number",
   ],
 ])(
   "%s is refused with a sentence, and nothing is stored",

@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { formatProblem } from "../config/problems.ts";
 import { providerParams } from "../config/schema.ts";
 import { deploymentFromRow } from "../config/stored.ts";
 import { query, transaction, type Client } from "../db/pool.ts";
@@ -37,6 +36,7 @@ const newModel = adminRoute(
       id: modelId,
       name: given.model_name,
       params: given.provider_params ?? given.litellm_params ?? {},
+      spelling: spellingOf(given),
       info: free,
     });
     const row = await transaction(admin.pool, async (client) => {
@@ -87,6 +87,7 @@ const updateModel = adminRoute(
         id: modelId,
         name: given.model_name ?? before.model_name,
         params: { ...(opened?.params ?? before.params), ...changes },
+        spelling: spellingOf(given),
         info: present({ ...before.info, ...free }),
       });
       const [after = null] = await updateRows(
@@ -123,7 +124,13 @@ interface Wanted {
   readonly id: string;
   readonly name: string;
   readonly params: Readonly<Record<string, unknown>>;
+  /** How the parameters were called by whoever sent them. */
+  readonly spelling: "provider_params" | "litellm_params";
   readonly info: Readonly<Record<string, unknown>>;
+}
+
+function spellingOf(given: { readonly litellm_params?: unknown }) {
+  return given.litellm_params == null ? "provider_params" : "litellm_params";
 }
 
 /** The columns of a model that can be served, without parameters that mean nothing here; throws 400 with what is wrong with it otherwise. */
@@ -137,11 +144,14 @@ function checked({ gateway }: Admin, wanted: Wanted): ModelRow {
   const row = { model_id: id, model_name: name, params, sealed: null, info };
   const read = deploymentFromRow(storedModelOf(row, params), gateway.env);
   if (!read.ok) {
-    const [problem] = read.problems;
+    const said = read.problems.map(({ path, message }) => ({
+      path: path.replace(/^provider_params/, wanted.spelling),
+      message,
+    }));
     throw new CallError(
       "invalid_request",
-      `The model is not right: ${read.problems.map((one) => formatProblem(one).replace(/^environment: /, "")).join("; ")}.`,
-      problem === undefined ? {} : { param: problem.path },
+      `The model is not right: ${said.map(({ path, message }) => `\`${path}\` ${message}`).join("; ")}.`,
+      said[0] === undefined ? {} : { param: said[0].path },
     );
   }
   return { ...row, ...sealParams(params, gateway.config.general, id) };

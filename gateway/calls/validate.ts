@@ -61,9 +61,30 @@ export function invalidField(error: z.ZodError): CallError {
     "",
   );
   const where = field === "" ? "The body" : `\`${field}\``;
-  return new CallError(
-    "invalid_request",
-    `${where} is not right: ${issue?.message ?? "wrong type"}.`,
-    { param: field },
-  );
+  return new CallError("invalid_request", `${where} ${mistake(issue)}.`, {
+    param: field,
+  });
+}
+
+const KINDS: Readonly<Record<string, string>> = {
+  array: "a list",
+  boolean: "true or false",
+  int: "a whole number",
+  number: "a number",
+  object: "an object",
+  record: "an object",
+  string: "a text",
+};
+const WRONG_TYPE = /^Invalid input: expected (\w+), received (\w+)$/;
+
+/** Zod's own words for a wrong type as a person would say it; a schema's own sentence stays. */
+function mistake(issue: z.core.$ZodIssue | undefined): string {
+  const [, expected = "", received] =
+    WRONG_TYPE.exec(issue?.message ?? "") ?? [];
+  const kind = KINDS[expected];
+  if (kind === undefined)
+    return `is not right: ${issue?.message ?? "wrong type"}`;
+  return received === "undefined"
+    ? `is missing: it must be ${kind}`
+    : `must be ${kind}`;
 }
