@@ -1,7 +1,7 @@
 import { inWords } from "../duration.ts";
 import type { RunView } from "../jobs/runner.ts";
 import type { ConflictReport, Resolved } from "../notes/conflicts.ts";
-import type { Finding } from "../notes/doctor.ts";
+import type { Finding } from "../notes/finding.ts";
 import type { SeedAnswer } from "../notes/keeper.ts";
 import type { Roster } from "../notes/roster.ts";
 import { printTable, runJob } from "./job-run.ts";

@@ -7,7 +7,7 @@ import { findConflicts, resolveConflict } from "../notes/conflicts.ts";
 import { basic, CouchRefusal, NoAnswer, type Couch } from "../notes/couch.ts";
 import { openDatabase, type Database } from "../notes/database.ts";
 import type { Keeper } from "../notes/keeper.ts";
-import { mostConflicts } from "../notes/notes-jobs.ts";
+import { mostConflicts } from "../notes/report-jobs.ts";
 import type { NotesState } from "../notes/notes-state.ts";
 import { listVaults } from "../notes/overview.ts";
 import { deviceChoices, vaultChoices } from "../notes/plugin-settings.ts";

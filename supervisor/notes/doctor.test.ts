@@ -16,7 +16,8 @@ import { ask } from "../../test/contract/start-notes.ts";
 import { openNotesStand, type NotesStand } from "../testing/notes-stand.ts";
 import { makeSelfSigned } from "../testing/self-signed.ts";
 import { openDatabase } from "./database.ts";
-import { examine, type DoctorAsk, type Finding } from "./doctor.ts";
+import { examine } from "./doctor.ts";
+import type { DoctorAsk, Finding } from "./finding.ts";
 import { vaultChoices } from "./plugin-settings.ts";
 
 const [embedded] = serversUnderTest() as [ServerUnderTest];

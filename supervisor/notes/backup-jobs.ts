@@ -1,0 +1,132 @@
+import { existsSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { z } from "zod";
+import { backupsToKeep } from "../backup/keep.ts";
+import { listBackups, momentOf } from "../backup/manifest.ts";
+import { Failure } from "../failure.ts";
+import type { JobContext, JobOutcome } from "../jobs/job.ts";
+import { backupNotes, describeBackup } from "./backup.ts";
+import { optionsOf, type NotesJobParts } from "./job-parts.ts";
+import { drillRestore } from "./restore-drill.ts";
+import { restoreNotes } from "./restore.ts";
+
+/** Takes a backup and removes those that are no longer to be kept. */
+export async function backup(
+  parts: NotesJobParts,
+  context: JobContext,
+): Promise<JobOutcome> {
+  const taken = await backupNotes({
+    couch: parts.couch,
+    directory: parts.backups,
+    now: context.now,
+    signal: context.signal,
+    progress: context.progress,
+  });
+  const missing = taken.manifest.vaults.filter(
+    (vault) => vault.missing.length > 0,
+  );
+  const fingerprint = "notes-backup-missing";
+  if (missing.length === 0) parts.alarms.clear(fingerprint);
+  else
+    parts.alarms.raise({
+      fingerprint,
+      level: "warning",
+      subject: "notes-backup",
+      text: `the notes store could not give ${missing.flatMap((vault) => vault.missing).length} documents to the backup ${taken.name}: keep the backups before it.`,
+      output: missing
+        .map((vault) => `${vault.name}: ${vault.missing.join(", ")}`)
+        .join("\n"),
+      command: "hearth notes backup --list",
+    });
+  const pruned = prune(parts);
+  return {
+    status: "done",
+    summary: `${describeBackup(taken)}${pruned === 0 ? "" : `; ${pruned} old ones were removed`}.`,
+    details: {
+      name: taken.name,
+      bytes: taken.bytes,
+      vaults: taken.manifest.vaults,
+      users: taken.manifest.users,
+    },
+  };
+}
+
+/** Removes backups that are no longer to be kept; gives how many. */
+function prune({ backups, config }: NotesJobParts): number {
+  const { notes_backup, time_zone } = config.jobs;
+  const names = listBackups(backups);
+  const kept = backupsToKeep(names, notes_backup.keep, time_zone);
+  const old = names.filter((name) => !kept.has(name));
+  for (const name of old)
+    rmSync(join(backups, name), { recursive: true, force: true });
+  return old.length;
+}
+
+/** Tries out the newest backup. */
+export async function drill(
+  parts: NotesJobParts,
+  context: JobContext,
+): Promise<JobOutcome> {
+  const [latest] = listBackups(parts.backups);
+  if (latest === undefined)
+    throw new Failure(
+      "there is no backup of the notes to try: `hearth notes backup` takes one.",
+    );
+  const drilled = await drillRestore({
+    couch: parts.couch,
+    backup: join(parts.backups, latest),
+    signal: context.signal,
+    progress: context.progress,
+  });
+  return {
+    status: "done",
+    summary: `the backup ${latest} restores: ${drilled.map(({ vault, documents, leaves, compared }) => `${vault} with ${documents} documents, ${leaves} revisions (${compared} compared)`).join("; ") || "it holds no vault"}.`,
+    details: { backup: latest, vaults: drilled },
+  };
+}
+
+const restoreOptions = z.strictObject({
+  backup: z.string().optional(),
+  vault: z.string().optional(),
+  as: z.string().optional(),
+});
+
+/** Puts a backup back, as a person asked. */
+export async function restore(
+  parts: NotesJobParts,
+  context: JobContext,
+): Promise<JobOutcome> {
+  const { backup, vault, as } = optionsOf(restoreOptions, context.options);
+  const name = chooseBackup(parts.backups, backup);
+  const restored = await restoreNotes({
+    couch: parts.couch,
+    backup: join(parts.backups, name),
+    vault,
+    as,
+    state: parts.state,
+    escrow: parts.escrow,
+    files: parts.files,
+    busy: parts.busy,
+    now: context.now,
+    signal: context.signal,
+    progress: context.progress,
+  });
+  return {
+    status: "done",
+    summary: `from ${name}: ${restored.map(({ vault, documents }) => `vault ${vault} with ${documents} documents`).join("; ") || "no vault"}.`,
+    details: { backup: name, vaults: restored },
+  };
+}
+
+function chooseBackup(directory: string, wanted: string | undefined): string {
+  const names = listBackups(directory);
+  const [latest] = names;
+  if (latest === undefined)
+    throw new Failure(`there is no backup of the notes in ${directory}.`);
+  if (wanted === undefined) return latest;
+  if (momentOf(wanted) !== undefined && existsSync(join(directory, wanted)))
+    return wanted;
+  throw new Failure(
+    `there is no backup "${wanted}"; there are ${names.slice(0, 10).join(", ")}${names.length > 10 ? " …" : ""}.`,
+  );
+}
