@@ -22,8 +22,8 @@ const fetchOptions = z.strictObject({
 
 /** Copies of backups on the other host: sent there each night, fetched when needed. */
 export function copyJobs(surroundings: Surroundings): readonly Job[] {
-  const { env, config } = surroundings;
-  const peer = peerOf(env);
+  const { env, config, operatorPassword } = surroundings;
+  const peer = peerOf(env, operatorPassword);
   const settings = config.jobs.backup_copy;
   return [
     {

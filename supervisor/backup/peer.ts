@@ -12,12 +12,14 @@ export type Peer = {
  * HEARTH_PEER_URL. Both supervisors of a stack have the same operator password, and that is what they show each other; where
  * they differ, HEARTH_PEER_PASSWORD is the other one's.
  */
-export function peerOf(env: Environment): Peer | undefined {
+export function peerOf(
+  env: Environment,
+  operatorPassword: string | undefined,
+): Peer | undefined {
   const url = readVariable("HEARTH_PEER_URL", env)?.replace(/\/+$/, "");
   if (url === undefined || !URL.canParse(url)) return undefined;
   const password =
-    readVariable("HEARTH_PEER_PASSWORD", env) ??
-    readVariable("HEARTH_OPERATOR_PASSWORD", env);
+    readVariable("HEARTH_PEER_PASSWORD", env) ?? operatorPassword;
   return {
     url,
     headers:

@@ -15,7 +15,7 @@ import { retentionJob } from "./retention.ts";
 
 /** The jobs of this supervisor. The room is opened last, and begins last: by then every room has added its own. */
 export function openJobsRoom(surroundings: Surroundings): Room {
-  const { home, jobs, env, config } = surroundings;
+  const { home, jobs, env, config, operatorPassword } = surroundings;
   const { backup_copy, postgres_backup, time_zone } = config.jobs;
   const makeReport = openReporting(surroundings);
   for (const job of [
@@ -29,7 +29,7 @@ export function openJobsRoom(surroundings: Surroundings): Room {
   return {
     routes: (server) => {
       registerJobRoutes(server, jobs);
-      registerBackupRoutes(server, home.backups, peerOf(env));
+      registerBackupRoutes(server, home.backups, peerOf(env, operatorPassword));
       registerCopyRoutes(
         server,
         openCopies(

@@ -10,6 +10,7 @@ import {
 import { addDays, inFull } from "./period.ts";
 
 export type HealthPage = {
+  readonly daysAStep: number;
   readonly checks: readonly {
     readonly name: string;
     readonly note: string;
@@ -36,7 +37,8 @@ export function viewHealth(report: HealthReport): HealthPage {
   const { timeZone } = report;
   const milliseconds = (ms: number | null) => (ms === null ? "—" : `${ms} ms`);
   return {
-    checks: report.checks.map((check) => viewCheck(check, report.period.from)),
+    daysAStep: report.daysAStep,
+    checks: report.checks.map((check) => viewCheck(check, report)),
     charts: report.trends.map((trend) => trendChart(trend, timeZone)),
     tables: [
       table(
@@ -123,7 +125,7 @@ function table(
 
 function viewCheck(
   check: CheckHealth,
-  from: string,
+  { period, daysAStep }: HealthReport,
 ): HealthPage["checks"][number] {
   const availability =
     check.availability === null ? "—" : percent(check.availability / 100);
@@ -139,13 +141,15 @@ function viewCheck(
     availability,
     latency: check.p95 === null ? "" : `${check.p95} ms`,
     aria: `${check.name}: available ${availability}, ${incidents}`,
-    bars: check.days.map((value, at) => barOf(value, addDays(from, at))),
+    bars: check.steps.map((value, at) =>
+      barOf(value, addDays(period.from, at * daysAStep), daysAStep),
+    ),
   };
 }
 
 /** Half as high as the time that was lost, so that a short outage is seen, too. */
-function barOf(availability: number | null, day: string): Bar {
-  const title = `${inFull(day)}: ${availability === null ? "nothing was seen" : percent(availability / 100)}`;
+function barOf(availability: number | null, day: string, days: number): Bar {
+  const title = `${days === 1 ? "" : `${days} days from `}${inFull(day)}: ${availability === null ? "nothing was seen" : percent(availability / 100)}`;
   if (availability === null)
     return { title, colour: "none", height: 6, y: barHeight - 6 };
   const colour =

@@ -84,7 +84,7 @@ test("availability is by time, maintenance apart, each day of the operator's own
     ...{ downMs: 2 * hour, apartMs: hour, upMs: 57 * hour },
   });
   expect(gateway?.availability).toBeCloseTo((100 * 57) / 59, 9);
-  expect(gateway?.days).toEqual([100, (100 * 22) / 24, 100]);
+  expect(gateway?.steps).toEqual([100, (100 * 22) / 24, 100]);
   expect(made.incidents).toMatchObject([
     { check: "gateway", durationMs: 2 * hour, reason: "connection refused" },
   ]);
@@ -122,6 +122,20 @@ test("trends are hour by hour, and the notes store stands beside what is typical
       typical: "under 2 % idle, under 10 % during sync",
     },
   ]);
+});
+
+test("a long time is shown in steps of days", () => {
+  look("gateway", () => ({}));
+  const made = readHealthReport({
+    ...{ db: history.db, checks, jobs: [], attention: [], timeZone, now },
+    period: choosePeriod(
+      { unit: "month", complete: false, since: "365d" },
+      today,
+    ),
+  });
+  expect(made.daysAStep).toBe(6);
+  expect(made.checks[0]?.steps).toHaveLength(61);
+  expect(made.checks[0]?.steps.at(-1)).toBe(100);
 });
 
 test("a history without a look is a report without a check", () => {

@@ -9,7 +9,7 @@ import {
 import type { Check } from "../checks/config.ts";
 import type { JobView } from "../jobs/runner.ts";
 import type { Attention } from "../status.ts";
-import { addDays, beginningOf, type Period } from "./period.ts";
+import { addDays, beginningOf, daysBetween, type Period } from "./period.ts";
 
 export type HealthReport = {
   readonly kind: "health";
@@ -23,6 +23,8 @@ export type HealthReport = {
   /** What needs a person now. */
   readonly attention: readonly Pick<Attention, "level" | "text" | "command">[];
   readonly checks: readonly CheckHealth[];
+  /** How many days each of `checks[].steps` holds. */
+  readonly daysAStep: number;
   readonly incidents: readonly Incident[];
   readonly restarts: readonly {
     readonly at: number;
@@ -44,8 +46,8 @@ export type HealthReport = {
 export type CheckHealth = CheckRecord & {
   readonly incidents: number;
   readonly longestMs: number;
-  /** Of each day of the period, in percent; null where nothing counted. */
-  readonly days: readonly (number | null)[];
+  /** Availability of each step of the period, in percent; null where nothing counted. */
+  readonly steps: readonly (number | null)[];
 };
 
 export type Trend = {
@@ -72,6 +74,9 @@ export type JobHealth = {
   /** Milliseconds since 1970; null when it never ran. */
   readonly at: number | null;
 };
+
+/** A bar has to be seen on a phone. */
+const mostSteps = 62;
 
 /** Jobs without which a disk that dies takes data with it, or the ledger is not known to be right. */
 const watchedJobs = [
@@ -111,15 +116,18 @@ export function readHealthReport(parts: {
   const from = beginningOf(period.from, timeZone);
   const until = Math.min(now, beginningOf(addDays(period.until, 1), timeZone));
   const down = incidents(db, from, until);
+  const daysAStep = Math.ceil(
+    (daysBetween(period.from, period.until) + 1) / mostSteps,
+  );
   const trends = readTrends(db, parts.checks, from, until);
   return {
     kind: "health",
     madeAt: new Date(now).toISOString(),
-    ...{ timeZone, period, from, until, trends },
+    ...{ timeZone, period, from, until, trends, daysAStep },
     attention: parts.attention.map(({ level, text, command }) => ({
       ...{ level, text, command },
     })),
-    checks: readChecks(db, period, timeZone, from, until, down),
+    checks: readChecks(db, period, timeZone, from, until, down, daysAStep),
     incidents: down,
     restarts: readRestarts(db, from, until),
     notesStore: notesFigures(db, parts.checks, trends, from, until),
@@ -142,12 +150,14 @@ function readChecks(
   from: number,
   until: number,
   down: readonly Incident[],
+  daysAStep: number,
 ): readonly CheckHealth[] {
-  const days: ReadonlyMap<string, CheckRecord>[] = [];
-  for (let day = period.from; day <= period.until; day = addDays(day, 1)) {
+  const steps: ReadonlyMap<string, CheckRecord>[] = [];
+  for (let day = period.from; day <= period.until;) {
     const begin = beginningOf(day, timeZone);
-    const end = Math.min(until, beginningOf(addDays(day, 1), timeZone));
-    days.push(
+    day = addDays(day, daysAStep);
+    const end = Math.min(until, beginningOf(day, timeZone));
+    steps.push(
       new Map(
         begin >= end
           ? []
@@ -161,7 +171,7 @@ function readChecks(
       ...record,
       incidents: own.length,
       longestMs: Math.max(0, ...own.map(({ durationMs }) => durationMs)),
-      days: days.map((day) => day.get(record.name)?.availability ?? null),
+      steps: steps.map((step) => step.get(record.name)?.availability ?? null),
     };
   });
 }

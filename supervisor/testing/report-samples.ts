@@ -131,7 +131,7 @@ export function usualHealth(
   ];
   return {
     kind: "health",
-    ...{ madeAt, timeZone, period, from, until },
+    ...{ madeAt, timeZone, period, from, until, daysAStep: 1 },
     attention: [
       {
         level: "warning",
@@ -148,7 +148,7 @@ export function usualHealth(
         ...{ p50: 4 + at, p95: 11 + at * 7, p99: 40 + at * 31 },
         availability: 100 - (100 * downMs) / (7 * dayMs),
         ...{ incidents: own.length, longestMs: own[0]?.durationMs ?? 0 },
-        days: Array.from({ length: 7 }, (_, day) =>
+        steps: Array.from({ length: 7 }, (_, day) =>
           own.length > 0 && day === 1
             ? 98.7
             : own.length > 0 && day === 4

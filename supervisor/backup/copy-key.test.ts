@@ -1,0 +1,42 @@
+import { statSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { makeHome } from "../embedded/home.ts";
+import { temporaryHome } from "../testing/temporary-home.ts";
+import {
+  findCopyKey,
+  keyId,
+  makeAndKeepCopyKey,
+  markShown,
+} from "./copy-key.ts";
+
+let place: ReturnType<typeof temporaryHome>;
+
+beforeEach(() => {
+  place = temporaryHome();
+  makeHome(place.home);
+});
+afterEach(() => place.remove());
+
+test("a key is kept for its owner alone, and it is known whether somebody has seen it", () => {
+  expect(findCopyKey(place.home, {})).toBeUndefined();
+  const made = makeAndKeepCopyKey(place.home, 1000);
+  expect(findCopyKey(place.home, {})).toEqual({ ...made, shownAt: null });
+  const file = join(place.home.root, "backup-copy-key.json");
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  markShown(place.home, made, 2000);
+  expect(findCopyKey(place.home, {})?.shownAt).toBe(2000);
+});
+
+test("a key that the operator sets wins, and one that is none is refused", () => {
+  const { key } = makeAndKeepCopyKey(place.home, 1000);
+  const other = makeAndKeepCopyKey(place.home, 2000).key;
+  expect(keyId(key)).not.toBe(keyId(other));
+  expect(findCopyKey(place.home, { BACKUP_COPY_KEY: key })).toMatchObject({
+    key,
+    shownAt: 0,
+  });
+  expect(() => findCopyKey(place.home, { BACKUP_COPY_KEY: "secret" })).toThrow(
+    "that is no key of copies: it has 43 letters",
+  );
+});

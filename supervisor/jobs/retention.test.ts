@@ -1,0 +1,27 @@
+import { existsSync, mkdirSync, utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { temporaryHome } from "../testing/temporary-home.ts";
+import { removeReports } from "./retention.ts";
+
+let place: ReturnType<typeof temporaryHome>;
+
+beforeEach(() => {
+  place = temporaryHome();
+});
+afterEach(() => place.remove());
+
+test("reports that are too old go, directories and younger ones stay", () => {
+  const directory = join(place.directory, "reports");
+  expect(removeReports(directory, Date.now())).toBe(0);
+  mkdirSync(join(directory, "kept by somebody"), { recursive: true });
+  const written = new Date("2025-01-01T00:00:00Z");
+  for (const name of ["old.html", "old.csv", "young.html"]) {
+    writeFileSync(join(directory, name), "report");
+    if (name.startsWith("old"))
+      utimesSync(join(directory, name), written, written);
+  }
+  expect(removeReports(directory, Date.parse("2026-01-01"))).toBe(2);
+  expect(existsSync(join(directory, "young.html"))).toBe(true);
+  expect(existsSync(join(directory, "kept by somebody"))).toBe(true);
+});
