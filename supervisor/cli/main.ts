@@ -1,3 +1,4 @@
+import "../small-memory.ts";
 import { existsSync } from "node:fs";
 import { enableCompileCache } from "node:module";
 import { locateHome } from "../embedded/home.ts";

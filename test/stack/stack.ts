@@ -17,7 +17,7 @@ export interface Stack {
   readonly notesUrl: string;
   readonly supervisorUrl: string;
   /** Starts it and waits for the block that ends the start; rejects with what was printed when it exits first. */
-  start(): Promise<StartedStack>;
+  start(more?: Readonly<Record<string, string>>): Promise<StartedStack>;
   secrets(): Readonly<Record<string, string>>;
   run(): RunFile;
   /** Rows of the ledger's database, asked as superuser. */
@@ -81,8 +81,8 @@ export async function prepareStack(): Promise<Stack> {
     supervisorUrl: `http://127.0.0.1:${supervisor}`,
     run,
     secrets,
-    async start() {
-      const stack = npmStart(env);
+    async start(more = {}) {
+      const stack = npmStart({ ...env, ...more });
       started.push(stack);
       await untilPrinted(stack, "Stop: Ctrl-C");
       return stack;

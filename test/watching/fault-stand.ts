@@ -1,0 +1,205 @@
+import { spawnSync } from "node:child_process";
+import { writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
+import type { HistoryEntry } from "../../supervisor/history.ts";
+import type { Status } from "../../supervisor/status.ts";
+import { prepareStack } from "../stack/stack.ts";
+import { startSickProxy, type SickProxy } from "./proxy.ts";
+
+/** How the checks of the run look and heal; texts as in config/supervisor.yaml. */
+export type Rhythm = {
+  readonly every: string;
+  readonly timeout: string;
+  readonly cooldown: string;
+  readonly grace: string;
+  readonly max: number;
+};
+
+/** The shipped rhythm. */
+export const shippedRhythm: Rhythm = {
+  every: "30s",
+  timeout: "10s",
+  cooldown: "60s",
+  grace: "30s",
+  max: 3,
+};
+
+/** The embedded stack as a newcomer starts it, with somebody who listens to its alerts. */
+export type FaultStand = {
+  readonly rhythm: Rhythm;
+  readonly home: string;
+  /** The home lies on a small disk of its own that can be filled. */
+  readonly ownDisk: boolean;
+  readonly proxy: SickProxy;
+  readonly pidOf: (service: string) => number;
+  readonly portOf: (service: string) => number;
+  readonly status: () => Promise<Status>;
+  /** What happened from then on (milliseconds since 1970), in order. */
+  readonly since: (at: number) => Promise<readonly HistoryEntry[]>;
+  readonly restart: (service: string) => Promise<void>;
+  /** What people were told, in order. */
+  readonly messages: readonly { readonly at: number; readonly text: string }[];
+  readonly close: () => Promise<void>;
+};
+
+const diskMegabytes = 700;
+
+export async function openFaultStand(
+  rhythm: Rhythm,
+  withDisk: boolean,
+): Promise<FaultStand> {
+  const stack = await prepareStack();
+  const ownDisk = withDisk && mountSmallDisk(stack.home);
+  const messages: { at: number; text: string }[] = [];
+  const phone = await startPhone((text) =>
+    messages.push({ at: Date.now(), text }),
+  );
+  const gatewayPort = Number(new URL(stack.gatewayUrl).port);
+  const proxy = await startSickProxy(gatewayPort);
+  const config = join(stack.home, "supervisor-faults.yaml");
+  const port = (phone.address() as AddressInfo).port;
+  writeFileSync(config, buildConfig(rhythm, proxy.url, stack.home));
+  let closed = false;
+  const close = async () => {
+    if (closed) return;
+    closed = true;
+    await proxy.close();
+    phone.closeAllConnections();
+    phone.close();
+    try {
+      for (const { pid } of Object.values(stack.run().services))
+        if (pid !== null) wake(pid);
+    } finally {
+      await stack.remove().catch((error: unknown) => {
+        // The mount point itself is busy until it is unmounted.
+        if (!ownDisk) throw error;
+      });
+      if (ownDisk) unmount(stack.home);
+    }
+  };
+  try {
+    await stack.start({
+      HEARTH_SUPERVISOR_CONFIG: config,
+      ALERT_URL: `http://127.0.0.1:${port}/`,
+    });
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  const ask = async <T>(path: string, method: string = "GET"): Promise<T> =>
+    (await fetch(`${stack.supervisorUrl}${path}`, { method })).json() as T;
+  return {
+    rhythm,
+    home: stack.home,
+    ownDisk,
+    proxy,
+    pidOf: (service) => stack.run().services[service]?.pid ?? 0,
+    portOf: (service) => stack.run().services[service]?.port ?? 0,
+    status: () => ask<Status>("/api/status"),
+    since: async (at) => {
+      const path = "/api/history?limit=2000";
+      const { entries } = await ask<{ entries: HistoryEntry[] }>(path);
+      return entries.filter((entry) => entry.at >= at).toReversed();
+    },
+    restart: async (service) => {
+      await ask(`/api/restart/${service}`, "POST");
+    },
+    messages,
+    close,
+  };
+}
+
+function buildConfig(rhythm: Rhythm, proxyUrl: string, home: string): string {
+  const { every, timeout, ...heal } = rhythm;
+  const pace = { every, timeout };
+  return JSON.stringify({
+    checks: [
+      {
+        name: "gateway",
+        kind: "http",
+        url: `${proxyUrl}/health/liveliness`,
+        expect: { within: "2s" },
+        ...pace,
+        heal: { restart: "gateway", per: "1h", ...heal },
+      },
+      {
+        name: "gateway-ready",
+        kind: "http",
+        url: "${GATEWAY_URL}/health/readiness",
+        expect: { json: { db: "connected" } },
+        depends_on: ["gateway", "postgres"],
+        ...pace,
+      },
+      { name: "notes", kind: "couchdb", url: "${NOTES_URL}", ...pace },
+      {
+        name: "postgres",
+        kind: "postgres",
+        url: "${SUPERVISOR_DATABASE_URL}",
+        ...pace,
+      },
+      {
+        name: "disk",
+        kind: "disk",
+        path: home,
+        ...pace,
+        expect: { free_above_percent: 5 },
+      },
+    ],
+    notify: [{ kind: "webhook", url: "${ALERT_URL}" }],
+  });
+}
+
+/** Somebody's telephone: takes what the webhook sends, a line for each event. */
+async function startPhone(onText: (text: string) => void): Promise<Server> {
+  const server = createServer((request, response) => {
+    let body = "";
+    request.on("data", (chunk: Buffer) => (body += chunk.toString()));
+    request.on("end", () => {
+      const { alarms } = JSON.parse(body) as {
+        readonly alarms: readonly {
+          readonly event: string;
+          readonly text: string;
+        }[];
+      };
+      for (const { event, text } of alarms) onText(`${event}: ${text}`);
+      response.end();
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  return server;
+}
+
+/** Only root may, and not everywhere. */
+function mountSmallDisk(path: string): boolean {
+  const size = `size=${diskMegabytes}m,mode=711`;
+  const done = spawnSync("mount", ["-t", "tmpfs", "-o", size, "hearth", path]);
+  return done.status === 0;
+}
+
+function unmount(path: string): void {
+  spawnSync("umount", [path]);
+  spawnSync("rmdir", [path]);
+}
+
+function wake(pid: number): void {
+  try {
+    process.kill(pid, "SIGCONT");
+  } catch {
+    // Gone already.
+  }
+}
+
+export async function until(
+  what: string,
+  withinMs: number,
+  look: () => boolean | Promise<boolean>,
+): Promise<void> {
+  const deadline = Date.now() + withinMs;
+  while (!(await look())) {
+    if (Date.now() > deadline) throw new Error(`waited in vain for ${what}`);
+    await wait(100);
+  }
+}

@@ -1,0 +1,220 @@
+import { rmSync, statfsSync, writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:net";
+import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
+import type { HistoryEntry } from "../../supervisor/history.ts";
+import { until, type FaultStand } from "./fault-stand.ts";
+
+/** Something that goes wrong, and when it may end. */
+export type Fault = {
+  readonly name: string;
+  readonly strike: (stand: FaultStand) => Promise<void>;
+  /** It has shown what it should: noticed, healed or told. */
+  readonly shown: (
+    stand: FaultStand,
+    entries: readonly HistoryEntry[],
+  ) => boolean | Promise<boolean>;
+  /** Ends it, where it does not end by itself. */
+  readonly mend: (stand: FaultStand) => Promise<void>;
+};
+
+/** What one fault led to. Milliseconds from the fault on. */
+export type FaultReport = {
+  readonly fault: string;
+  readonly noticedMs: number;
+  readonly noticed: string;
+  /** What the supervisor did, in order. */
+  readonly done: readonly string[];
+  /** Alarms that were raised, whether or not anybody had to be told. */
+  readonly raised: readonly string[];
+  /** What arrived at the webhook. */
+  readonly told: readonly string[];
+  /** From the fault (or its end, where it had to be ended) until everything was well. */
+  readonly wellAfterMs: number;
+};
+
+const longestMs = 15 * 60_000;
+const acts = ["restart", "heal"];
+
+/** Strikes, waits until it is shown, mends, waits until all is well, and says what happened. */
+export async function runFault(
+  stand: FaultStand,
+  fault: Fault,
+): Promise<FaultReport> {
+  await until(`all to be well before ${fault.name}`, longestMs, () =>
+    isWell(stand),
+  );
+  const heardBefore = stand.messages.length;
+  const from = Date.now();
+  await fault.strike(stand);
+  try {
+    await until(`${fault.name} to show`, longestMs, async () =>
+      fault.shown(stand, await stand.since(from)),
+    );
+  } finally {
+    await fault.mend(stand);
+  }
+  const mended = Date.now();
+  await until(`all to be well after ${fault.name}`, longestMs, () =>
+    isWell(stand),
+  );
+  const well = Date.now();
+  const entries = await stand.since(from);
+  const first = entries.find(({ kind, to }) => kind !== "act" && to !== "up");
+  const firstAct = entries.find(({ to }) => acts.includes(to));
+  return {
+    fault: fault.name,
+    noticedMs: (first?.at ?? well) - from,
+    noticed:
+      first === undefined
+        ? "nothing"
+        : `${first.kind} ${first.name} ${first.to}`,
+    done: entries
+      .filter(({ kind, to }) => kind === "act" && acts.includes(to))
+      .map(({ name, to }) =>
+        to === "heal" ? `restarted ${name}` : `started ${name} again`,
+      ),
+    raised: entries
+      .filter(({ to }) => to === "alarm")
+      .map(({ reason }) => reason ?? ""),
+    told: stand.messages.slice(heardBefore).map(({ text }) => text),
+    wellAfterMs: well - (firstAct === undefined ? mended : from),
+  };
+}
+
+async function isWell(stand: FaultStand): Promise<boolean> {
+  const { services, checks } = await stand.status();
+  return (
+    services.every(({ state }) => state === "running") &&
+    checks.every(({ state }) => state === "up")
+  );
+}
+
+const nothing = async () => {};
+const isDown =
+  (check: string) =>
+  (_stand: FaultStand, entries: readonly HistoryEntry[]): boolean =>
+    entries.some(
+      ({ kind, name, to }) =>
+        kind === "check" && name === check && to === "down",
+    );
+const hasActed =
+  (service: string) =>
+  (_stand: FaultStand, entries: readonly HistoryEntry[]): boolean =>
+    entries.some(({ name, to }) => name === service && acts.includes(to));
+
+export function killed(service: string): Fault {
+  return {
+    name: `${service} killed`,
+    strike: async ({ pidOf }) => {
+      process.kill(pidOf(service), "SIGKILL");
+    },
+    shown: hasActed(service),
+    mend: nothing,
+  };
+}
+
+/** Healed, where there is a rule for it; otherwise told, and woken again. */
+export function hung(service: string, healed: boolean): Fault {
+  let pid = 0;
+  return {
+    name: `${service} hung (SIGSTOP)`,
+    strike: async ({ pidOf }) => {
+      pid = pidOf(service);
+      process.kill(pid, "SIGSTOP");
+    },
+    shown: healed ? hasActed(service) : isDown(service),
+    mend: async () => {
+      if (!healed) process.kill(pid, "SIGCONT");
+    },
+  };
+}
+
+export const answers500: Fault = {
+  name: "gateway answers 500 until it is restarted",
+  strike: async ({ proxy }) => proxy.be({ kind: "status", status: 500 }),
+  shown: hasActed("gateway"),
+  mend: async ({ proxy }) => proxy.be(undefined),
+};
+
+export const slow: Fault = {
+  name: "gateway slow (3 s) until it is restarted",
+  strike: async ({ proxy }) => proxy.be({ kind: "slow", ms: 3000 }),
+  shown: hasActed("gateway"),
+  mend: async ({ proxy }) => proxy.be(undefined),
+};
+
+/** The budget is used up, and then somebody takes it in hand. */
+export const staysSick: Fault = {
+  name: "gateway answers 500, whatever is done",
+  strike: async ({ proxy }) => proxy.be({ kind: "status", status: 500 }),
+  shown: async (stand) => {
+    const { checks } = await stand.status();
+    return checks.some(
+      ({ healing }) => healing?.startsWith("gave up") === true,
+    );
+  },
+  mend: async (stand) => {
+    stand.proxy.be(undefined);
+    await stand.restart("gateway");
+  },
+};
+
+/** Killed, and another program sits on its port before it is back. */
+export function portTaken(service: string, forMs: number): Fault {
+  let thief: Server | undefined;
+  let struckAt = 0;
+  return {
+    name: `${service} killed and its port taken`,
+    strike: async ({ pidOf, portOf }) => {
+      const pid = pidOf(service);
+      const port = portOf(service);
+      process.kill(pid, "SIGKILL");
+      thief = await takePort(port);
+      struckAt = Date.now();
+    },
+    shown: (_stand, entries) =>
+      Date.now() - struckAt > forMs &&
+      entries.some(({ name, to }) => name === service && to === "alarm"),
+    mend: async () => {
+      await new Promise((resolve) => thief?.close(resolve) ?? resolve(null));
+    },
+  };
+}
+
+export const diskFull: Fault = {
+  name: "the disk of the home full",
+  strike: async ({ home }) => {
+    const disk = statfsSync(home);
+    const filler = Buffer.alloc(1024 * 1024);
+    const megabytes = Math.floor((disk.bavail * disk.bsize) / filler.length);
+    const path = join(home, "filler");
+    for (let index = 0; index <= megabytes; index += 1)
+      try {
+        writeFileSync(path, filler, { flag: "a" });
+      } catch {
+        // Full now.
+        return;
+      }
+  },
+  // The history cannot be written either: the state alone shows it.
+  shown: async (stand) => {
+    const { checks } = await stand.status();
+    return checks.some(
+      ({ name, state }) => name === "disk" && state === "down",
+    );
+  },
+  mend: async ({ home }) => rmSync(join(home, "filler"), { force: true }),
+};
+
+async function takePort(port: number): Promise<Server> {
+  for (;;) {
+    const server = createServer((socket) => socket.destroy());
+    const taken = await new Promise<boolean>((resolve) => {
+      server.once("error", () => resolve(false));
+      server.listen(port, "127.0.0.1", () => resolve(true));
+    });
+    if (taken) return server;
+    await wait(5);
+  }
+}
