@@ -31,6 +31,7 @@ export function describeStack(config: HearthConfig): StackOutputs {
       "pulumi stack output --show-secrets masterKey",
       `curl ${(gateway[0] ?? "").replace(/\/v1$/, "")}/key/generate -H "Authorization: Bearer $MASTER_KEY" -d '{"user_id": "me", "max_budget": 1}'`,
       "docker exec hearth-supervisor hearth status",
+      "docker exec -it hearth-supervisor hearth notes setup-uri notes",
     ],
     masterKey: secret(config.masterKey),
     operatorPassword: secret(config.operatorPassword),

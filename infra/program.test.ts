@@ -473,6 +473,9 @@ test("outputs tell addresses and next commands", () => {
   expect(
     JSON.stringify([outputs.gateway, outputs.notes, outputs.nextCommands]),
   ).not.toContain("sk-master");
+  expect(outputs.nextCommands).toContain(
+    "docker exec -it hearth-supervisor hearth notes setup-uri notes",
+  );
 });
 
 test("a wrong configuration registers nothing", async () => {
