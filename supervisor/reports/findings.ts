@@ -1,7 +1,8 @@
 import { inWords } from "../duration.ts";
 import { grouped, money, percent } from "../pages/words.ts";
 import type { HealthReport } from "./health-report.ts";
-import type { Budget, Payer, SpendReport } from "./spend-report.ts";
+import type { Budget } from "./budgets.ts";
+import type { Payer, SpendReport } from "./spend-report.ts";
 
 /** Something that a reader should act on, and how. */
 export type Finding = {

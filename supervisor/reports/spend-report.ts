@@ -1,12 +1,14 @@
 import type { Client } from "pg";
 import { rowsOf, withDatabase } from "../backup/database.ts";
 import {
-  addDays,
-  daysBetween,
-  endOfMonth,
-  firstOf,
-  type Period,
-} from "./period.ts";
+  readBudgets,
+  readCorrections,
+  shortened,
+  type Budget,
+  type Correction,
+} from "./budgets.ts";
+import { readForecast, type Forecast } from "./forecast.ts";
+import { addDays, daysBetween, firstOf, type Period } from "./period.ts";
 
 /** What the calls of some days add up to. Money is dollars. */
 export type Sums = {
@@ -30,17 +32,6 @@ export type Payer = Sums & {
   readonly previous: number;
   /** Of all spend, from 0 to 1. */
   readonly share: number;
-};
-
-export type Budget = {
-  readonly kind: string;
-  readonly name: string;
-  readonly spend: number;
-  readonly budget: number;
-  /** 1 is all of it; more than 1 where it was overshot, or lowered. Null for a budget of nothing. */
-  readonly used: number | null;
-  /** ISO text; null for a budget that never begins anew. */
-  readonly resetsAt: string | null;
 };
 
 export type SpendReport = {
@@ -74,23 +65,9 @@ export type SpendReport = {
   readonly providers: readonly Payer[];
   readonly budgets: readonly Budget[];
   /** Spend that an admin set: it counts for one payer, and is in none of the sums above. */
-  readonly corrections: readonly {
-    readonly at: string;
-    readonly name: string;
-    readonly spend: number;
-  }[];
+  readonly corrections: readonly Correction[];
 };
 
-export type Forecast = {
-  readonly until: string;
-  readonly spend: number;
-  /** Dollars a day that it goes on with. */
-  readonly perDay: number;
-  /** Finished days that the daily spend was worked out from. */
-  readonly basis: number;
-};
-
-const dailyBasis = 28;
 const apart = 4;
 const mostRows = 5000;
 const none = "—";
@@ -207,66 +184,6 @@ async function readPayers(
   });
 }
 
-/** A hash is told by its beginning. */
-function shortened(id: string): string {
-  return /^[0-9a-f]{64}$/.test(id) ? `${id.slice(0, 8)}…` : id;
-}
-
-async function readForecast(
-  client: Client,
-  today: string,
-): Promise<Forecast | null> {
-  const [row] = await rowsOf<SumRow>(
-    client,
-    `SELECT
-       coalesce(sum(spend) FILTER (WHERE day BETWEEN $1 AND $2), 0)::text AS month,
-       coalesce(sum(spend) FILTER (WHERE day = $2), 0)::text AS today,
-       coalesce(sum(spend) FILTER (WHERE day BETWEEN $3 AND $4), 0)::text AS basis,
-       (SELECT min(day)::text FROM report_daily_spend) AS first
-     FROM report_daily_spend WHERE day BETWEEN least($1::date, $3::date) AND $2`,
-    [
-      firstOf("month", today),
-      today,
-      addDays(today, -dailyBasis),
-      addDays(today, -1),
-    ],
-  );
-  return row === undefined
-    ? null
-    : forecastFrom({
-        today,
-        firstDay: row["first"] ?? null,
-        month: Number(row["month"]),
-        spentToday: Number(row["today"]),
-        basis: Number(row["basis"]),
-      });
-}
-
-/**
- * What the month will have cost if it goes on as the last 28 finished days did (fewer where the ledger is younger): what was
- * spent, what is missing to an average day today, and an average day for each day that is left. Null before a day is over.
- */
-export function forecastFrom(known: {
-  readonly today: string;
-  /** The first day of the ledger. */
-  readonly firstDay: string | null;
-  readonly month: number;
-  readonly spentToday: number;
-  /** Dollars of the last 28 finished days. */
-  readonly basis: number;
-}): Forecast | null {
-  const { today, firstDay, month, spentToday } = known;
-  if (firstDay === null || firstDay >= today) return null;
-  const days = Math.min(dailyBasis, daysBetween(firstDay, today));
-  const perDay = known.basis / days;
-  const until = endOfMonth(today);
-  const left = daysBetween(today, until);
-  return {
-    spend: month + Math.max(0, perDay - spentToday) + perDay * left,
-    ...{ until, perDay, basis: days },
-  };
-}
-
 async function readSeries(
   client: Client,
   { from, until }: Period,
@@ -316,68 +233,4 @@ async function readSeries(
     ...{ unit, aliases },
     steps: [...steps].map(([first, step]) => ({ from: first, ...step })),
   };
-}
-
-/** The name of an entity `key:…`, `user:…` as people know it. */
-const entityName = `CASE split_part(e.entity, ':', 1)
-  WHEN 'key' THEN (SELECT coalesce(key_alias, key_name) FROM report_keys WHERE 'key:' || token = e.entity)
-  WHEN 'user' THEN (SELECT coalesce(user_alias, user_email, user_id) FROM report_users WHERE 'user:' || user_id = e.entity)
-  WHEN 'team' THEN (SELECT coalesce(team_alias, team_id) FROM report_teams WHERE 'team:' || team_id = e.entity)
-  END`;
-
-async function readBudgets(client: Client): Promise<readonly Budget[]> {
-  const rows = await rowsOf<{
-    kind: string;
-    id: string;
-    name: string | null;
-    spend: string;
-    budget: string;
-    resets: Date | null;
-  }>(
-    client,
-    `SELECT kind, id, spend::text, max_budget::text AS budget, budget_reset_at AS resets, name FROM (
-       SELECT e.*, coalesce(k.key_alias, k.key_name, u.user_alias, u.user_email, t.team_alias) AS name
-         FROM report_budgets e
-         LEFT JOIN report_keys k ON e.kind = 'key' AND k.token = e.id
-         LEFT JOIN report_users u ON e.kind = 'user' AND u.user_id = e.id
-         LEFT JOIN report_teams t ON e.kind = 'team' AND t.team_id = e.id
-         WHERE e.max_budget IS NOT NULL) b
-       ORDER BY CASE WHEN max_budget = 0 THEN 0 ELSE spend / max_budget END DESC, kind, id LIMIT ${mostRows}`,
-  );
-  return rows.map(({ kind, id, name, spend, budget, resets }) => ({
-    kind: kind.replaceAll("_", " "),
-    name: name ?? shortened(id),
-    spend: Number(spend),
-    budget: Number(budget),
-    used: Number(budget) === 0 ? null : Number(spend) / Number(budget),
-    resetsAt: resets?.toISOString() ?? null,
-  }));
-}
-
-async function readCorrections(
-  client: Client,
-  { from, until }: Period,
-): Promise<SpendReport["corrections"]> {
-  const rows = await rowsOf<{
-    at: Date;
-    entity: string;
-    name: string | null;
-    spend: string;
-  }>(
-    client,
-    `SELECT e.at, e.entity, e.spend::text AS spend, ${entityName} AS name
-       FROM report_corrections e WHERE e.day BETWEEN $1 AND $2 ORDER BY e.at DESC LIMIT ${mostRows}`,
-    [from, until],
-  );
-  return rows.map(({ at, entity, name, spend }) => ({
-    at: at.toISOString(),
-    name: entity === "proxy:" ? "everything" : nameOf(entity, name),
-    spend: Number(spend),
-  }));
-}
-
-function nameOf(entity: string, name: string | null): string {
-  const colon = entity.indexOf(":");
-  const kind = entity.slice(0, colon).replaceAll("_", " ");
-  return `${kind} ${name ?? shortened(entity.slice(colon + 1))}`;
 }
