@@ -43,6 +43,8 @@ export function mendingCommand(path: readonly string[]): string {
   const [top = ""] = path;
   if (top === "providerKeys")
     return `pulumi config set --secret --path hearth:providerKeys.${path[1] ?? "OPENAI_API_KEY"} KEY`;
+  if (top === "alertSecrets")
+    return `pulumi config set --secret --path hearth:alertSecrets.${path[1] ?? "SLACK_URL"} SECRET`;
   const secret = secretFields.includes(top);
   const example = secret
     ? (examples[top] ?? "$(openssl rand -hex 24)")

@@ -39,6 +39,16 @@ const host = z.strictObject(
 
 const image = imageReference.optional();
 
+/** Secrets by the names of the variables that bring them. */
+function namedSecrets(example: string, empty: string) {
+  return z
+    .record(
+      z.string().regex(/^[A-Z][A-Z0-9_]*$/, `must be named like ${example}`),
+      z.string().min(1, empty),
+    )
+    .default({});
+}
+
 export const configSchema = z.strictObject({
   hosts: z.strictObject({ a: host, b: host }, "must be an object"),
   placement: z
@@ -155,14 +165,9 @@ export const configSchema = z.strictObject({
   operatorPassword: password,
   /** What `npm run deploy -- rotate` has begun, so that the same command goes on after an interruption. */
   rotation: z.string().optional(),
-  providerKeys: z
-    .record(
-      z
-        .string()
-        .regex(/^[A-Z][A-Z0-9_]*$/, "must be named like OPENAI_API_KEY"),
-      z.string().min(1, "must be the key itself"),
-    )
-    .default({}),
+  providerKeys: namedSecrets("OPENAI_API_KEY", "must be the key itself"),
+  /** What `notify:` of the supervisor's file names as ${NAME}. */
+  alertSecrets: namedSecrets("SLACK_URL", "must be the secret itself"),
 });
 
 /** Fields that must be stored with --secret. */
@@ -181,6 +186,7 @@ export const secretFields: readonly string[] = [
   "operatorPassword",
   "rotation",
   "providerKeys",
+  "alertSecrets",
   "edgeKey",
 ];
 

@@ -166,6 +166,13 @@ test.each([
       "hearth:providerKeys.openai must be named like OPENAI_API_KEY: pulumi config set --secret --path hearth:providerKeys.openai KEY",
     ],
   ],
+  [
+    "an alert's secret under a strange name",
+    { alertSecrets: JSON.stringify({ slack: "https://hooks.example.org/x" }) },
+    [
+      "hearth:alertSecrets.slack must be named like SLACK_URL: pulumi config set --secret --path hearth:alertSecrets.slack SECRET",
+    ],
+  ],
 ])("%s", (_what, changes, sentences) => {
   expect(errorsOf(changes)).toEqual(sentences);
 });

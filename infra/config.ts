@@ -104,6 +104,7 @@ const structured = new Set([
   "edge",
   "postgresAt",
   "providerKeys",
+  "alertSecrets",
 ]);
 
 /** What `pulumi config set --path` made is JSON; a plain value is the text itself. */

@@ -74,6 +74,7 @@ export function buildSupervisorArgs(
     `postgresql://${role}:${password}@${postgres.host}:${postgres.port}/hearth`;
   const secrets = secretFiles(
     {
+      ...config.alertSecrets,
       BACKUP_DATABASE_URL: databaseUrl("backup", config.backupPassword),
       HEARTH_OPERATOR_PASSWORD: config.operatorPassword,
       NOTES_ADMIN_PASSWORD: config.notesAdminPassword,

@@ -89,7 +89,7 @@ test("every example in the comments of the shipped file is right", () => {
   const text = readFileSync(shippedConfig, "utf8")
     .replaceAll(/^ {2}# (?=(- name:| {2}[a-z_]+:))/gm, "  ")
     .replaceAll(
-      /^# (?=(maintenance|offline|notify):| {2}(- (name|kind):|references:)| {4}[a-z_]+:)/gm,
+      /^# (?=(maintenance|offline|notify|jobs|notes):| {2}(- (name|kind)|[a-z_]+):| {4}[a-z_]+:)/gm,
       "",
     )
     .replaceAll(/ {3,}(all, when|or cron|this machine's).*/g, "");
@@ -259,6 +259,9 @@ test("the other host's supervisor is a check named peer, unless one of that name
     loadConfig([file("peer.yaml", text)], () => url).config.checks;
   expect(read(none, "http://b:4080/")).toMatchObject([
     { name: "peer", kind: "http", url: "http://b:4080/healthz" },
+  ]);
+  expect(read("checks: []\n", "http://b:4080")).toMatchObject([
+    { name: "peer", url: "http://b:4080/healthz" },
   ]);
   expect(read(none, undefined)).toEqual([]);
   const own = `${peer}checks:\n  - { name: peer, kind: tcp, host: b, port: 1 }\n`;

@@ -71,12 +71,18 @@ export function loadConfig(
   errors.push(...crossCheck(entries));
   if (errors.length > 0 || !parsed.success)
     throw new Failure(errors.toSorted(byLine));
-  return { config: withPeer(parsed.data), leftOut };
+  return {
+    config: withPeer(parsed.data, variables("HEARTH_PEER_URL")),
+    leftOut,
+  };
 }
 
 /** The other host's supervisor is looked at as any other service, unless a check named `peer` says how. */
-function withPeer(config: SupervisorConfig): SupervisorConfig {
-  const { url } = config.peer;
+function withPeer(
+  config: SupervisorConfig,
+  deployed: string | undefined,
+): SupervisorConfig {
+  const url = config.peer.url ?? deployed;
   if (url === undefined || config.checks.some(({ name }) => name === "peer"))
     return config;
   const peer = checkSchema.parse({
