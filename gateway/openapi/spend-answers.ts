@@ -319,7 +319,7 @@ export const SPEND_ANSWERS = {
     ),
   ),
   "GET /global/spend/report": described(
-    "Spend by day, grouped by team, customer, user, key, organization or model.",
+    "Spend by day, grouped by team, customer, user, key, organization or model; of each day the dearest, up to limit.",
     z.array(
       z.object({
         group_by_day: day,

@@ -205,6 +205,7 @@ const grouped = adminRoute(
     internal_user_id: name.optional(),
     team_id: name.optional(),
     customer_id: name.optional(),
+    limit: queryNumber(1, 1_000, 100),
   }),
   async (admin, asked) => {
     const { column, list, name: named } = GROUPS[asked.group_by];
@@ -225,12 +226,13 @@ const grouped = adminRoute(
               sum(requests) AS api_requests
             FROM daily_spend ${filter.where()} AND ${column} <> '' GROUP BY 1, 2, 3),
         named AS (
-          SELECT day, name, sum(spend) AS total_spend,
-              jsonb_agg(jsonb_build_object('model', model, 'spend', spend, 'total_tokens', total_tokens, 'api_requests', api_requests) ORDER BY spend DESC) AS metadata
+          SELECT day, name, sum(spend) AS total_spend, row_number() OVER (PARTITION BY day ORDER BY sum(spend) DESC, name) AS place,
+              json_agg(json_build_object('model', model, 'spend', spend, 'total_tokens', total_tokens, 'api_requests', api_requests) ORDER BY spend DESC) AS metadata
             FROM cells GROUP BY 1, 2)
         SELECT ${DAY} AS group_by_day,
-            jsonb_agg(jsonb_build_object('${named}', ${label}, 'id', c.name, 'total_spend', c.total_spend, 'metadata', c.metadata) ORDER BY c.total_spend DESC) AS ${list}
-          FROM named c LEFT JOIN teams t ON t.team_id = c.name GROUP BY day ORDER BY day`,
+            json_agg(json_build_object('${named}', ${label}, 'id', c.name, 'total_spend', c.total_spend, 'metadata', c.metadata) ORDER BY c.total_spend DESC) AS ${list}
+          FROM named c LEFT JOIN teams t ON t.team_id = c.name
+            WHERE place <= ${asked.limit} GROUP BY day ORDER BY day`,
       filter.values,
     );
   },

@@ -152,6 +152,12 @@ test.each([
   expect(dearest).toMatchObject({ ...first, metadata: expect.any(Array) });
 });
 
+test("the report shows the dearest of each day, up to a limit", async () => {
+  const days = await list("/global/spend/report?group_by=user&limit=1");
+  expect(days.at(-1)).toMatchObject({ users: [{ user_id: "bob" }] });
+  expect((days.at(-1) as { users: unknown[] }).users).toHaveLength(1);
+});
+
 test("activity counts requests, tokens and hits", async () => {
   expect(await fixture.get("/global/activity")).toMatchObject({
     sum_api_requests: 6,
