@@ -283,3 +283,17 @@ test("a test message goes through every sink at once, also one that waits for it
     "phone: ✕ gateway is down (a)",
   ]);
 });
+
+test("a sink that hangs neither holds up the others nor the end; its message is kept", async () => {
+  const hangs: Sink = { ...sink("mail"), send: () => new Promise(() => {}) };
+  await beginAgain([hangs, sink("phone")]);
+  alerting.raise(alarm("gateway"));
+  now += 31_000;
+  void alerting.advance();
+  await alerting.stop();
+  expect(told()).toEqual(["phone: ✕ gateway is down (a)"]);
+  history.close();
+  begin([sink("mail"), sink("phone")]);
+  await pass(5);
+  expect(told()[1]).toBe("mail: ✕ gateway is down (a)");
+});

@@ -92,24 +92,33 @@ export function startCourier(options: CourierOptions): Courier {
     quietly(() => store.saveDelivery(delivery));
   }
 
+  /** A sink that does not heed the signal is not waited for either. */
+  async function send(sink: Sink, message: AlertMessage): Promise<void> {
+    const limit = new AbortController();
+    const end = () => limit.abort();
+    const timer = setTimeout(end, sendWithinMs);
+    stopping.signal.addEventListener("abort", end, { once: true });
+    const late = Promise.withResolvers<never>();
+    limit.signal.addEventListener("abort", () =>
+      late.reject(new Error(`no answer within ${sendWithinMs / 1000} s`)),
+    );
+    try {
+      await Promise.race([sink.send(message, limit.signal), late.promise]);
+    } finally {
+      clearTimeout(timer);
+      stopping.signal.removeEventListener("abort", end);
+    }
+  }
+
   async function carryOne(line: Line, hurry: boolean): Promise<void> {
     for (;;) {
       const [first] = line.queue;
       if (first === undefined) return;
       if (first.nextAt > now() && !hurry) return;
-      const signal = AbortSignal.any([
-        stopping.signal,
-        AbortSignal.timeout(sendWithinMs),
-      ]);
       try {
-        await line.sink.send(first.message, signal);
+        await send(line.sink, first.message);
       } catch (error) {
-        if (stopping.signal.aborted) return;
-        failed(
-          line,
-          first,
-          signal.aborted ? "no answer within 15 s" : textOf(error),
-        );
+        if (!stopping.signal.aborted) failed(line, first, textOf(error));
         return;
       }
       delivered(line, first);
