@@ -12,6 +12,7 @@ import { backupsToKeep } from "./keep.ts";
 import { listBackups } from "./manifest.ts";
 import { peerOf } from "./peer.ts";
 import { chooseBackup, restore } from "./restore.ts";
+import { sizeWords } from "./size-words.ts";
 import { takeBackup } from "./take-backup.ts";
 
 type Places = {
@@ -87,7 +88,7 @@ async function backUp(
   const bytes = sizeOf(join(directory, name));
   return {
     status: "done",
-    summary: `${name}: ${rows} rows in ${inMegabytes(bytes)}${removed === 0 ? "" : `; ${removed} old ${removed === 1 ? "one" : "ones"} removed`}.`,
+    summary: `${name}: ${rows} rows in ${sizeWords(bytes)}${removed === 0 ? "" : `; ${removed} old ${removed === 1 ? "one" : "ones"} removed`}.`,
     details: { backup: name, rows, bytes, removed, sums: manifest.sums },
   };
 }
@@ -125,9 +126,4 @@ function databaseUrl(env: Environment): string {
   throw new Failure(
     "this supervisor does not know how to read Postgres: set BACKUP_DATABASE_URL to its address with the role backup.",
   );
-}
-
-/** "1.4 MB" */
-export function inMegabytes(bytes: number): string {
-  return `${(bytes / 1e6).toFixed(1)} MB`;
 }

@@ -4,12 +4,12 @@ import { Failure } from "../failure.ts";
 import { scheduleOf } from "../jobs/config.ts";
 import type { Job, JobContext, JobOutcome } from "../jobs/job.ts";
 import type { Surroundings } from "../supervision.ts";
-import { inMegabytes } from "./backup-jobs.ts";
 import { findCopyKey, makeAndKeepCopyKey } from "./copy-key.ts";
 import { fetchCopy } from "./fetch-copy.ts";
 import { listBackups } from "./manifest.ts";
 import { peerOf, type Peer } from "./peer.ts";
 import { listPeerCopies, sendCopy } from "./send-copy.ts";
+import { sizeWords } from "./size-words.ts";
 
 const kinds = ["postgres", "notes"] as const;
 
@@ -74,7 +74,7 @@ async function sendNewest(
     const bytes = await sendCopy({
       ...{ peer, key, kind, name, backup, signal, progress },
     });
-    sent.push(`${kind} ${name} (${inMegabytes(bytes)})`);
+    sent.push(`${kind} ${name} (${sizeWords(bytes)})`);
   }
   return sent.length === 0
     ? {

@@ -6,6 +6,7 @@ import {
   markShown,
 } from "../backup/copy-key.ts";
 import type { PeerCopy } from "../backup/send-copy.ts";
+import { sizeWords } from "../backup/size-words.ts";
 import { inWords } from "../duration.ts";
 import { locateHome, makeHome } from "../embedded/home.ts";
 import { Failure, codeOf } from "../failure.ts";
@@ -86,7 +87,7 @@ async function listPeer(stack: StackClient, json: boolean): Promise<ExitCode> {
       copies.map(({ name, kind, bytes, keyId }) => [
         { text: name, tone: "strong" },
         { text: kind },
-        { text: `${(bytes / 1e6).toFixed(1)} MB`, right: true },
+        { text: sizeWords(bytes), right: true },
         { text: keyId, tone: "soft" },
       ]),
     );
@@ -99,7 +100,7 @@ function backupRow(backup: BackupView): readonly Cell[] {
     { text: name, tone: "strong" },
     { text: kind },
     { text: inWords(Date.now() - takenAt), right: true },
-    { text: `${(bytes / 1e6).toFixed(1)} MB`, right: true },
+    { text: sizeWords(bytes), right: true },
     problem === null
       ? { text: "whole", tone: "ok" }
       : { text: problem, tone: "bad" },

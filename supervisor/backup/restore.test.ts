@@ -1,0 +1,253 @@
+import {
+  appendFileSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import pg from "pg";
+import { expect, test } from "vitest";
+import {
+  superuserUrl,
+  throwAwayDatabase,
+} from "../../test/servers/database.ts";
+import { modelYaml, startTestGateway } from "../../test/servers/gateway.ts";
+import {
+  asSuperuser,
+  backupStand,
+  failureOf,
+  never,
+} from "../testing/backup-stand.ts";
+import { verifyFiles } from "./backup-files.ts";
+import { sumLedger } from "./ledger-sums.ts";
+import { readManifest, writeManifest } from "./manifest.ts";
+
+const stand = backupStand();
+
+test("a backup taken under load, restored into an empty stack, has the sums of its moment, and its keys work", async () => {
+  let calling = true;
+  const callers = Array.from({ length: 4 }, async () => {
+    for (let count = 0; calling; count += 1)
+      expect(
+        (await stand.stack().chat(stand.key(), `hello ${count}`)).status,
+      ).toBe(200);
+  });
+  const first = await stand.take();
+  const second = await stand.take();
+  calling = false;
+  await Promise.all(callers);
+  expect(Number(second.manifest.sums.calls)).toBeGreaterThanOrEqual(
+    Number(first.manifest.sums.calls),
+  );
+  // The snapshot is one moment: what is added up from calls is what the sums say.
+  expect(second.manifest.sums.spend).toBe(second.manifest.sums.daily);
+
+  const empty = await throwAwayDatabase();
+  try {
+    const outcome = await stand.restoreTo(empty.url, { backup: second.name });
+    expect(outcome.summary).toContain(`${second.name} is restored.`);
+    const sums = await asSuperuser(empty.url, sumLedger);
+    expect(sums).toEqual(second.manifest.sums);
+    const different = await asSuperuser(empty.url, (client) =>
+      client.query("SELECT * FROM spend_check"),
+    );
+    expect(different.rows).toEqual([]);
+    const gateway = await startTestGateway({
+      databaseUrl: empty.url,
+      providerUrl: stand.stack().providerUrl,
+      yaml: modelYaml(stand.stack().providerUrl),
+    });
+    try {
+      expect((await gateway.chat(stand.key(), "hello again")).status).toBe(200);
+      const check = await gateway.request("GET", "/spend/check");
+      expect(check.json["status"]).toBe("equal");
+      const info = await gateway.request("GET", `/key/info?key=${stand.key()}`);
+      expect(Number(info.json["info"]?.["spend"])).toBeGreaterThan(0);
+    } finally {
+      await gateway.stop();
+    }
+  } finally {
+    await empty.drop();
+  }
+});
+
+test("a restored database is the one that the gateway makes: schema, owner, rights, sequences, every row", async () => {
+  const { name } = await stand.take();
+  const empty = await throwAwayDatabase();
+  const shape = async (url: string) =>
+    asSuperuser(url, async (client) => {
+      const ask = async (text: string) => (await client.query(text)).rows;
+      return {
+        columns: await ask(
+          `SELECT table_name, column_name, data_type, column_default, is_nullable, is_identity
+             FROM information_schema.columns WHERE table_schema = 'public' ORDER BY 1, 2`,
+        ),
+        relations: await ask(
+          `SELECT relname, relkind, pg_get_userbyid(relowner) AS owner, relacl::text, pg_get_expr(relpartbound, oid) AS bound
+             FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p', 'v', 'S') ORDER BY 1`,
+        ),
+        indexes: await ask(
+          "SELECT indexdef FROM pg_indexes WHERE schemaname = 'public' ORDER BY 1",
+        ),
+        triggers: await ask(
+          `SELECT tgrelid::regclass::text AS on, tgname, tgenabled FROM pg_trigger WHERE NOT tgisinternal ORDER BY 1, 2`,
+        ),
+        sequences: await ask(
+          "SELECT sequencename, last_value::text FROM pg_sequences ORDER BY 1",
+        ),
+        defaults: await ask(
+          "SELECT defaclrole::regrole::text, defaclobjtype, defaclacl::text FROM pg_default_acl ORDER BY 1, 2",
+        ),
+        rows: await ask(
+          "SELECT md5(string_agg(t::text, '|' ORDER BY t::text)) FROM spend_log t",
+        ),
+        keys: await ask("SELECT * FROM keys ORDER BY token"),
+        migrations: await ask("SELECT * FROM migrations ORDER BY id"),
+      };
+    });
+  try {
+    await stand.restoreTo(empty.url, { backup: name });
+    expect(await shape(empty.url)).toEqual(
+      await shape(stand.stack().databaseUrl),
+    );
+  } finally {
+    await empty.drop();
+  }
+});
+
+test("a database that holds anything is not overwritten; asked to, it is kept under another name", async () => {
+  const { name } = await stand.take();
+  const full = await throwAwayDatabase();
+  await asSuperuser(full.url, (client) =>
+    client.query("INSERT INTO users (user_id) VALUES ('first')"),
+  );
+  try {
+    expect(await failureOf(stand.restoreTo(full.url, { backup: name }))).toBe(
+      "the database is not empty (1 rows in users), and a restore never overwrites: with --set-aside it is kept under another name and the backup takes its place.",
+    );
+    // Somebody uses it all the time, as a gateway does.
+    const busy = new pg.Client({ connectionString: full.url });
+    busy.on("error", () => {});
+    await busy.connect();
+    const { details } = await stand.restoreTo(full.url, { setAside: true });
+    await busy.end();
+    const kept = new URL(full.url);
+    kept.pathname = `/${String(details?.["keptAs"])}`;
+    const users = await asSuperuser(kept.href, (client) =>
+      client.query("SELECT user_id FROM users"),
+    );
+    expect(users.rows).toEqual([{ user_id: "first" }]);
+    await asSuperuser(stand.stack().databaseUrl, (client) =>
+      client.query(`DROP DATABASE ${kept.pathname.slice(1)}`),
+    );
+  } finally {
+    await full.drop();
+  }
+});
+
+test.each([
+  [
+    "truncated",
+    (path: string) => truncateSync(path, 10),
+    /has 10 bytes instead of \d+/,
+  ],
+  [
+    "emptied",
+    (path: string) => truncateSync(path, 0),
+    /has 0 bytes instead of \d+/,
+  ],
+  ["removed", (path: string) => rmSync(path), /is missing/],
+  [
+    "altered",
+    (path: string) => {
+      const bytes = readFileSync(path);
+      bytes[20] = (bytes[20] ?? 0) ^ 1;
+      writeFileSync(path, bytes);
+    },
+    /is not as it was written \(its checksum differs\)/,
+  ],
+] as const)(
+  "a file that was %s makes the backup useless, and a restore leaves everything as it was",
+  async (_how, harm, sentence) => {
+    const { name } = await stand.take();
+    const backup = join(stand.directory(), name);
+    await verifyFiles(backup, never);
+    harm(join(backup, "keys.copy.gz"));
+    expect(await failureOf(verifyFiles(backup, never))).toMatch(sentence);
+    const empty = await throwAwayDatabase();
+    try {
+      expect(await failureOf(stand.restoreTo(empty.url))).toMatch(sentence);
+      const databases = await asSuperuser(empty.url, (client) =>
+        client.query(
+          "SELECT datname FROM pg_database WHERE datname LIKE '%_restoring'",
+        ),
+      );
+      expect(databases.rows).toEqual([]);
+    } finally {
+      await empty.drop();
+    }
+  },
+);
+
+test("an altered manifest is found out, and so is one whose rows are not there", async () => {
+  const { name, manifest } = await stand.take();
+  const backup = join(stand.directory(), name);
+  appendFileSync(join(backup, "manifest.json"), " ");
+  readManifest(backup);
+  const text = readFileSync(join(backup, "manifest.json"), "utf8");
+  writeFileSync(
+    join(backup, "manifest.json"),
+    text
+      .replace('"rows": 500', '"rows": 501')
+      .replace('"rows": 0', '"rows": 1'),
+  );
+  expect(() => readManifest(backup)).toThrow("is not as it was written");
+  const lying = {
+    ...manifest,
+    tables: manifest.tables.map((table) =>
+      table.name === "keys" ? { ...table, rows: table.rows + 1 } : table,
+    ),
+  };
+  writeManifest(backup, lying);
+  const empty = await throwAwayDatabase();
+  try {
+    expect(await failureOf(stand.restoreTo(empty.url))).toMatch(
+      /^keys has \d+ rows instead of \d+: the backup is not whole/,
+    );
+  } finally {
+    await empty.drop();
+  }
+});
+
+test("a backup of a newer Hearth is refused with what to do", async () => {
+  const { name, manifest } = await stand.take();
+  writeManifest(join(stand.directory(), name), {
+    ...manifest,
+    migrations: [...manifest.migrations, "0099_tomorrow"],
+  });
+  const empty = await throwAwayDatabase();
+  try {
+    expect(await failureOf(stand.restoreTo(empty.url))).toBe(
+      "the backup was made by a newer Hearth (it has the migration 0099_tomorrow, which is unknown here): upgrade Hearth, then restore.",
+    );
+  } finally {
+    await empty.drop();
+  }
+});
+
+test("kill -9 in the middle of a restore leaves the database as it was, and the next restore succeeds", async () => {
+  const { name, manifest } = await stand.take();
+  const empty = await throwAwayDatabase();
+  try {
+    const child = stand.runKillable("restore", superuserUrl(empty.url));
+    await child.said("filling spend_log");
+    await child.kill();
+    const sums = await asSuperuser(empty.url, sumLedger);
+    expect(sums.calls).toBe("0");
+    await stand.restoreTo(empty.url, { backup: name });
+    expect(await asSuperuser(empty.url, sumLedger)).toEqual(manifest.sums);
+  } finally {
+    await empty.drop();
+  }
+});
