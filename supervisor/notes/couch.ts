@@ -95,7 +95,7 @@ export function openCouch(options: CouchOptions): Couch {
   };
 }
 
-export type RawAnswer = { readonly status: number; readonly text: string };
+type RawAnswer = { readonly status: number; readonly text: string };
 
 /** Lets a password through once one single request has shown that it is right, and holds it back while it was refused. */
 function passwordGate(
@@ -171,16 +171,17 @@ function isRefusedPassword({ status, text }: RawAnswer): boolean {
   return status === 401 || (status === 403 && text.includes("locked"));
 }
 
+/** The value of an Authorization header. */
 export function basic(name: string, password: string): string {
   return `Basic ${Buffer.from(`${name}:${password}`).toString("base64")}`;
 }
 
 /** One request; rejects with a Failure when nothing answers in time. */
-export function send(
+function send(
   url: string,
-  method: CouchMethod | "OPTIONS" | "HEAD",
+  method: CouchMethod,
   path: string,
-  authorization: string | undefined,
+  authorization: string,
   { signal, timeoutMs = usualTimeoutMs }: Omit<CouchAsk, "body"> = {},
   body?: unknown,
 ): Promise<RawAnswer> {
@@ -203,7 +204,7 @@ export function send(
         headers: {
           connection: "close",
           accept: "application/json",
-          ...(authorization === undefined ? {} : { authorization }),
+          authorization,
           // `_compact` and its like want the type even without a body.
           ...(method === "POST" || payload !== undefined
             ? {

@@ -293,7 +293,7 @@ function readable(files: VaultFiles, vault: string): VaultFile | undefined {
 }
 
 /** What an address means for devices. */
-export function adviceFor(url: string): readonly string[] {
+function adviceFor(url: string): readonly string[] {
   const { protocol, hostname } = new URL(url);
   const local = /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname);
   return [
