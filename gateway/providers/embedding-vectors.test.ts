@@ -61,6 +61,7 @@ test.each([
   '{"data":[{"index":0,"embedding":[1]},{"index":0,"embedding":[1]}]}',
   '{"data":[{"index":0}]}',
   '{"data":[1]}',
+  '{"data":[{"embedding":{"toString":1}}]}',
   '{"embedding":[1]}',
   "{}",
 ])("%s has no vectors", (text) => {

@@ -34,7 +34,8 @@ function inOrder(
   const vectors: string[] = [];
   for (const [place, item] of data.entries()) {
     if (!isRecord(item)) return null;
-    const vector = found[Number(item["embedding"])];
+    const { embedding } = item;
+    const vector = typeof embedding === "number" ? found[embedding] : undefined;
     if (vector === undefined) return null;
     vectors[typeof item["index"] === "number" ? item["index"] : place] = vector;
   }

@@ -111,7 +111,9 @@ export function errorMessageIn(data: string): string {
 
 /** The status in an error event of OpenAI's shape; 500 where it says none. */
 export function errorStatusIn(data: string): number {
-  const code = Number(recordOf(parseRecord(data)?.["error"])["code"]);
+  const { code: said } = recordOf(parseRecord(data)?.["error"]);
+  // An object may throw where it is taken for a number.
+  const code = typeof said === "object" ? NaN : Number(said);
   return Number.isInteger(code) && code >= 400 && code < 600 ? code : 500;
 }
 

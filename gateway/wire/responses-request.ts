@@ -3,6 +3,7 @@ import { CallError } from "../http/errors.ts";
 import {
   isRecord,
   listOf,
+  numberOf,
   present,
   recordOf,
   recordsOf,
@@ -38,7 +39,7 @@ export function chatBodyOf(
   const dialect = dialectOf(deployment);
   const tools = toolsOf(body, lack);
   const text = recordOf(body["text"]);
-  if (Number(body["top_logprobs"] ?? 0) > 0) lack("top_logprobs");
+  if ((numberOf(body["top_logprobs"]) ?? 0) > 0) lack("top_logprobs");
   const chat = present({
     ...Object.fromEntries(
       Object.entries(body).filter(

@@ -414,6 +414,11 @@ describe("requests", () => {
     }
   });
 
+  test("a number that is an object of its own kind is none", () => {
+    const asked = { ...BODY, top_logprobs: { toString: false } };
+    expect(() => responsesShape.chatBody(asked, LOCAL)).not.toThrow(TypeError);
+  });
+
   test("no body, however strange, is answered with anything but a named field", () => {
     const item = fc.oneof(
       fc.anything(),
