@@ -5,10 +5,7 @@ import { hashKey, readKey, sameHash } from "../access/keys.ts";
 import type { Gateway } from "../gateway.ts";
 import { createExposition } from "../metrics/exposition.ts";
 
-const expositions = new WeakMap<
-  Gateway,
-  ReturnType<typeof createExposition>
->();
+const expositions = new WeakMap<Gateway, ReturnType<typeof createExposition>>();
 
 /** GET /metrics: for Prometheus, by `metrics_key` or a key that may read everything. */
 export async function metrics(
