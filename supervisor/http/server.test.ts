@@ -242,3 +242,32 @@ test("logs and checks are answered", async () => {
     (await ask({ method: "POST", url: "/api/checks/gateway" })).json(),
   ).toEqual(check);
 });
+
+test("a body that is no JSON is the sender's mistake, and nothing is done", async () => {
+  const answer = await ask({
+    method: "POST",
+    url: "/api/stop",
+    headers: { "content-type": "application/json" },
+    payload: "{",
+  });
+  expect(answer.statusCode).toBe(400);
+  expect(stopped).toEqual([]);
+});
+
+test("the history is answered in part, and of one name", async () => {
+  history.act("gateway", "start", "hearth up");
+  history.act("notes", "start", "hearth up");
+  const of = async (query: string) =>
+    (await ask({ url: `/api/history${query}` })).json<{
+      readonly entries: readonly { readonly name: string }[];
+    }>().entries;
+  expect((await of("")).map(({ name }) => name)).toEqual(["notes", "gateway"]);
+  expect(await of("?limit=1")).toHaveLength(1);
+  expect((await of("?name=gateway")).map(({ name }) => name)).toEqual([
+    "gateway",
+  ]);
+  const refused = await ask({ url: "/api/history?limit=all" });
+  expect(refused.json()).toEqual({
+    error: { message: "limit must be from 1 to 10000.", code: "400" },
+  });
+});

@@ -88,7 +88,7 @@ export function buildApi(parts: ApiParts): FastifyInstance {
     ),
   );
   server.setErrorHandler((error, _request, reply) =>
-    refuse(reply, 500, sentencesOf(error).join(" ")),
+    refuse(reply, statusOf(error), sentencesOf(error).join(" ")),
   );
 
   registerSignInRoutes(server, door);
@@ -174,6 +174,17 @@ export function buildApi(parts: ApiParts): FastifyInstance {
     );
   }
   return server;
+}
+
+/** Fastify names what is wrong with a request (no JSON, too long); all else is our own mistake. */
+function statusOf(error: unknown): number {
+  const status: unknown =
+    typeof error === "object" && error !== null
+      ? Reflect.get(error, "statusCode")
+      : undefined;
+  return typeof status === "number" && status >= 400 && status < 500
+    ? status
+    : 500;
 }
 
 /** Listens, or says which program has the port. */
