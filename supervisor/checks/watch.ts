@@ -3,7 +3,7 @@ import type { SupervisorConfig } from "../config/schema.ts";
 import type { History } from "../history.ts";
 import type { Runtime } from "../runtime.ts";
 import { openCheckAlarms } from "./check-alarms.ts";
-import { openCheckHistory } from "./check-history.ts";
+import { openBooks } from "./books.ts";
 import { excuseOf } from "./excuses.ts";
 import { createHealer } from "./healer.ts";
 import type { PingKind } from "./kinds/look.ts";
@@ -54,7 +54,7 @@ export type WatchOptions = {
 export function startWatch(options: WatchOptions): Watch {
   const { config, runtime, history } = options;
   const now = Date.now;
-  const records = openCheckHistory(history.db);
+  const books = openBooks(history.db, options.onError);
   const maintenance = openMaintenance(config.maintenance, history.db);
   const { references, timeout } = config.offline;
   const { cutOff } = openReferences(references, timeout);
@@ -63,7 +63,7 @@ export function startWatch(options: WatchOptions): Watch {
   let isCutOff = false;
   let stopped = false;
 
-  const recalled = records.recall();
+  const recalled = books.recall();
   const all: AllWatched = new Map(
     config.checks.map((check) => [
       check.name,
@@ -73,31 +73,9 @@ export function startWatch(options: WatchOptions): Watch {
   for (const name of recalled.keys())
     if (!all.has(name)) {
       alarms.withdraw(name);
-      safely(() => records.forget(name));
+      books.forget(name);
     }
-  for (const watched of all.values()) remember(watched);
-
-  /** A full disk must not stop the watching. */
-  function safely(write: () => void): void {
-    try {
-      write();
-    } catch (error) {
-      options.onError(error);
-    }
-  }
-
-  function remember({
-    check,
-    memory,
-    latest,
-    paused,
-    watchedSince,
-  }: Watched): void {
-    const { name, kind } = check;
-    safely(() =>
-      records.remember(name, { kind, memory, latest, paused, watchedSince }),
-    );
-  }
+  for (const watched of all.values()) books.remember(watched);
 
   const show = (watched: Watched) => viewOf(watched, all, runtime);
 
@@ -119,9 +97,8 @@ export function startWatch(options: WatchOptions): Watch {
       watchedSince,
       runtime,
       before: latest?.measures,
-      measured: (measure, since) =>
-        records.measured(check.name, measure, since),
-      pings: () => records.pings(check.name),
+      measured: (measure, since) => books.measured(check.name, measure, since),
+      pings: () => books.pings(check.name),
     });
     if (stopped) return;
     watched.latest = result;
@@ -133,11 +110,11 @@ export function startWatch(options: WatchOptions): Watch {
 
   async function count(watched: Watched, result: CheckResult): Promise<void> {
     const { check } = watched;
-    if (inMaintenance(watched)) return record(watched, false);
+    if (inMaintenance(watched)) return books.record(watched, false);
     if (!result.ok || isCutOff) await seeWhetherCutOff();
     if (!result.ok && isCutOff) {
       watched.note = "this machine itself is cut off, so nobody is judged";
-      return record(watched, false);
+      return books.record(watched, false);
     }
     watched.failingSince = result.ok
       ? undefined
@@ -145,7 +122,7 @@ export function startWatch(options: WatchOptions): Watch {
     const excuse = result.ok ? undefined : await findExcuse(watched);
     if (stopped || watched.paused !== null) return;
     watched.note = excuse ?? null;
-    record(watched, true);
+    books.record(watched, true);
     const verdict = result.ok
       ? "ok"
       : excuse === undefined
@@ -168,9 +145,11 @@ export function startWatch(options: WatchOptions): Watch {
       const blocker = blockerOf(watched, all);
       return blocker === null ? undefined : `waits for ${blocker}`;
     };
-    const excuse = excuseOf(check, runtime, failingSince, now()) ?? blocked();
     const aboutToFall =
       memory.state !== "down" && memory.failures + 1 >= check.fail_after;
+    // What a runtime saw some seconds ago may be over: a container that crashed is being started again by Docker.
+    if (aboutToFall) await runtime?.look(serviceOf(check)).catch(() => {});
+    const excuse = excuseOf(check, runtime, failingSince, now()) ?? blocked();
     if (excuse !== undefined || !aboutToFall) return excuse;
     // Whoever is looked at more often must not be blamed for what its dependency did.
     await Promise.all(
@@ -179,14 +158,6 @@ export function startWatch(options: WatchOptions): Watch {
         .map(look),
     );
     return blocked();
-  }
-
-  /** Notes what a look saw; it speaks for the check until the next one is over. */
-  function record({ check, latest }: Watched, counted: boolean): void {
-    if (latest === null) return;
-    safely(() =>
-      records.record(check.name, latest, counted, check.every + check.timeout),
-    );
   }
 
   function inMaintenance(watched: Watched): boolean {
@@ -224,9 +195,9 @@ export function startWatch(options: WatchOptions): Watch {
         if (check.heal !== undefined) alarms.healed(check.heal.restart);
       }
       history.checkChanged(check.name, before.state, memory.state, reason);
-      remember(watched);
+      books.remember(watched);
       options.onChange(show(watched), before.state);
-    } else if (memory.flapping !== before.flapping) remember(watched);
+    } else if (memory.flapping !== before.flapping) books.remember(watched);
     tell(watched);
   }
 
@@ -311,7 +282,7 @@ export function startWatch(options: WatchOptions): Watch {
       watched.paused = why;
       watched.note = why;
       move(watched, enter(watched.memory, "paused", now()), why);
-      remember(watched);
+      books.remember(watched);
       return show(watched);
     },
     resume: (name) => {
@@ -342,7 +313,7 @@ export function startWatch(options: WatchOptions): Watch {
     ping: async (name, kind, text) => {
       const watched = all.get(name);
       if (watched?.check.kind !== "heartbeat") return undefined;
-      records.ping(name, kind, text, now());
+      books.ping(name, kind, text, now());
       if (watched.paused === null) await look(watched);
       return show(watched);
     },
@@ -350,7 +321,7 @@ export function startWatch(options: WatchOptions): Watch {
       stopped = true;
       for (const watched of all.values()) {
         clearTimeout(watched.timer);
-        remember(watched);
+        books.remember(watched);
       }
     },
   };

@@ -40,8 +40,8 @@ export type FaultStand = {
   /** What happened from then on (milliseconds since 1970), in order. */
   readonly since: (at: number) => Promise<readonly HistoryEntry[]>;
   readonly restart: (service: string) => Promise<void>;
-  /** What people were told, in order. */
-  readonly messages: readonly { readonly at: number; readonly text: string }[];
+  /** What arrived at the webhook, "raised: …" or "resolved: …", in order. */
+  readonly messages: readonly string[];
   readonly close: () => Promise<void>;
 };
 
@@ -53,10 +53,8 @@ export async function openFaultStand(
 ): Promise<FaultStand> {
   const stack = await prepareStack();
   const ownDisk = withDisk && mountSmallDisk(stack.home);
-  const messages: { at: number; text: string }[] = [];
-  const phone = await startPhone((text) =>
-    messages.push({ at: Date.now(), text }),
-  );
+  const messages: string[] = [];
+  const phone = await startPhone((text) => messages.push(text));
   const gatewayPort = Number(new URL(stack.gatewayUrl).port);
   const proxy = await startSickProxy(gatewayPort);
   const config = join(stack.home, "supervisor-faults.yaml");

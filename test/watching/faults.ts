@@ -25,10 +25,8 @@ export type FaultReport = {
   readonly noticed: string;
   /** What the supervisor did, in order. */
   readonly done: readonly string[];
-  /** Alarms that were raised, whether or not anybody had to be told. */
+  /** Alarms that were raised; people are told of what lasts for half a minute. */
   readonly raised: readonly string[];
-  /** What arrived at the webhook. */
-  readonly told: readonly string[];
   /** From the fault (or its end, where it had to be ended) until everything was well. */
   readonly wellAfterMs: number;
 };
@@ -44,7 +42,6 @@ export async function runFault(
   await until(`all to be well before ${fault.name}`, longestMs, () =>
     isWell(stand),
   );
-  const heardBefore = stand.messages.length;
   const from = Date.now();
   await fault.strike(stand);
   try {
@@ -77,7 +74,6 @@ export async function runFault(
     raised: entries
       .filter(({ to }) => to === "alarm")
       .map(({ reason }) => reason ?? ""),
-    told: stand.messages.slice(heardBefore).map(({ text }) => text),
     wellAfterMs: well - (firstAct === undefined ? mended : from),
   };
 }

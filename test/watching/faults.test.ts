@@ -1,0 +1,72 @@
+// The fault run of scripts/faults-supervisor.ts, shorter and in a faster rhythm.
+import { afterAll, beforeAll, expect, test } from "vitest";
+import {
+  answers500,
+  hung,
+  killed,
+  portTaken,
+  runFault,
+  staysSick,
+} from "./faults.ts";
+import { openFaultStand, type FaultStand } from "./fault-stand.ts";
+
+const rhythm = {
+  every: "1s",
+  timeout: "2s",
+  cooldown: "1s",
+  grace: "1s",
+  max: 2,
+};
+let stand: FaultStand;
+
+beforeAll(async () => {
+  stand = await openFaultStand(rhythm, false);
+}, 180_000);
+afterAll(() => stand?.close(), 120_000);
+
+const limit = { timeout: 240_000 };
+
+test("a killed service is started again at once", limit, async () => {
+  const report = await runFault(stand, killed("notes"));
+  expect(report).toMatchObject({
+    done: ["started notes again"],
+    raised: ["notes ended and is started again"],
+  });
+});
+
+test(
+  "a gateway that hangs, or answers 500, is restarted once",
+  limit,
+  async () => {
+    for (const fault of [hung("gateway", true), answers500]) {
+      const { done, raised } = await runFault(stand, fault);
+      expect(done).toEqual(["restarted gateway"]);
+      expect(raised).toEqual([expect.stringMatching(/^gateway is down since/)]);
+      await stand.restart("gateway");
+    }
+  },
+);
+
+test(
+  "while Postgres is away the gateway is neither restarted nor blamed",
+  limit,
+  async () => {
+    const gateway = stand.pidOf("gateway");
+    const { raised } = await runFault(stand, portTaken("postgres", 10_000));
+    expect(stand.pidOf("gateway")).toBe(gateway);
+    expect(raised.filter((text) => !text.startsWith("postgres"))).toEqual([]);
+  },
+);
+
+test(
+  "what stays sick is restarted as often as its budget says, then given up with an alarm",
+  limit,
+  async () => {
+    await stand.restart("gateway");
+    const { done, raised } = await runFault(stand, staysSick);
+    expect(done.filter((act) => act === "restarted gateway")).toHaveLength(2);
+    expect(raised).toContainEqual(
+      expect.stringMatching(/^gateway is not restarted any more: gave up/),
+    );
+  },
+);
