@@ -7,6 +7,9 @@ import { hashKey } from "../access/keys.ts";
 import { query } from "../db/pool.ts";
 import { dropOldRefusals, KEPT_REFUSALS } from "../db/refusals.ts";
 
+/** What changes reaches the gateway by a notice; a busy machine may take its time. */
+const PATIENT = { timeout: 20_000 };
+
 let fixture: AdminFixture;
 
 beforeAll(async () => {
@@ -71,7 +74,7 @@ test("a blocked key's calls are told to whoever looks after it, a guessed key's 
   const key = await fixture.makeKey({});
   await fixture.post("/key/block", { key });
   await expect
-    .poll(async () => (await fixture.chat(key, "hello")).status)
+    .poll(async () => (await fixture.chat(key, "hello")).status, PATIENT)
     .toBe(401);
   expect(await refusalsOf(key)).toMatchObject({
     refusals: [

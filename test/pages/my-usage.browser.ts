@@ -14,6 +14,9 @@ import {
   type Watched,
 } from "./browser.ts";
 
+/** What changes reaches the gateway by a notice; a busy machine may take its time. */
+const PATIENT = { timeout: 20_000 };
+
 let fixture: AdminFixture;
 let browser: Browser;
 const keys = { usual: "", hostile: "", unused: "" };
@@ -191,7 +194,7 @@ test("a budget that is reached is seen, with the refusal, and so is the raised o
   const key = await fixture.makeKey({ key_alias: "small", max_budget: 1e-9 });
   await fixture.chat(key, "one");
   await expect
-    .poll(async () => (await fixture.chat(key, "two")).status)
+    .poll(async () => (await fixture.chat(key, "two")).status, PATIENT)
     .toBe(400);
   const { page } = await open(DESK);
   await show(page, key);
@@ -199,7 +202,7 @@ test("a budget that is reached is seen, with the refusal, and so is the raised o
   expect(await page.textContent("main")).toContain("Budget has been exceeded!");
   await fixture.post("/key/update", { key, max_budget: 2 });
   await expect
-    .poll(async () => (await fixture.chat(key, "three")).status)
+    .poll(async () => (await fixture.chat(key, "three")).status, PATIENT)
     .toBe(200);
   await page.getByRole("button", { name: "Show" }).click();
   await page.getByRole("heading", { name: "small has $ 2.00 left." }).waitFor();
