@@ -4,7 +4,7 @@ import type { History } from "../history.ts";
 import type { Runtime } from "../runtime.ts";
 import { openCheckAlarms } from "./check-alarms.ts";
 import { openBooks } from "./books.ts";
-import { excuseOf } from "./excuses.ts";
+import { excuseOf, serviceOf } from "./excuses.ts";
 import { createHealer } from "./healer.ts";
 import type { PingKind } from "./kinds/look.ts";
 import { openMaintenance, type Maintenance } from "./maintenance.ts";
