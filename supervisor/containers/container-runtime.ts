@@ -50,7 +50,8 @@ const answerWithinMs = 5_000;
 const logsWithinMs = 10_000;
 /** What is sick will hardly finish anything; for an operator the gateway may drain (its calls end it sooner). */
 const stopSeconds = { supervisor: 15, operator: 150 } as const;
-const healthyWithinMs = 120_000;
+/** A restart that did not help must not keep the next one waiting for long. */
+const healthyWithinMs = { supervisor: 60_000, operator: 120_000 } as const;
 const healthyPollMs = 500;
 /** The gate to the engine itself: it may not be looked into through itself. */
 const gate = "socket-proxy";
@@ -160,8 +161,8 @@ export function createContainerRuntime(
     return view ?? known.get(name);
   }
 
-  async function untilRunning(name: string): Promise<void> {
-    const deadline = Date.now() + healthyWithinMs;
+  async function untilRunning(name: string, withinMs: number): Promise<void> {
+    const deadline = Date.now() + withinMs;
     let view: ServiceView | undefined;
     do {
       view = await look(name);
@@ -170,7 +171,7 @@ export function createContainerRuntime(
       await wait(healthyPollMs);
     } while (Date.now() < deadline && view?.state !== "absent");
     throw new Failure(
-      `${name} was restarted and is not well after ${inWords(healthyWithinMs)}${view?.reason == null ? "" : ` (${view.reason})`}: \`hearth logs ${name}\` shows more.`,
+      `${name} was restarted and is not well after ${inWords(withinMs)}${view?.reason == null ? "" : ` (${view.reason})`}: \`hearth logs ${name}\` shows more.`,
     );
   }
 
@@ -211,10 +212,10 @@ export function createContainerRuntime(
         const answer = await engine.ask(
           "POST",
           `${pathOf(name)}/restart?t=${seconds}`,
-          seconds * 1000 + healthyWithinMs,
+          seconds * 1000 + healthyWithinMs[by],
         );
         if (answer.status !== 204) throw refused(name, answer);
-        await untilRunning(name);
+        await untilRunning(name, healthyWithinMs[by]);
       } finally {
         known.order(name, false);
       }

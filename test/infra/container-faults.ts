@@ -105,6 +105,10 @@ async function healed(
     heal.at,
     ({ kind, name, to }) => kind === "check" && name === service && to === "up",
   );
+  // The next fault is to meet a container that Docker, too, takes for well.
+  await expect
+    .poll(() => serviceState(host, service), { timeout: 60_000 })
+    .toBe("running");
   return `${service} down after ${seconds(down.at - since)}, restarted after ${seconds(heal.at - since)}, up after ${seconds(up.at - since)}`;
 }
 
