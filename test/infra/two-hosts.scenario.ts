@@ -18,6 +18,10 @@ import {
   throughSocketProxy,
 } from "./containers.ts";
 import { callSteadily } from "./callers.ts";
+import { dataScenarios } from "./data.ts";
+import { interruptionScenarios } from "./interruption.ts";
+import { lossScenarios } from "./loss.ts";
+import { rotationScenarios } from "./rotation.ts";
 import { testContainerFaults } from "./container-faults.ts";
 import { secretsOf, rightConfig } from "./stack-config.ts";
 import { setUpStand, type Stand } from "./stand.ts";
@@ -300,6 +304,12 @@ describe("two hosts", () => {
         containers[host].length,
       );
   });
+
+  const running = () => ({ stand, key });
+  lossScenarios(running);
+  rotationScenarios(running);
+  dataScenarios(running);
+  interruptionScenarios(running);
 });
 
 async function ask(

@@ -1,0 +1,158 @@
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import pg from "pg";
+import { expect, test } from "vitest";
+import { readState } from "../../scripts/deploy/state.ts";
+import { purge, keptVolumes } from "../../scripts/deploy/destroy.ts";
+import {
+  ask,
+  deploy,
+  sessionOf,
+  settingOf,
+  timed,
+  type Running,
+} from "./day-two.ts";
+import { allHealthy } from "./loss.ts";
+import type { Stand } from "./stand.ts";
+import { addresses } from "./two-engines.ts";
+
+const edge = `http://${addresses.b}:4000`;
+const notes = `http://${addresses.b}:5984`;
+
+/** 7: what outlives a destroy and a lost state. */
+export function dataScenarios(running: () => Running): void {
+  test("7: destroy keeps rows, keys and notes; up finds them, and the gateway may migrate its old tables", async () => {
+    const { stand } = running();
+    await writeNote(stand, "kept through a destroy");
+    const { code, said } = await timed("destroy", () =>
+      deploy(stand, ["destroy", "--yes"]),
+    );
+    expect(code, said).toBe(0);
+    expect(said).toContain("The data is kept (host A: hearth-postgres");
+    for (const host of ["a", "b"] as const)
+      expect(
+        await stand.docker(host, "ps", "-aq", "--filter", "name=^/hearth-"),
+      ).toBe("");
+
+    const again = await timed("up", () => deploy(stand, ["up"]));
+    expect(again.code, again.said).toBe(0);
+    await dataIsThere(running(), "kept through a destroy");
+    await mayMigrate(stand);
+    await stand.stack.preview({ refresh: true, expectNoChanges: true });
+  });
+
+  test("7: with the state lost, adopt takes everything over in one command", async () => {
+    const { stand } = running();
+    await writeNote(stand, "kept without a state");
+    rmSync(join(stand.stack.workspace.workDir, "state", ".pulumi"), {
+      recursive: true,
+    });
+    const told = await deploy(stand, ["doctor"]);
+    expect(told.code).toBe(1);
+    expect(told.said).toContain(
+      "hearth-postgres is on the host and not in the state: npm run deploy -- adopt",
+    );
+
+    const { code, said } = await timed("adopt", () => deploy(stand, ["adopt"]));
+    expect(code, said).toBe(0);
+    await allHealthy(stand);
+    await dataIsThere(running(), "kept without a state");
+    await mayMigrate(stand);
+    const agreed = await deploy(stand, ["doctor"]);
+    expect(agreed.said).toContain("State, hosts and configuration agree.");
+    await stand.stack.preview({ refresh: true, expectNoChanges: true });
+  });
+
+  test("7: purge removes the data too, and leaves nothing", async () => {
+    const { stand } = running();
+    const asked = await deploy(stand, ["destroy", "--purge"]);
+    expect(asked.code).toBe(2);
+    expect(asked.said).toContain("asks for the stack's name");
+    const { code, said } = await timed("destroy", () =>
+      deploy(stand, ["destroy", "--yes"]),
+    );
+    expect(code, said).toBe(0);
+    const session = await sessionOf(stand);
+    await timed("purge", async () =>
+      purge(session, await keptVolumes(session)),
+    );
+    for (const host of ["a", "b"] as const)
+      expect(
+        await stand.docker(host, "volume", "ls", "-q", "-f", "name=^hearth-"),
+      ).toBe("");
+    expect((await readState(stand.stack)).resources).toEqual([]);
+  });
+}
+
+const note = "day-two/note";
+
+async function notesRequest(
+  stand: Stand,
+  method: string,
+  path: string,
+  body?: object,
+): Promise<Response> {
+  const password = await settingOf(stand, "notesAdminPassword");
+  return fetch(`${notes}/${path}`, {
+    method,
+    headers: {
+      authorization: `Basic ${Buffer.from(`admin:${password}`).toString("base64")}`,
+      "content-type": "application/json",
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+}
+
+async function writeNote(stand: Stand, text: string): Promise<void> {
+  await notesRequest(stand, "PUT", "day-two");
+  const known = (await (await notesRequest(stand, "GET", note)).json()) as {
+    readonly _rev?: string;
+  };
+  const written = await notesRequest(stand, "PUT", note, {
+    text,
+    ...(known._rev === undefined ? {} : { _rev: known._rev }),
+  });
+  expect(written.status).toBe(201);
+}
+
+async function dataIsThere(
+  { stand, key }: Running,
+  text: string,
+): Promise<void> {
+  await ask(edge, "/v1/chat/completions", key, {
+    model: "mock",
+    max_tokens: 10,
+    messages: [{ role: "user", content: text }],
+  });
+  const { info } = await ask(
+    edge,
+    `/key/info?key=${key}`,
+    await settingOf(stand, "masterKey"),
+  );
+  expect((info as { readonly spend: number }).spend).toBeGreaterThan(0);
+  const found = await notesRequest(stand, "GET", note);
+  expect(await found.json()).toMatchObject({ text });
+}
+
+/** Changes every table as the gateways' login role, and takes it back. */
+async function mayMigrate(stand: Stand): Promise<void> {
+  const client = new pg.Client({
+    host: addresses.a,
+    user: `gateway_${await settingOf(stand, "gatewayRole").catch(() => "a")}`,
+    password: await settingOf(stand, "gatewayPassword"),
+    database: "hearth",
+  });
+  await client.connect();
+  try {
+    const { rows } = await client.query<{ name: string }>(
+      "SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables WHERE schemaname = 'public'",
+    );
+    expect(rows.length).toBeGreaterThan(5);
+    await client.query("BEGIN");
+    for (const { name } of rows)
+      await client.query(`COMMENT ON TABLE ${name} IS 'changed'`);
+    await client.query("ROLLBACK");
+  } finally {
+    await client.end();
+  }
+}

@@ -1,0 +1,133 @@
+import { spawn } from "node:child_process";
+import { dirname, join } from "node:path";
+import { dockerAt } from "../../infra/engine.ts";
+import { inProject } from "../../infra/project-files.ts";
+import { openSession, type Session } from "../../scripts/deploy/session.ts";
+import type { Stand } from "./stand.ts";
+
+/** A stack that is up, for scenarios of later days. */
+export interface Running {
+  readonly stand: Stand;
+  /** A virtual key with a budget. */
+  readonly key: string;
+}
+
+export interface Ended {
+  /** null: by a signal. */
+  readonly code: number | null;
+  readonly said: string;
+}
+
+/**
+ * Runs `npm run deploy -- WORDS` on the test stack as an operator does, in a process group of its own. `end` is asked after every
+ * piece of output and may send the group a signal.
+ */
+export function deploy(
+  { stack: { workspace } }: Stand,
+  words: readonly string[],
+  onOutput: (
+    said: string,
+    signal: (name: NodeJS.Signals) => void,
+  ) => void = () => undefined,
+): Promise<Ended> {
+  const child = spawn(
+    process.execPath,
+    [
+      inProject("scripts/deploy.ts"),
+      ...words,
+      ...["--stack", "test", "--cwd", workspace.workDir],
+    ],
+    {
+      detached: true,
+      env: {
+        ...process.env,
+        ...workspace.envVars,
+        // The engine that the stand uses; plugins are found there too.
+        PATH: `${dirname(workspace.pulumiCommand.command)}:${workspace.envVars["PATH"] ?? process.env["PATH"]}`,
+      },
+      stdio: ["ignore", "pipe", "pipe"],
+    },
+  );
+  let said = "";
+  const heard = (text: Buffer): void => {
+    said += String(text);
+    onOutput(said, (name) => {
+      if (child.pid !== undefined && child.exitCode === null)
+        process.kill(-child.pid, name);
+    });
+  };
+  child.stdout.on("data", heard);
+  child.stderr.on("data", heard);
+  return new Promise((resolve, reject) => {
+    child.on("error", reject);
+    child.on("exit", (code) => resolve({ code, said }));
+  });
+}
+
+/** What the deploy command works with, for scenarios that call its parts; events are collected as text. */
+export async function sessionOf(
+  { stack }: Stand,
+  events: string[] = [],
+): Promise<Session> {
+  return openSession(stack, () => undefined, {
+    onEvent: (event) => void events.push(JSON.stringify(event)),
+  });
+}
+
+/** A setting of the stack as it is now. */
+export async function settingOf(
+  { stack }: Stand,
+  name: string,
+): Promise<string> {
+  return (await stack.getConfig(`hearth:${name}`)).value;
+}
+
+/** One docker command with something on its standard input. */
+export async function dockerWithInput(
+  session: Session,
+  host: "a" | "b",
+  args: readonly string[],
+  input: string,
+): Promise<string> {
+  return dockerAt(session.engines[host], args, input);
+}
+
+/** The file of the stack's state. */
+export function stateFile({ stack: { workspace } }: Stand): string {
+  return join(workspace.workDir, "state/.pulumi/stacks/hearth/test.json");
+}
+
+export async function ask(
+  edge: string | undefined,
+  path: string,
+  bearer: string,
+  body?: unknown,
+): Promise<Readonly<Record<string, unknown>>> {
+  const answer = await fetch(`${edge}${path}`, {
+    method: body === undefined ? "GET" : "POST",
+    headers: {
+      authorization: `Bearer ${bearer}`,
+      "content-type": "application/json",
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
+  const text = await answer.text();
+  if (!answer.ok) throw new Error(`${path}: ${answer.status} ${text}`);
+  return JSON.parse(text) as Record<string, unknown>;
+}
+
+export async function timed<T>(
+  what: string,
+  work: () => Promise<T>,
+): Promise<T> {
+  const started = performance.now();
+  try {
+    return await work();
+  } finally {
+    say(`${what}: ${((performance.now() - started) / 1000).toFixed(0)} s`);
+  }
+}
+
+export function say(line: string): void {
+  process.stdout.write(`  ${line}\n`);
+}

@@ -1,0 +1,100 @@
+import { expect, test } from "vitest";
+import { leftOverPlugins } from "../../scripts/deploy/processes.ts";
+import { readState } from "../../scripts/deploy/state.ts";
+import { containers } from "./containers.ts";
+import { ask, deploy, say, settingOf, timed, type Running } from "./day-two.ts";
+import { allHealthy } from "./loss.ts";
+import type { Stand } from "./stand.ts";
+import { addresses } from "./two-engines.ts";
+
+/** Resources of every kind, in the order in which they are made; the run is ended while each of them is. */
+const points = [
+  "Network network-a",
+  "Volume postgres-data",
+  "RemoteImage gateway-b-image",
+  "Container redis",
+  "Container notes",
+  "Container postgres",
+  "Role postgres-supervisor",
+  "Container gateway-b",
+  "Container gateway-a",
+  "Container supervisor-a",
+  "Container edge-b",
+] as const;
+
+/** 9: one deployment from nothing, killed at each point and begun again after `cancel`. */
+export function interruptionScenarios(running: () => Running): void {
+  test("9: up killed while each kind of resource is made: cancel and up complete it, and nothing is doubled", async () => {
+    const { stand } = running();
+    let killed = 0;
+    for (const [index, point] of points.entries()) {
+      // Every third is a person at the keyboard who does not wait: twice Ctrl-C.
+      const impatient = index % 3 === 2;
+      let sent = false;
+      const run = await timed(`killed at ${point}`, () =>
+        deploy(stand, ["up"], (said, signal) => {
+          if (sent || !said.includes(`${point} creating`)) return;
+          sent = true;
+          if (!impatient) return signal("SIGKILL");
+          signal("SIGINT");
+          setTimeout(() => signal("SIGINT"), 300);
+        }),
+      );
+      // Whatever was made before a kill is not made again.
+      if (sent) killed += 1;
+      else expect(run.code, run.said).toBe(0);
+      const { code, said } = await deploy(stand, ["cancel"]);
+      expect(code, said).toBe(0);
+      expect(await leftOverPlugins()).toEqual([]);
+    }
+    say(`${killed} runs were ended half way`);
+    expect(killed).toBeGreaterThanOrEqual(10);
+    const { code, said } = await timed("up", () => deploy(stand, ["up"]));
+    expect(code, said).toBe(0);
+    await allHealthy(stand);
+    await nothingDoubled(stand);
+    const agreed = await deploy(stand, ["doctor"]);
+    expect(agreed.said).toContain("State, hosts and configuration agree.");
+    await stand.stack.preview({ refresh: true, expectNoChanges: true });
+    const { key } = await ask(
+      `http://${addresses.a}:4000`,
+      "/key/generate",
+      await settingOf(stand, "masterKey"),
+      { max_budget: 1 },
+    );
+    await ask(
+      `http://${addresses.b}:4000`,
+      "/v1/chat/completions",
+      String(key),
+      {
+        model: "mock",
+        max_tokens: 10,
+        messages: [{ role: "user", content: "hello" }],
+      },
+    );
+  });
+}
+
+async function nothingDoubled(stand: Stand): Promise<void> {
+  for (const host of ["a", "b"] as const) {
+    const lines = async (...args: string[]) =>
+      (await stand.docker(host, ...args)).trim().split("\n").toSorted();
+    expect(await lines("ps", "-a", "--format", "{{.Names}}")).toEqual(
+      containers[host].map((name) => `hearth-${name}`),
+    );
+    expect(
+      await lines(
+        "network",
+        "ls",
+        "--filter",
+        "name=^hearth",
+        "--format",
+        "{{.Name}}",
+      ),
+    ).toEqual(["hearth", "hearth-socket"]);
+  }
+  const state = await readState(stand.stack);
+  expect(state.pending_operations).toEqual([]);
+  const urns = state.resources.map(({ urn }) => urn);
+  expect(new Set(urns).size).toBe(urns.length);
+}

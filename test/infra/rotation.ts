@@ -1,0 +1,269 @@
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { promisify } from "node:util";
+import pg from "pg";
+import { expect, test } from "vitest";
+import { rotate } from "../../scripts/deploy/rotate.ts";
+import type { RotationKind } from "../../scripts/deploy/rotations.ts";
+import type { Session } from "../../scripts/deploy/session.ts";
+import { callSteadily } from "./callers.ts";
+import { containers } from "./containers.ts";
+import {
+  deploy,
+  dockerWithInput,
+  say,
+  sessionOf,
+  settingOf,
+  stateFile,
+  timed,
+  type Running,
+} from "./day-two.ts";
+import { type Stand } from "./stand.ts";
+import { addresses } from "./two-engines.ts";
+
+const edges = [`http://${addresses.a}:4000`, `http://${addresses.b}:4000`];
+const graceSeconds = 3_600;
+
+/** 6: each secret rotated under 50 calls a second, a fifth of them streams, through both edges. */
+export function rotationScenarios(running: () => Running): void {
+  const secrets: string[] = [];
+  const heard: string[] = [];
+
+  async function underLoad(
+    kind: RotationKind,
+    names: readonly string[],
+    rotating: (session: Session) => Promise<void>,
+  ): Promise<readonly { readonly old: string; readonly now: string }[]> {
+    const { stand, key } = running();
+    const values = () =>
+      Promise.all(names.map((name) => settingOf(stand, name)));
+    const old = await values();
+    const session = await sessionOf(stand, heard);
+    const watch = watchArguments();
+    const load = callSteadily({ baseUrls: edges, key, perSecond: 50 });
+    await timed(`rotate ${kind}`, () => rotating(session)).catch(
+      async (error: unknown) => {
+        await load.stop();
+        await watch.stop();
+        throw error;
+      },
+    );
+    const { calls, streams, failures } = await load.stop();
+    heard.push(await watch.stop());
+    say(
+      `${calls} calls, ${streams} of them streams, ${failures.length} failed`,
+    );
+    expect(failures).toEqual([]);
+    const now = await values();
+    secrets.push(...old, ...now);
+    return old.map((each, index) => ({ old: each, now: now[index] ?? "" }));
+  }
+  const rotated = (kind: RotationKind, ...names: readonly string[]) =>
+    underLoad(kind, names, (session) =>
+      rotate(session, kind, { graceSeconds }),
+    );
+
+  test("6: Postgres' passwords under load: the other gateway role, and all old ones refused", async () => {
+    const { stand } = running();
+    const role = await settingOf(stand, "gatewayRole").catch(() => "a");
+    const [gateway, supervisor, backup, superuser] = await rotated(
+      "postgres",
+      "gatewayPassword",
+      "supervisorPassword",
+      "backupPassword",
+      "postgresPassword",
+    );
+    const other = role === "a" ? "b" : "a";
+    expect(await settingOf(stand, "gatewayRole")).toBe(other);
+    for (const [user, pair] of [
+      ["supervisor", supervisor],
+      ["backup", backup],
+      ["postgres", superuser],
+    ] as const) {
+      expect(await logsIn(user, pair?.old), `${user}, old`).toBe(false);
+      expect(await logsIn(user, pair?.now), `${user}, new`).toBe(true);
+    }
+    expect(await logsIn(`gateway_${role}`, gateway?.old)).toBe(false);
+    expect(await logsIn(`gateway_${other}`, gateway?.now)).toBe(true);
+  });
+
+  test("6: Redis' password under load, without a new Redis", async () => {
+    const { stand } = running();
+    const id = () =>
+      stand.docker("a", "inspect", "--format", "{{.Id}}", "hearth-redis");
+    const before = await id();
+    const [pair] = await rotated("redis", "redisPassword");
+    expect(await id()).toBe(before);
+    const session = await sessionOf(stand);
+    const answer = (password = "") =>
+      dockerWithInput(
+        session,
+        "a",
+        ["exec", "--interactive", "hearth-redis", "redis-cli"],
+        `AUTH ${password}\n`,
+      );
+    expect(await answer(pair?.old)).toMatch(/WRONGPASS/);
+    expect(await answer(pair?.now)).toMatch(/OK/);
+  });
+
+  test("6: the master key under load: both work for a while, then the old one is refused", async () => {
+    const { stand } = running();
+    const [pair] = await rotated("master", "masterKey");
+    for (const edge of edges) {
+      expect(await keyAnswer(edge, pair?.old)).toBe(200);
+      expect(await keyAnswer(edge, pair?.now)).toBe(200);
+    }
+    const { code, said } = await timed("rotate master --end", () =>
+      deploy(stand, ["rotate", "master", "--end"]),
+    );
+    heard.push(said);
+    expect(code, said).toBe(0);
+    for (const edge of edges) {
+      expect(await keyAnswer(edge, pair?.old)).toBe(401);
+      expect(await keyAnswer(edge, pair?.now)).toBe(200);
+    }
+  });
+
+  test("6: a provider's key and the notes admin's password under load", async () => {
+    const { stand } = running();
+    const name = "OPENAI_API_KEY";
+    const next = "sk-openai-another-0123456789";
+    await underLoad("provider", [], (session) =>
+      rotate(session, "provider", {
+        graceSeconds,
+        provider: { name, key: next },
+      }),
+    );
+    secrets.push(next);
+    for (const host of ["a", "b"] as const)
+      expect(
+        await stand.docker(
+          host,
+          "exec",
+          "hearth-gateway",
+          "cat",
+          `/run/hearth/${name}`,
+        ),
+      ).toBe(next);
+
+    const [pair] = await rotated("notes", "notesAdminPassword");
+    expect(await notesAnswer(pair?.old)).toBe(401);
+    expect(await notesAnswer(pair?.now)).toBe(200);
+  });
+
+  test("6: an interrupted rotation goes on with the same command, and an up before is refused", async () => {
+    const { stand } = running();
+    const killed = await deploy(stand, ["rotate", "master"], (said, signal) => {
+      if (/Container gateway-a .*creating/.test(said)) signal("SIGKILL");
+    });
+    expect(killed.code).toBeNull();
+    const decided = await settingOf(stand, "masterKey");
+    expect((await deploy(stand, ["cancel"])).code).toBe(0);
+    const refused = await deploy(stand, ["up"]);
+    expect(refused.code).toBe(1);
+    expect(refused.said).toContain("npm run deploy -- rotate master");
+    const { code, said } = await timed("rotate master again", () =>
+      deploy(stand, ["rotate", "master"]),
+    );
+    expect(code, said).toBe(0);
+    expect(said).toContain("Going on with the rotation of master");
+    expect(await settingOf(stand, "masterKey")).toBe(decided);
+    for (const edge of edges) expect(await keyAnswer(edge, decided)).toBe(200);
+    secrets.push(decided);
+    heard.push(killed.said, said);
+  });
+
+  test("6: no secret, old or new, in a log, an event, the state, an argument or docker inspect", async () => {
+    const { stand } = running();
+    const places: Record<string, string> = {
+      "events, output and arguments": heard.join("\n"),
+      "the state": readFileSync(stateFile(stand), "utf8"),
+    };
+    for (const host of ["a", "b"] as const)
+      for (const name of containers[host]) {
+        const container = `hearth-${name}`;
+        places[`docker inspect ${container} on ${host}`] = await stand.docker(
+          host,
+          "inspect",
+          container,
+        );
+        places[`the log of ${container} on ${host}`] = await allLog(
+          stand,
+          host,
+          container,
+        );
+      }
+    expect(secrets.length).toBeGreaterThan(12);
+    for (const [place, text] of Object.entries(places))
+      for (const secret of secrets)
+        expect(text.includes(secret), place).toBe(false);
+  });
+}
+
+async function logsIn(user: string, password = ""): Promise<boolean> {
+  const client = new pg.Client({
+    host: addresses.a,
+    user,
+    password,
+    database: "hearth",
+  });
+  try {
+    await client.connect();
+    await client.end();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function keyAnswer(edge: string, key = ""): Promise<number> {
+  const answer = await fetch(`${edge}/key/list`, {
+    headers: { authorization: `Bearer ${key}` },
+  });
+  await answer.text();
+  return answer.status;
+}
+
+async function notesAnswer(password = ""): Promise<number> {
+  const answer = await fetch(`http://${addresses.a}:5984/_all_dbs`, {
+    headers: {
+      authorization: `Basic ${Buffer.from(`admin:${password}`).toString("base64")}`,
+    },
+  });
+  await answer.text();
+  return answer.status;
+}
+
+async function allLog(
+  stand: Stand,
+  host: "a" | "b",
+  container: string,
+): Promise<string> {
+  const { engines } = await sessionOf(stand);
+  const { stdout, stderr } = await promisify(execFile)(
+    "docker",
+    ["-H", engines[host].endpoint, "logs", container],
+    { maxBuffer: 1e8 },
+  );
+  return `${stdout}${stderr}`;
+}
+
+/** Looks at every process's arguments four times a second: what is given so is seen by everybody. */
+function watchArguments(): { stop(): Promise<string> } {
+  const seen = new Set<string>();
+  let stopped = false;
+  const watching = (async () => {
+    while (!stopped) {
+      const { stdout } = await promisify(execFile)("ps", ["-axo", "args="]);
+      for (const line of stdout.split("\n")) seen.add(line);
+      await new Promise((resolve) => setTimeout(resolve, 250));
+    }
+  })();
+  return {
+    async stop() {
+      stopped = true;
+      await watching;
+      return [...seen].join("\n");
+    },
+  };
+}
