@@ -19,6 +19,7 @@ import {
   failureOf,
   never,
 } from "../testing/backup-stand.ts";
+import { waitFor } from "../testing/wait-for.ts";
 import { verifyFiles } from "./backup-files.ts";
 import { sumLedger } from "./ledger-sums.ts";
 import { readManifest, writeManifest } from "./manifest.ts";
@@ -33,7 +34,13 @@ test("a backup taken under load, restored into an empty stack, has the sums of i
         (await stand.stack().chat(stand.key(), `hello ${count}`)).status,
       ).toBe(200);
   });
+  const { databaseUrl } = stand.stack();
+  const before = await asSuperuser(databaseUrl, sumLedger);
   const first = await stand.take();
+  await waitFor("calls in the ledger", async () => {
+    const { calls } = await asSuperuser(databaseUrl, sumLedger);
+    return Number(calls) > Number(before.calls);
+  });
   const second = await stand.take();
   calling = false;
   await Promise.all(callers);
