@@ -37,13 +37,22 @@ export function createPool(
   pool.on("error", (error) =>
     log.warn({ error: error.message }, "a database connection was lost"),
   );
-  // One that is lost between two statements of a transaction: the next statement fails and tells it. Without a listener
-  // of its own the event would end the process.
-  pool.on("connect", (client) => client.on("error", () => undefined));
+  const logins = new WeakMap<pg.ClientBase, string | undefined>();
+  pool.on("connect", (client) => {
+    logins.set(client, pool.options.connectionString);
+    // One that is lost between two statements of a transaction: the next statement fails and tells it. Without a listener
+    // of its own the event would end the process.
+    client.on("error", () => undefined);
+  });
+  // The pool drops what is ending: a login of before goes when its work is done, however busy the pool is.
+  pool.on("release", (_error, client) => {
+    if (logins.get(client) !== pool.options.connectionString)
+      void client.end().catch(() => undefined);
+  });
   return pool;
 }
 
-/** Connections made from now on log in as this address says; those that are open stay until they are idle for ten seconds. */
+/** Connections made from now on log in as this address says; those that are open end after the work they are given next. */
 export function followLogin(pool: Pool, databaseUrl: string): void {
   (pool.options as pg.PoolConfig).connectionString = databaseUrl;
 }
