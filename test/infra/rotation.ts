@@ -3,10 +3,11 @@ import { readFileSync } from "node:fs";
 import { promisify } from "node:util";
 import pg from "pg";
 import { expect, test } from "vitest";
+import { containerLog } from "../../infra/engine.ts";
 import { rotate } from "../../scripts/deploy/rotate.ts";
 import type { RotationKind } from "../../scripts/deploy/rotations.ts";
 import type { Session } from "../../scripts/deploy/session.ts";
-import { callSteadily } from "./callers.ts";
+import { callSteadily, failedCalls } from "./callers.ts";
 import { containers } from "./containers.ts";
 import {
   deploy,
@@ -18,7 +19,6 @@ import {
   timed,
   type Running,
 } from "./day-two.ts";
-import { type Stand } from "./stand.ts";
 import { addresses } from "./two-engines.ts";
 
 const edges = [`http://${addresses.a}:4000`, `http://${addresses.b}:4000`];
@@ -48,12 +48,13 @@ export function rotationScenarios(running: () => Running): void {
         throw error;
       },
     );
-    const { calls, streams, failures } = await load.stop();
+    const report = await load.stop();
+    const { calls, streams, failures } = report;
     heard.push(await watch.stop());
     say(
       `${calls} calls, ${streams} of them streams, ${failures.length} failed`,
     );
-    expect(failures).toEqual([]);
+    expect(await failedCalls(stand, report)).toEqual([]);
     const now = await values();
     secrets.push(...old, ...now);
     return old.map((each, index) => ({ old: each, now: now[index] ?? "" }));
@@ -179,6 +180,7 @@ export function rotationScenarios(running: () => Running): void {
       "events, output and arguments": heard.join("\n"),
       "the state": readFileSync(stateFile(stand), "utf8"),
     };
+    const { engines } = await sessionOf(stand);
     for (const host of ["a", "b"] as const)
       for (const name of containers[host]) {
         const container = `hearth-${name}`;
@@ -187,10 +189,10 @@ export function rotationScenarios(running: () => Running): void {
           "inspect",
           container,
         );
-        places[`the log of ${container} on ${host}`] = await allLog(
-          stand,
-          host,
+        places[`the log of ${container} on ${host}`] = await containerLog(
+          engines[host],
           container,
+          100_000,
         );
       }
     expect(secrets.length).toBeGreaterThan(12);
@@ -232,20 +234,6 @@ async function notesAnswer(password = ""): Promise<number> {
   });
   await answer.text();
   return answer.status;
-}
-
-async function allLog(
-  stand: Stand,
-  host: "a" | "b",
-  container: string,
-): Promise<string> {
-  const { engines } = await sessionOf(stand);
-  const { stdout, stderr } = await promisify(execFile)(
-    "docker",
-    ["-H", engines[host].endpoint, "logs", container],
-    { maxBuffer: 1e8 },
-  );
-  return `${stdout}${stderr}`;
 }
 
 /** Looks at every process's arguments four times a second: what is given so is seen by everybody. */

@@ -17,7 +17,7 @@ import {
   showContainers,
   throughSocketProxy,
 } from "./containers.ts";
-import { callSteadily } from "./callers.ts";
+import { callSteadily, failedCalls } from "./callers.ts";
 import { dataScenarios } from "./data.ts";
 import { interruptionScenarios } from "./interruption.ts";
 import { lossScenarios } from "./loss.ts";
@@ -236,11 +236,12 @@ describe("two hosts", () => {
       images: JSON.stringify({ ...images, nodeBase: "hearth-test/node:next" }),
     });
     await timed("up", () => stand.stack.up({ parallel, onOutput: quiet }));
-    const { calls, streams, failures } = await load.stop();
+    const report = await load.stop();
+    const { calls, streams, failures } = report;
     say(
       `${calls} calls, ${streams} of them streams, ${failures.length} failed`,
     );
-    expect(failures).toEqual([]);
+    expect(await failedCalls(stand, report)).toEqual([]);
     const after = await containerIds(stand);
     expect(
       Object.keys(after).filter((name) => after[name] !== before[name]),
@@ -294,11 +295,12 @@ describe("two hosts", () => {
     await timed("mending up", () =>
       stand.stack.up({ parallel, onOutput: quiet }),
     );
-    const { calls, streams, failures } = await load.stop();
+    const report = await load.stop();
+    const { calls, streams, failures } = report;
     say(
       `${calls} calls, ${streams} of them streams, ${failures.length} failed`,
     );
-    expect(failures).toEqual([]);
+    expect(await failedCalls(stand, report)).toEqual([]);
     for (const host of ["a", "b"] as const)
       expect(await healthyOn(stand, host)).toHaveLength(
         containers[host].length,
