@@ -1,8 +1,9 @@
 import type { MaintenanceWindow } from "../checks/maintenance.ts";
-import { inWords, parseDuration } from "../duration.ts";
-import { addressArg, findStack, type StackClient } from "./stack-client.ts";
-import { alignColumns, print, type Cell } from "./terminal.ts";
-import { defineVerb, UsageError, type ExitCode } from "./verb.ts";
+import { inWords } from "../duration.ts";
+import { forAWhileArgs, listInForce, readWanted } from "./for-a-while.ts";
+import { findStack, type StackClient } from "./stack-client.ts";
+import { print } from "./terminal.ts";
+import { defineVerb, type ExitCode } from "./verb.ts";
 
 const example = 'hearth maintenance gateway 2h --why "new disk"';
 
@@ -16,44 +17,29 @@ export const maintenance = defineVerb({
       required: false,
       description: "A check, several with commas between them, or all",
     },
-    duration: {
-      type: "positional",
-      required: false,
-      description: "For how long: 30m, 2h, 7d",
-    },
-    why: {
-      type: "string",
-      description: "The reason, for whoever looks next",
-      valueHint: "text",
-    },
+    ...forAWhileArgs,
     list: { type: "boolean", description: "Show what is open" },
     end: {
       type: "string",
       description: "End one before its time",
       valueHint: "id",
     },
-    json: { type: "boolean", description: "Print it as JSON" },
-    ...addressArg,
   },
   run: async ({ name, duration, why, list, end, json, url }) => {
     if (end !== undefined) return endOne(findStack(url), end, json);
     if (list) return show(findStack(url), json);
-    if (name === undefined || duration === undefined || why === undefined)
-      throw new UsageError(
-        `\`hearth maintenance\` needs a check (or all), how long, and --why, for example: ${example}`,
-      );
-    if (parseDuration(duration) === undefined)
-      throw new UsageError(
-        `"${duration}" is no duration: write 30m, 2h or 7d.`,
-      );
+    const wanted = readWanted(
+      { name, duration, why },
+      `\`hearth maintenance\` needs a check (or all), how long, and --why, for example: ${example}`,
+    );
     const window = (await findStack(url).ask(
       "POST",
       "/api/maintenance",
       undefined,
       {
-        ...(name === "all" ? {} : { checks: name.split(",") }),
-        for: duration,
-        why,
+        ...(wanted.name === "all" ? {} : { checks: wanted.name.split(",") }),
+        for: wanted.duration,
+        why: wanted.why,
       },
     )) as MaintenanceWindow;
     print(
@@ -72,22 +58,14 @@ async function show(
   const { windows } = (await stack.ask("GET", "/api/maintenance")) as {
     readonly windows: readonly MaintenanceWindow[];
   };
-  if (json) print(JSON.stringify(windows, null, 2));
-  else if (windows.length === 0)
-    print("Nothing is in maintenance: everything is judged.");
-  else {
-    const head = ["id", "checks", "for another", "why"].map((text): Cell => ({
-      text,
-      tone: "soft",
-    }));
-    const rows = windows.map((window): readonly Cell[] => [
-      { text: window.id },
-      { text: namesOf(window), tone: "strong" },
-      { text: inWords(window.until - Date.now()) },
-      { text: window.why },
-    ]);
-    alignColumns([head, ...rows]).forEach(print);
-  }
+  if (!json)
+    return listInForce(
+      windows,
+      "checks",
+      namesOf,
+      "Nothing is in maintenance: everything is judged.",
+    );
+  print(JSON.stringify(windows, null, 2));
   return 0;
 }
 

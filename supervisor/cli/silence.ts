@@ -1,8 +1,8 @@
 import type { Silence } from "../alerts/silence.ts";
-import { inWords, parseDuration } from "../duration.ts";
-import { addressArg, findStack, type StackClient } from "./stack-client.ts";
-import { alignColumns, print, type Cell } from "./terminal.ts";
-import { defineVerb, UsageError, type ExitCode } from "./verb.ts";
+import { forAWhileArgs, listInForce, readWanted } from "./for-a-while.ts";
+import { findStack, type StackClient } from "./stack-client.ts";
+import { print } from "./terminal.ts";
+import { defineVerb, type ExitCode } from "./verb.ts";
 
 export const silence = defineVerb({
   name: "silence",
@@ -15,40 +15,25 @@ export const silence = defineVerb({
       description:
         "What the alarm is about, or its fingerprint; * stands for anything",
     },
-    duration: {
-      type: "positional",
-      required: false,
-      description: "For how long: 30m, 2h, 7d",
-    },
-    why: {
-      type: "string",
-      description: "The reason, for whoever looks next",
-      valueHint: "text",
-    },
+    ...forAWhileArgs,
     list: { type: "boolean", description: "Show the silences in force" },
     end: {
       type: "string",
       description: "End one before its time",
       valueHint: "name or id",
     },
-    json: { type: "boolean", description: "Print it as JSON" },
-    ...addressArg,
   },
   run: async ({ name, duration, why, list, end, json, url }) => {
     if (end !== undefined) return endOne(findStack(url), end, json);
     if (list) return show(findStack(url), json);
-    if (name === undefined || duration === undefined || why === undefined)
-      throw new UsageError(
-        '`hearth silence` needs a name, how long, and --why, for example: hearth silence gateway 2h --why "new memory"',
-      );
-    if (parseDuration(duration) === undefined)
-      throw new UsageError(
-        `"${duration}" is no duration: write 30m, 2h or 7d.`,
-      );
+    const wanted = readWanted(
+      { name, duration, why },
+      '`hearth silence` needs a name, how long, and --why, for example: hearth silence gateway 2h --why "new memory"',
+    );
     const made = (await findStack(url).ask("POST", "/api/silences", undefined, {
-      pattern: name,
-      for: duration,
-      why,
+      pattern: wanted.name,
+      for: wanted.duration,
+      why: wanted.why,
     })) as Silence;
     print(
       json
@@ -66,22 +51,14 @@ async function show(
   const { silences } = (await stack.ask("GET", "/api/silences")) as {
     readonly silences: readonly Silence[];
   };
-  if (json) print(JSON.stringify(silences, null, 2));
-  else if (silences.length === 0)
-    print("No silence is in force: every alarm is told.");
-  else {
-    const head = ["id", "name", "for another", "why"].map((text): Cell => ({
-      text,
-      tone: "soft",
-    }));
-    const rows = silences.map((each): readonly Cell[] => [
-      { text: each.id },
-      { text: each.pattern, tone: "strong" },
-      { text: inWords(each.until - Date.now()) },
-      { text: each.why },
-    ]);
-    alignColumns([head, ...rows]).forEach(print);
-  }
+  if (!json)
+    return listInForce(
+      silences,
+      "name",
+      ({ pattern }) => pattern,
+      "No silence is in force: every alarm is told.",
+    );
+  print(JSON.stringify(silences, null, 2));
   return 0;
 }
 
