@@ -1,7 +1,4 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { containerLog } from "../../infra/engine.ts";
-import { sessionOf } from "./day-two.ts";
-import type { Stand } from "./stand.ts";
 
 export interface Load {
   /** Stops calling and waits for what runs. */
@@ -9,8 +6,6 @@ export interface Load {
 }
 
 export interface LoadReport {
-  /** When the first call began. */
-  readonly since: Date;
   readonly calls: number;
   readonly streams: number;
   readonly failures: readonly string[];
@@ -22,7 +17,6 @@ export function callSteadily(options: {
   readonly key: string;
   readonly perSecond: number;
 }): Load {
-  const since = new Date();
   const failures: string[] = [];
   const running = new Set<Promise<void>>();
   let calls = 0;
@@ -76,48 +70,7 @@ export function callSteadily(options: {
       stopped = true;
       await loop;
       await Promise.all(running);
-      return { since, calls, streams, failures };
+      return { calls, streams, failures };
     },
   };
-}
-
-/**
- * What failed, without the streams that an edge cut by itself. Debian's Caddy 2.6, which stands in for 2.10, on a burning CPU now
- * and then closes its own connection to a gateway in the midst of an answer, and logs it so; a gateway that closed, or was closed,
- * is another line. At most as many cuts are left out as the edges own up to, and they are told.
- */
-export async function failedCalls(
-  stand: Stand,
-  { since, failures }: LoadReport,
-): Promise<readonly string[]> {
-  let owned = 0;
-  for (const host of ["a", "b"] as const)
-    owned += await cutByEdge(stand, host, since);
-  const left = failures.filter((failure) => {
-    if (owned === 0 || !failure.includes("the stream was cut")) return true;
-    owned -= 1;
-    return false;
-  });
-  if (left.length < failures.length)
-    process.stdout.write(
-      `  ${failures.length - left.length} streams cut by the edge that stands in for Caddy 2.10\n`,
-    );
-  return left;
-}
-
-async function cutByEdge(
-  stand: Stand,
-  host: "a" | "b",
-  since: Date,
-): Promise<number> {
-  const { engines } = await sessionOf(stand);
-  const log = await containerLog(engines[host], "hearth-edge", 100_000);
-  return log
-    .split("\n")
-    .filter(
-      (line) =>
-        line.includes("aborting with incomplete response") &&
-        line.includes("use of closed network connection") &&
-        Number(/"ts":([\d.]+)/.exec(line)?.[1]) * 1000 >= since.getTime(),
-    ).length;
 }

@@ -8,7 +8,7 @@ import { containerLog } from "../../infra/engine.ts";
 import { rotate } from "../../scripts/deploy/rotate.ts";
 import type { RotationKind } from "../../scripts/deploy/rotations.ts";
 import type { Session } from "../../scripts/deploy/session.ts";
-import { callSteadily, failedCalls } from "./callers.ts";
+import { callSteadily } from "./callers.ts";
 import { containers } from "./containers.ts";
 import {
   deploy,
@@ -50,13 +50,12 @@ export function rotationScenarios(running: () => Running): void {
         throw error;
       },
     );
-    const report = await load.stop();
-    const { calls, streams, failures } = report;
+    const { calls, streams, failures } = await load.stop();
     commands.push(await watch.stop());
     say(
       `${calls} calls, ${streams} of them streams, ${failures.length} failed`,
     );
-    expect(await failedCalls(stand, report)).toEqual([]);
+    expect(failures).toEqual([]);
     const now = await values();
     secrets.push(...old, ...now);
     return old.map((each, index) => ({ old: each, now: now[index] ?? "" }));
@@ -198,7 +197,7 @@ export function rotationScenarios(running: () => Running): void {
           100_000,
         );
       }
-    expect(secrets.length).toBeGreaterThan(0);
+    expect(secrets.length).toBeGreaterThan(12);
     for (const [place, text] of Object.entries(places))
       for (const secret of secrets)
         expect(text.includes(secret), place).toBe(false);

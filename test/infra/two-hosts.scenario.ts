@@ -17,8 +17,9 @@ import {
   showContainers,
   throughSocketProxy,
 } from "./containers.ts";
-import { callSteadily, failedCalls } from "./callers.ts";
+import { callSteadily } from "./callers.ts";
 import { dataScenarios } from "./data.ts";
+import { ask, say, timed } from "./day-two.ts";
 import { interruptionScenarios } from "./interruption.ts";
 import { lossScenarios } from "./loss.ts";
 import { rotationScenarios } from "./rotation.ts";
@@ -236,12 +237,11 @@ describe("two hosts", () => {
       images: JSON.stringify({ ...images, nodeBase: "hearth-test/node:next" }),
     });
     await timed("up", () => stand.stack.up({ parallel, onOutput: quiet }));
-    const report = await load.stop();
-    const { calls, streams, failures } = report;
+    const { calls, streams, failures } = await load.stop();
     say(
       `${calls} calls, ${streams} of them streams, ${failures.length} failed`,
     );
-    expect(await failedCalls(stand, report)).toEqual([]);
+    expect(failures).toEqual([]);
     const after = await containerIds(stand);
     expect(
       Object.keys(after).filter((name) => after[name] !== before[name]),
@@ -295,12 +295,11 @@ describe("two hosts", () => {
     await timed("mending up", () =>
       stand.stack.up({ parallel, onOutput: quiet }),
     );
-    const report = await load.stop();
-    const { calls, streams, failures } = report;
+    const { calls, streams, failures } = await load.stop();
     say(
       `${calls} calls, ${streams} of them streams, ${failures.length} failed`,
     );
-    expect(await failedCalls(stand, report)).toEqual([]);
+    expect(failures).toEqual([]);
     for (const host of ["a", "b"] as const)
       expect(await healthyOn(stand, host)).toHaveLength(
         containers[host].length,
@@ -313,25 +312,6 @@ describe("two hosts", () => {
   dataScenarios(running);
   interruptionScenarios(running);
 });
-
-async function ask(
-  edge: string | undefined,
-  path: string,
-  bearer: string,
-  body?: unknown,
-): Promise<Readonly<Record<string, unknown>>> {
-  const answer = await fetch(`${edge}${path}`, {
-    method: body === undefined ? "GET" : "POST",
-    headers: {
-      authorization: `Bearer ${bearer}`,
-      "content-type": "application/json",
-    },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  });
-  const text = await answer.text();
-  if (!answer.ok) throw new Error(`${path}: ${answer.status} ${text}`);
-  return JSON.parse(text) as Record<string, unknown>;
-}
 
 /** What the key has spent, as this edge's gateway tells once the ledger has both calls. */
 async function spendOf(edge: string): Promise<number> {
@@ -355,15 +335,6 @@ async function spendOf(edge: string): Promise<number> {
     .then(() => last);
 }
 
-async function timed<T>(what: string, work: () => Promise<T>): Promise<T> {
-  const started = performance.now();
-  try {
-    return await work();
-  } finally {
-    say(`${what}: ${((performance.now() - started) / 1000).toFixed(0)} s`);
-  }
-}
-
 function count(changes: OpMap | undefined, operation: keyof OpMap): number {
   return changes?.[operation] ?? 0;
 }
@@ -377,7 +348,3 @@ function inOneLine(text: string): string {
 }
 
 function quiet(): void {}
-
-function say(line: string): void {
-  process.stdout.write(`  ${line}\n`);
-}
