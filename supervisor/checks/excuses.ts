@@ -3,7 +3,8 @@ import type { Check } from "./config.ts";
 
 /** A deployment replaces a container in less. */
 const replacedWithinMs = 120_000;
-const usualGraceMs = 30_000;
+/** What has just been started, or has lost what it depends on, needs no longer to find itself. */
+export const usualGraceMs = 30_000;
 
 /** The service that a check speaks about. */
 export function serviceOf(check: Check): string {

@@ -254,6 +254,26 @@ test("who is looked at more often is not blamed for its dependency, and told apa
   expect(view("ready")).toMatchObject({ inhibitedBy: "gateway" });
 });
 
+test("who lost its dependency has half a minute to find it again", async () => {
+  begin([
+    { name: "postgres", every: "5s" },
+    { name: "ready", depends_on: ["postgres"], every: "5s" },
+  ]);
+  await pass(minute);
+  make("postgres", sick);
+  make("ready", sick);
+  await pass(minute);
+  make("postgres", well);
+  await pass(25 * second);
+  expect(view("postgres").state).toBe("up");
+  expect(view("ready")).toMatchObject({
+    state: "pending",
+    note: "postgres has just come back",
+  });
+  await pass(30 * second);
+  expect(view("ready").state).toBe("down");
+});
+
 test("a warning is told as one, restarts nothing and excuses nobody", async () => {
   run("gateway", { since: 0 });
   make("postgres", {

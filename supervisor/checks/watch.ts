@@ -4,7 +4,7 @@ import type { History } from "../history.ts";
 import type { Runtime } from "../runtime.ts";
 import { openCheckAlarms } from "./check-alarms.ts";
 import { openBooks } from "./books.ts";
-import { excuseOf, serviceOf } from "./excuses.ts";
+import { excuseOf, serviceOf, usualGraceMs } from "./excuses.ts";
 import { createHealer } from "./healer.ts";
 import type { PingKind } from "./kinds/look.ts";
 import { openMaintenance, type Maintenance } from "./maintenance.ts";
@@ -14,7 +14,9 @@ import { advance, enter, type CheckMemory, type CheckState } from "./state.ts";
 import {
   beginWatched,
   blockerOf,
+  blocks,
   dependenciesOf,
+  justBackOf,
   pauseOf,
   viewOf,
   type AllWatched,
@@ -101,9 +103,11 @@ export function startWatch(options: WatchOptions): Watch {
       pings: () => books.pings(check.name),
     });
     if (stopped) return;
+    const wasInTheWay = blocks(watched);
     watched.latest = result;
     if (watched.paused !== null) return;
     await count(watched, result);
+    if (wasInTheWay && !blocks(watched)) watched.backSince = result.at;
     // Not waited for: who depends on this one must not hang while its service restarts.
     heal(watched).catch(options.onError);
   }
@@ -143,7 +147,9 @@ export function startWatch(options: WatchOptions): Watch {
     const { check, failingSince = now(), latest, memory } = watched;
     const blocked = () => {
       const blocker = blockerOf(watched, all);
-      return blocker === null ? undefined : `waits for ${blocker}`;
+      if (blocker !== null) return `waits for ${blocker}`;
+      const back = justBackOf(watched, all, usualGraceMs, now());
+      return back === null ? undefined : `${back} has just come back`;
     };
     const aboutToFall =
       memory.state !== "down" && memory.failures + 1 >= check.fail_after;

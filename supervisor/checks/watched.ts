@@ -32,6 +32,8 @@ export type Watched = {
   latest: CheckResult | null;
   /** When the failures began that no success has ended yet. */
   failingSince: number | undefined;
+  /** When it last ceased to be in the way of those that depend on it. */
+  backSince: number | undefined;
   /** Why it is paused. */
   paused: string | null;
   note: string | null;
@@ -63,6 +65,7 @@ export function beginWatched(
     },
     latest: known?.latest ?? null,
     failingSince: undefined,
+    backSince: undefined,
     paused: known?.paused ?? null,
     note: known?.paused ?? null,
     healing: null,
@@ -101,11 +104,30 @@ export function dependenciesOf(
 
 /** The name of what does not work, so that a check that depends on it may not either; the first cause, where known. */
 export function blockerOf(watched: Watched, all: AllWatched): string | null {
-  for (const dependency of dependenciesOf(watched, all)) {
-    const { memory, latest, paused } = dependency;
-    const fails = memory.state === "down" || latest?.ok === false;
-    if (paused === null && fails && latest?.level !== "warning")
+  for (const dependency of dependenciesOf(watched, all))
+    if (blocks(dependency))
       return blockerOf(dependency, all) ?? dependency.check.name;
+  return null;
+}
+
+/** What depends on it may not work either. */
+export function blocks({ memory, latest, paused }: Watched): boolean {
+  const fails = memory.state === "down" || latest?.ok === false;
+  return paused === null && fails && latest?.level !== "warning";
+}
+
+/** What it depends on and works again only since `sinceMs` or less: whoever lost it needs a while to find it again. */
+export function justBackOf(
+  watched: Watched,
+  all: AllWatched,
+  sinceMs: number,
+  now: number,
+): string | null {
+  for (const dependency of dependenciesOf(watched, all)) {
+    const { backSince, check } = dependency;
+    if (backSince !== undefined && now - backSince < sinceMs) return check.name;
+    const cause = justBackOf(dependency, all, sinceMs, now);
+    if (cause !== null) return cause;
   }
   return null;
 }
