@@ -3,7 +3,6 @@ import { join } from "node:path";
 import type { FastifyInstance } from "fastify";
 import { z } from "zod";
 import { Failure, codeOf } from "../failure.ts";
-import { contentSecurityPolicy, renderPage } from "../pages/frame.ts";
 import { moment } from "../pages/words.ts";
 import { renderReport } from "../reports/render.ts";
 import {
@@ -13,6 +12,7 @@ import {
 } from "../reports/report.ts";
 import type { MakeReport } from "../reports/reporting.ts";
 import { refuse } from "./refuse.ts";
+import { showPage } from "./show-page.ts";
 
 const asked = z.strictObject({
   format: z
@@ -82,19 +82,14 @@ export function registerReportRoutes(
     },
   );
   server.get("/reports", (_request, reply) => reply.redirect("/reports/"));
-  server.get("/reports/", async (request, reply) => {
-    const html = await renderPage(
-      {
-        ...{ title: "Reports", look: "none", current: "/reports/" },
-        ...{ signedIn: request.signedIn, refreshes: false },
-      },
+  server.get("/reports/", (request, reply) => {
+    return showPage(
+      request,
+      reply,
+      { title: "Reports", look: "none", current: "/reports/" },
       "reports",
       { reports: listReports(parts.directory, parts.timeZone) },
     );
-    return reply
-      .header("content-security-policy", await contentSecurityPolicy())
-      .type(contentTypes.html)
-      .send(html);
   });
   server.get<{ Params: { file: string } }>(
     "/reports/:file",

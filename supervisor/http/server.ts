@@ -8,7 +8,9 @@ import type { Runtime } from "../runtime.ts";
 import type { Status } from "../status.ts";
 import { inWords } from "../duration.ts";
 import { openDoor } from "./access.ts";
+import { acceptForms } from "./forms.ts";
 import { noSuch, refuse } from "./refuse.ts";
+import { showFailure } from "./show-page.ts";
 import {
   askToSignIn,
   registerSignInRoutes,
@@ -63,7 +65,7 @@ export function buildApi(parts: ApiParts): FastifyInstance {
         );
       case "needs-password":
         if (wantsPage(request))
-          return askToSignIn(reply, 401, request.url, null);
+          return askToSignIn(request, reply, 401, request.url, null);
         return refuse(
           reply.header("www-authenticate", 'Basic realm="Hearth"'),
           401,
@@ -80,17 +82,21 @@ export function buildApi(parts: ApiParts): FastifyInstance {
       "cache-control": "no-store",
     });
   });
-  server.setNotFoundHandler((request, reply) =>
-    refuse(
-      reply,
-      404,
-      `there is no ${request.method} ${request.url.split("?")[0]}.`,
-    ),
-  );
-  server.setErrorHandler((error, _request, reply) =>
-    refuse(reply, statusOf(error), sentencesOf(error).join(" ")),
-  );
+  server.setNotFoundHandler((request, reply) => {
+    const [path = ""] = request.url.split("?");
+    const sentence = `there is no ${request.method} ${path}.`;
+    return wantsPage(request)
+      ? showFailure(request, reply, 404, [`Nothing is at ${path}.`], "/")
+      : refuse(reply, 404, sentence);
+  });
+  server.setErrorHandler((error, request, reply) => {
+    const sentences = sentencesOf(error);
+    return wantsPage(request)
+      ? showFailure(request, reply, statusOf(error), sentences, "/")
+      : refuse(reply, statusOf(error), sentences.join(" "));
+  });
 
+  acceptForms(server);
   registerSignInRoutes(server, door);
   const open = { config: { open: true } };
   server.get("/healthz", open, () => ({ status: "ok" }));

@@ -1,20 +1,14 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { contentSecurityPolicy, renderPage } from "../pages/frame.ts";
 import { inWords } from "../duration.ts";
 import type { Door } from "./access.ts";
 import { cookieName, sessionSeconds } from "./sessions.ts";
+import { showPage } from "./show-page.ts";
 
 /** POST /sign-in (a form: password, to) and POST /sign-out. */
 export function registerSignInRoutes(
   server: FastifyInstance,
   door: Door,
 ): void {
-  server.addContentTypeParser(
-    "application/x-www-form-urlencoded",
-    { parseAs: "string", bodyLimit: 16_384 },
-    (_request, body, done) =>
-      done(null, Object.fromEntries(new URLSearchParams(String(body)))),
-  );
   server.post(
     "/sign-in",
     { config: { open: true } },
@@ -27,9 +21,16 @@ export function registerSignInRoutes(
             .header("set-cookie", cookie(request, result.token, sessionSeconds))
             .redirect(to, 303);
         case "wrong":
-          return askToSignIn(reply, 401, to, "That is not the password.");
+          return askToSignIn(
+            request,
+            reply,
+            401,
+            to,
+            "That is not the password.",
+          );
         case "wait":
           return askToSignIn(
+            request,
             reply.header("retry-after", Math.ceil(result.ms / 1000)),
             429,
             to,
@@ -48,27 +49,19 @@ export function registerSignInRoutes(
 
 /** The form instead of what was asked for. */
 export async function askToSignIn(
+  request: FastifyRequest,
   reply: FastifyReply,
   status: number,
   to: string,
   mistake: string | null,
 ): Promise<FastifyReply> {
-  const html = await renderPage(
-    {
-      title: "Sign in",
-      look: "none",
-      current: null,
-      signedIn: false,
-      refreshes: false,
-    },
+  return showPage(
+    request,
+    reply,
+    { title: "Sign in", look: "none", current: null, status },
     "sign-in",
     { to, mistake },
   );
-  return reply
-    .code(status)
-    .header("content-security-policy", await contentSecurityPolicy())
-    .type("text/html; charset=utf-8")
-    .send(html);
 }
 
 /** Whether a person with a browser asks for a page, and not a program for data. */

@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Eta } from "eta";
 import { projectRoot } from "../embedded/home.ts";
+import { copyScript } from "./copy.ts";
 import { refreshScript } from "./refresh.ts";
 import { iconOf, shapeOf, signs, type Look } from "./shapes.ts";
 
@@ -24,6 +25,8 @@ export type Frame = {
   readonly signedIn: boolean;
   /** Whether the page shows anew what changes. */
   readonly refreshes: boolean;
+  /** What the act that led here has to say. */
+  readonly said: string | null;
 };
 
 type Fixed = {
@@ -68,7 +71,7 @@ export async function renderPage(
     sign: signs[frame.look],
     icon: iconOf(frame.look),
     links: pageLinks,
-    script: frame.refreshes ? refreshScript : null,
+    scripts: frame.refreshes ? [refreshScript, copyScript] : [copyScript],
   });
 }
 
@@ -79,7 +82,7 @@ export async function contentSecurityPolicy(): Promise<string> {
   return [
     "default-src 'none'",
     `style-src '${hashOf(stylesheet)}'`,
-    `script-src '${hashOf(refreshScript)}'`,
+    `script-src '${hashOf(refreshScript)}' '${hashOf(copyScript)}'`,
     "img-src data:",
     "connect-src 'self'",
     "form-action 'self'",

@@ -6,9 +6,9 @@ import {
 } from "../../checks/check-reports.ts";
 import { readVariable, type Environment } from "../../environment.ts";
 import type { History } from "../../history.ts";
+import { showPage } from "../../http/show-page.ts";
 import type { JobRunner } from "../../jobs/runner.ts";
 import type { Status } from "../../status.ts";
-import { contentSecurityPolicy, renderPage } from "../frame.ts";
 import { readMonthSpend } from "./month-spend.ts";
 import {
   lookOfStatus,
@@ -67,20 +67,16 @@ export function registerStatusPage(
       devices: options.devices(),
       timeZone,
     });
-    const html = await renderPage(
+    return showPage(
+      request,
+      reply,
       {
         title: status.verdict,
         look: lookOfStatus(status),
-        current: "/",
-        signedIn: request.signedIn,
-        refreshes: true,
+        ...{ current: "/", refreshes: true },
       },
       "status",
       view,
     );
-    return reply
-      .header("content-security-policy", await contentSecurityPolicy())
-      .type("text/html; charset=utf-8")
-      .send(html);
   });
 }

@@ -1,0 +1,53 @@
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { z } from "zod";
+
+/** The longest form: a list of some hundred names. */
+const longestForm = 65_536;
+
+/** What a form's fields were: a text each; those that came several times a list. */
+export type Fields = Readonly<Record<string, string | readonly string[]>>;
+
+export type ReadForm<T> =
+  | { readonly kind: "read"; readonly value: T }
+  | {
+      readonly kind: "mistakes";
+      /** One sentence beside each field's name. */
+      readonly mistakes: Readonly<Record<string, string>>;
+      /** As they were typed, to be shown again. */
+      readonly fields: Fields;
+    };
+
+export function acceptForms(server: FastifyInstance): void {
+  server.addContentTypeParser(
+    "application/x-www-form-urlencoded",
+    { parseAs: "string", bodyLimit: longestForm },
+    (_request, body, done) => done(null, fieldsOf(String(body))),
+  );
+}
+
+function fieldsOf(text: string): Fields {
+  const sent = new URLSearchParams(text);
+  return Object.fromEntries(
+    [...new Set(sent.keys())].map((name) => {
+      const values = sent.getAll(name);
+      return [name, values.length === 1 ? (values[0] ?? "") : values];
+    }),
+  );
+}
+
+/** What was typed into a form, or what is wrong with it, field by field. Fields left empty count as not there. */
+export function readForm<T extends z.ZodType>(
+  request: FastifyRequest,
+  schema: T,
+): ReadForm<z.output<T>> {
+  const fields = (request.body ?? {}) as Fields;
+  const filled = Object.fromEntries(
+    Object.entries(fields).filter(([, value]) => value !== ""),
+  );
+  const parsed = schema.safeParse(filled);
+  if (parsed.success) return { kind: "read", value: parsed.data };
+  const mistakes: Record<string, string> = {};
+  for (const { path, message } of parsed.error.issues)
+    mistakes[String(path[0] ?? "form")] ??= message;
+  return { kind: "mistakes", mistakes, fields };
+}

@@ -1,0 +1,88 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { contentSecurityPolicy, renderPage } from "../pages/frame.ts";
+import type { Look } from "../pages/shapes.ts";
+
+export type Page = {
+  /** The verdict: tab title and heading. */
+  readonly title: string;
+  readonly look: Look;
+  /** Path in the navigation that stands for it; null when it stands outside. */
+  readonly current: string | null;
+  /** 200 when left out. */
+  readonly status?: number;
+  /** Whether it shows anew what changes; not when left out. */
+  readonly refreshes?: boolean;
+};
+
+const saidCookie = "hearth_said";
+
+/** Answers with a page of the console: a template of pages/templates/ and what it shows. */
+export async function showPage(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { title, look, current, status = 200, refreshes = false }: Page,
+  template: string,
+  view: object,
+): Promise<FastifyReply> {
+  const said = saidIn(request.headers.cookie);
+  const html = await renderPage(
+    { title, look, current, refreshes, said, signedIn: request.signedIn },
+    template,
+    view,
+  );
+  if (said !== null)
+    reply.header("set-cookie", `${saidCookie}=; Path=/; Max-Age=0`);
+  return reply
+    .code(status)
+    .header("content-security-policy", await contentSecurityPolicy())
+    .type("text/html; charset=utf-8")
+    .send(html);
+}
+
+/** The answer to a form that could be carried out: the browser goes to `path`, where `said` stands above the page once. */
+export function afterwards(
+  reply: FastifyReply,
+  path: string,
+  said: string,
+): FastifyReply {
+  const value = encodeURIComponent(said.slice(0, 1000));
+  return reply
+    .header(
+      "set-cookie",
+      `${saidCookie}=${value}; Path=/; Max-Age=60; HttpOnly; SameSite=Strict`,
+    )
+    .redirect(path, 303);
+}
+
+/** The answer to a form, or for a page, that cannot be: why, and the way back. */
+export function showFailure(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  status: number,
+  sentences: readonly string[],
+  back: string,
+): Promise<FastifyReply> {
+  return showPage(
+    request,
+    reply,
+    {
+      title: status === 404 ? "There is no such page." : "That did not work.",
+      ...{ look: "warn", current: null, status },
+    },
+    "message",
+    { sentences, back },
+  );
+}
+
+function saidIn(cookies: string | undefined): string | null {
+  const value = cookies
+    ?.split(/;\s*/)
+    .find((each) => each.startsWith(`${saidCookie}=`))
+    ?.slice(saidCookie.length + 1);
+  if (value === undefined || value === "") return null;
+  try {
+    return decodeURIComponent(value);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,13 @@
+/** Shows the copy buttons, which do nothing without script: each copies the text of the element that data-copy names by its id. */
+export const copyScript: string = `
+(() => {
+  const show = () => document.querySelectorAll("button[data-copy]").forEach((button) => { button.hidden = !navigator.clipboard; });
+  document.addEventListener("click", async ({ target }) => {
+    const button = target.closest("button[data-copy]");
+    if (!button) return;
+    await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
+    button.textContent = "Copied";
+  });
+  show();
+})();
+`;
