@@ -33,13 +33,18 @@ export interface AdminFixture extends TestGateway {
   differences(): Promise<readonly unknown[]>;
 }
 
-export async function startAdminFixture(more = ""): Promise<AdminFixture> {
+/** With `more` lines of configuration and `env` of the gateway. */
+export async function startAdminFixture(
+  more = "",
+  env: Readonly<Record<string, string>> = {},
+): Promise<AdminFixture> {
   const database = await throwAwayDatabase();
   const provider: MockProvider = await startMockProvider();
   const gateway = await startTestGateway({
     databaseUrl: database.url,
     providerUrl: provider.url,
     yaml: modelYaml(provider.url) + more,
+    env,
   });
   const { pool, config } = gateway.running.gateway;
 

@@ -89,6 +89,10 @@ export async function startMockProvider(
     if (status !== undefined) return sendError(response, { ...wishes, status });
     if (seen.path.endsWith("/embeddings"))
       return sendEmbedding(response, body, wishes, finish);
+    if (seen.path.endsWith("/moderations"))
+      return sendJson(response, moderationOf(body), finish);
+    if (seen.path.endsWith("/images/generations"))
+      return sendJson(response, imagesOf(body), finish);
     if (body["stream"] === true)
       return sendStream(response, body, wishes, finish, seen);
     sendChat(response, body, wishes, finish);
@@ -183,34 +187,37 @@ function sendError(response: ServerResponse, wishes: MockWishes): void {
   );
 }
 
+function sendJson(
+  response: ServerResponse,
+  answer: unknown,
+  finish: () => void,
+): void {
+  finish();
+  response.writeHead(200, { "content-type": "application/json" });
+  response.end(JSON.stringify(answer));
+}
+
 function sendChat(
   response: ServerResponse,
   body: Record<string, unknown>,
   wishes: MockWishes,
   finish: () => void,
 ): void {
-  const usage =
-    wishes.usage === null ? undefined : (wishes.usage ?? usageFor(4));
-  finish();
-  response.writeHead(200, { "content-type": "application/json" });
-  response.end(
-    JSON.stringify({
+  const message = {
+    role: "assistant",
+    content: wishes.text ?? "four words in here",
+  };
+  sendJson(
+    response,
+    {
       id: "chatcmpl-mock",
       object: "chat.completion",
       created: 1,
       model: body["model"],
-      choices: [
-        {
-          index: 0,
-          message: {
-            role: "assistant",
-            content: wishes.text ?? "four words in here",
-          },
-          finish_reason: "stop",
-        },
-      ],
-      usage,
-    }),
+      choices: [{ index: 0, message, finish_reason: "stop" }],
+      usage: wishes.usage === null ? undefined : (wishes.usage ?? usageFor(4)),
+    },
+    finish,
   );
 }
 
@@ -220,14 +227,12 @@ function sendEmbedding(
   wishes: MockWishes,
   finish: () => void,
 ): void {
-  const inputs = [body["input"]].flat();
-  finish();
-  response.writeHead(200, { "content-type": "application/json" });
-  response.end(
-    JSON.stringify({
+  sendJson(
+    response,
+    {
       object: "list",
       model: body["model"],
-      data: inputs.map((input, index) => ({
+      data: [body["input"]].flat().map((input, index) => ({
         object: "embedding",
         index,
         embedding: [String(input).length, 0.2, 0.3],
@@ -236,8 +241,30 @@ function sendEmbedding(
         prompt_tokens: PROMPT_TOKENS,
         total_tokens: PROMPT_TOKENS,
       },
-    }),
+    },
+    finish,
   );
+}
+
+function moderationOf(body: Readonly<Record<string, unknown>>) {
+  return {
+    id: "modr-mock",
+    model: body["model"],
+    results: [body["input"]].flat().map(() => ({
+      flagged: false,
+      categories: { violence: false },
+      category_scores: { violence: 0.001 },
+    })),
+  };
+}
+
+function imagesOf({ n }: Readonly<Record<string, unknown>>) {
+  return {
+    created: 1,
+    data: Array.from({ length: Number(n ?? 1) }, () => ({
+      b64_json: "iVBORw0KGgo=",
+    })),
+  };
 }
 
 async function readAll(request: IncomingMessage): Promise<string> {
