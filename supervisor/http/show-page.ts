@@ -10,10 +10,12 @@ export type Page = {
   readonly current: string | null;
   /** 200 when left out. */
   readonly status?: number;
-  /** Whether it shows anew what changes; not when left out. */
-  readonly refreshes?: boolean;
+  /** Whether it shows anew what changes, and how soon: `soon` where somebody waits for it. Not when left out. */
+  readonly refreshes?: boolean | "soon";
 };
 
+const usualSeconds = 15;
+const soonSeconds = 3;
 const saidCookie = "hearth_said";
 
 /** Answers with a page of the console: a template of pages/templates/ and what it shows. */
@@ -25,8 +27,12 @@ export async function showPage(
   view: object,
 ): Promise<FastifyReply> {
   const said = saidIn(request.headers.cookie);
+  const seconds = refreshes === "soon" ? soonSeconds : usualSeconds;
   const html = await renderPage(
-    { title, look, current, refreshes, said, signedIn: request.signedIn },
+    {
+      ...{ title, look, current, said, signedIn: request.signedIn },
+      refreshes: refreshes === false ? null : seconds,
+    },
     template,
     view,
   );

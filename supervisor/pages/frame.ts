@@ -23,8 +23,8 @@ export type Frame = {
   readonly current: string | null;
   /** Somebody who came in by the form can go again. */
   readonly signedIn: boolean;
-  /** Whether the page shows anew what changes. */
-  readonly refreshes: boolean;
+  /** Seconds after which the page shows anew what changes; null when it does not. */
+  readonly refreshes: number | null;
   /** What the act that led here has to say. */
   readonly said: string | null;
 };
@@ -71,7 +71,10 @@ export async function renderPage(
     sign: signs[frame.look],
     icon: iconOf(frame.look),
     links: pageLinks,
-    scripts: frame.refreshes ? [refreshScript, copyScript] : [copyScript],
+    scripts:
+      frame.refreshes === null ? [copyScript] : [refreshScript, copyScript],
+    // Without script the whole page is loaded again, under the reader's eyes: not as often.
+    reloads: frame.refreshes === null ? null : frame.refreshes * 2,
   });
 }
 

@@ -1,12 +1,11 @@
 /**
  * The one script of the pages: fetches the page again now and then and puts its parts in place, unless nobody looks, somebody
- * types, or text is selected. What was folded open stays open. Without script a page asks to be loaded again.
+ * types or is being asked, or text is selected. What was folded open stays open. <main data-every> says how many seconds lie between. Without script a page asks to be loaded again.
  */
 export const refreshScript: string = `
 (() => {
-  const every = 15000;
   const busy = () => document.hidden || getSelection().type === "Range" ||
-    document.activeElement.matches("main :is(input, select, textarea, button)");
+    document.querySelector("main .ask[open]") !== null || document.activeElement.matches("main :is(input, select, textarea, button)");
   const refresh = async () => {
     if (busy()) return;
     try {
@@ -26,7 +25,8 @@ export const refreshScript: string = `
       document.body.classList.add("stale");
     }
   };
-  setInterval(refresh, every);
+  const again = () => setTimeout(async () => { await refresh(); again(); }, (document.querySelector("main").dataset.every || 15) * 1000);
+  again();
   document.addEventListener("visibilitychange", refresh);
 })();
 `;
