@@ -4,7 +4,7 @@ import { DatabaseUnavailable } from "../db/pool.ts";
 import type { Gateway } from "../gateway.ts";
 import { CallError, databaseUnavailable } from "../http/errors.ts";
 import { MASTER_USER, type Caller, type KeyCaller } from "./callers.ts";
-import { hashKey, readKey, sameHash } from "./keys.ts";
+import { hashKey, keyName, readKey, sameHash } from "./keys.ts";
 
 /** Who sent a request: the master key's holder or a virtual key that is neither blocked nor expired. */
 export async function authenticate(
@@ -30,7 +30,7 @@ export async function authenticate(
       "unknown_key",
       `The API key ending in ${credential.slice(-4)} is not known here. Ask whoever runs this gateway for a new one.`,
     );
-  refuseUnusable(caller);
+  refuseUnusable(caller, credential);
   return caller;
 }
 
@@ -86,11 +86,12 @@ async function findKey(
   }
 }
 
-function refuseUnusable(caller: KeyCaller): void {
+function refuseUnusable(caller: KeyCaller, secret: string): void {
   if (caller.expires !== null && caller.expires <= Date.now())
     throw new CallError(
       "expired_key",
-      `The API key ${caller.keyName} expired at ${new Date(caller.expires).toISOString()}. Ask for a new one.`,
+      // A replaced secret opens its successor's row, and must not tell that one's name.
+      `The API key ${keyName(secret)} expired at ${new Date(caller.expires).toISOString()}. Ask for a new one.`,
     );
   if (caller.blocked)
     throw new CallError(

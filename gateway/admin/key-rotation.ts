@@ -1,10 +1,9 @@
 import { z } from "zod";
-import { expiresAt, windowAt } from "../accounting/windows.ts";
-import { adjustSpend } from "../db/adjustments.ts";
+import { expiresAt } from "../accounting/windows.ts";
+import { carrySpendOver } from "../db/adjustments.ts";
 import { ensurePartitions } from "../db/partitions.ts";
 import { query, transaction, type Client } from "../db/pool.ts";
 import { insertRow, type Row } from "../db/rows.ts";
-import { durationsOf, readTotals } from "../db/totals.ts";
 import { audit } from "./audit.ts";
 import { duration, name } from "./fields.ts";
 import {
@@ -54,7 +53,7 @@ async function rotate(
   ]);
   const row = await transaction(admin.pool, async (client) => {
     const renamed = await renew(admin, client, old, secret.columns);
-    await carrySpendOver(admin, client, old, renamed);
+    await carryOver(admin, client, old, renamed);
     await openByOldSecret(admin, client, old, renamed, grace);
     const changes = keyColumns(fields, admin.now);
     return Object.keys(changes).length === 0
@@ -94,38 +93,29 @@ async function renew(
   return renamed ?? old;
 }
 
-/** The new hash begins with what the old one spent in the budget's window, and so do its models' budgets. */
-async function carrySpendOver(
-  admin: Admin,
+/** The new hash begins with all that the old one spent, in the budget's window and in its whole life; so do its models' budgets. */
+async function carryOver(
+  { windowing, now }: Admin,
   client: Client,
   old: Row,
   renamed: Row,
 ): Promise<void> {
-  const { windowing, now } = admin;
   const oldToken = String(old["token"]);
   const newToken = String(renamed["token"]);
   const entities = await keyEntities(client, "token", newToken);
-  const durations = await durationsOf(client, entities, windowing);
-  const spent = await readTotals(
+  await carrySpendOver(
     client,
-    entities.map((entity) => ({
-      entity: entity.replace(newToken, oldToken),
-      window: windowAt(durations.get(entity) ?? null, now, windowing.timeZone)
-        .name,
-    })),
-  );
-  await adjustSpend(
-    client,
-    entities.map((entity, index) => ({
-      entity,
-      dollars: spent[index]?.spend ?? 0,
-    })),
-    { carried_over_from: oldToken },
-    windowing,
-    now,
+    entities.map((to) => ({ from: to.replace(newToken, oldToken), to })),
+    {
+      reason: { carried_over_from: oldToken },
+      since: (old["created_at"] as Date).getTime(),
+      windowing,
+      now,
+    },
   );
 }
 
+/** For ever: the old hash stays the name of what was paid by it. Its secret works until its grace period ends. */
 async function openByOldSecret(
   admin: Admin,
   client: Client,
@@ -134,11 +124,10 @@ async function openByOldSecret(
   grace: string | null | undefined,
 ): Promise<void> {
   const until = grace == null ? null : expiresAt(grace, admin.now);
-  if (until === null) return;
   await insertRow(client, "rotated_keys", {
     old_token: old["token"],
     token: renamed["token"],
-    valid_until: new Date(until),
+    valid_until: new Date(until ?? admin.now),
   });
 }
 

@@ -186,6 +186,84 @@ test("a regenerated key goes on with the budget of the old one, which works thro
   expect(await fixture.differences()).toEqual([]);
 });
 
+test("a regenerated key keeps its history: its days, its rows, its refusals and its whole life", async () => {
+  const yesterday = new Date(Date.now() - 86_400_000).toISOString();
+  const first = await fixture.makeKey({
+    user_id: "historian",
+    key_alias: "history",
+    max_budget: 10,
+    budget_duration: "1d",
+    models: ["mock"],
+  });
+  await query(
+    fixture.pool,
+    "UPDATE keys SET created_at = $2 WHERE token = $1",
+    [hashKey(first), new Date(Date.now() - 3 * 86_400_000).toISOString()],
+  );
+  const row = { api_key: hashKey(first), user_id: "historian" };
+  await fixture.spend(
+    { ...row, ended_at: yesterday, spend: 2 },
+    { ...row, spend: 0.5 },
+  );
+  expect((await fixture.chat(first, "no", { model: "other" })).status).toBe(
+    403,
+  );
+  const renew = async (key: string) =>
+    String((await fixture.post("/key/regenerate", { key }))["key"]);
+  const second = await renew(first);
+  await fixture.spend({ ...row, api_key: hashKey(second), spend: 0.25 });
+  const last = await renew(second);
+
+  const usage = await fixture.get("/me/usage", last);
+  expect(usage).toMatchObject({
+    spend: 0.75,
+    total_spend: 2.75,
+    by_day: [
+      { date: yesterday.slice(0, 10), spend: 2 },
+      { spend: 0.75, api_requests: 2 },
+    ],
+    by_model: [{ model: "mock", spend: 2.75 }],
+    refusals: [{ type: "key_model_access_denied", key_alias: "history" }],
+    refused_last_day: 1,
+  });
+  const logs = await fixture.get(`/spend/logs?api_key=${hashKey(last)}`);
+  expect(logs).toHaveLength(3);
+  expect(logs[0]?.["metadata"]).toMatchObject({
+    user_api_key_alias: "history",
+  });
+  const token = hashKey(last);
+  const activity = await fixture.get(`/user/daily/activity?api_key=${token}`);
+  expect(activity["metadata"]).toMatchObject({ total_spend: 2.75 });
+  expect(
+    Object.keys(activity["results"]?.[0]?.["breakdown"]?.["api_keys"] ?? {}),
+  ).toEqual([token]);
+  expect(await fixture.get("/global/spend/keys")).toContainEqual(
+    expect.objectContaining({
+      api_key: token,
+      key_alias: "history",
+      total_spend: 2.75,
+    }),
+  );
+  expect(
+    await query(
+      fixture.pool,
+      "SELECT DISTINCT api_key FROM report_daily_spend WHERE user_id = 'historian'",
+    ),
+  ).toEqual([{ api_key: token }]);
+  expect(await fixture.differences()).toEqual([]);
+});
+
+test("nobody makes a key of a secret that a key had before", async () => {
+  const key = await fixture.makeKey({});
+  await fixture.post("/key/regenerate", { key });
+  expect(await fixture.refused("POST", "/key/generate", { key })).toMatchObject(
+    { status: 409, error: { message: expect.stringContaining("already") } },
+  );
+  expect(
+    (await fixture.request("GET", "/v1/models", undefined, key)).status,
+  ).toBe(401);
+});
+
 test("a spend that is set is a row of the ledger and lets calls through again", async () => {
   const key = await fixture.makeKey({ user_id: "spent", max_budget: 0.5 });
   await fixture.spend({ api_key: hashKey(key), spend: 0.75 });

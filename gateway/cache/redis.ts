@@ -41,12 +41,46 @@ export function connectRedis(
  */
 function writeOnceEachTurn(redis: Redis): void {
   const send = redis.sendCommand.bind(redis);
+  let last: (() => void)[] = [];
+  let corked: { uncork(): void } | null = null;
+  let ending = false;
+
+  function endSoon(): void {
+    if (ending) return;
+    ending = true;
+    setImmediate(end);
+  }
+
+  function end(): void {
+    try {
+      while (last.length > 0) last.shift()?.();
+    } finally {
+      ending = false;
+      corked?.uncork();
+      corked = null;
+      if (last.length > 0) endSoon();
+    }
+  }
+
   redis.sendCommand = (command, stream) => {
     const { stream: socket } = redis;
-    if (socket?.writable === true && socket.writableCorked === 0) {
+    if (socket?.writable === true && corked === null) {
       socket.cork();
-      setImmediate(() => socket.uncork());
+      corked = socket;
+      endSoon();
     }
     return send(command, stream);
   };
+  lastOfTurn.set(redis, (work) => {
+    last.push(work);
+    endSoon();
+  });
+}
+
+const lastOfTurn = new WeakMap<Redis, (work: () => void) => void>();
+
+/** Does the work when everything else of this turn of the event loop is done; what it sends goes with the turn's write. */
+export function atEndOfTurn(redis: Redis, work: () => void): void {
+  const add = lastOfTurn.get(redis) ?? setImmediate;
+  add(work);
 }

@@ -1,10 +1,11 @@
 import { randomUUID } from "node:crypto";
 import type { SpendRow } from "../accounting/rows.ts";
-import { dayOf, windowAt } from "../accounting/windows.ts";
+import { dayOf, LIFETIME, windowAt } from "../accounting/windows.ts";
 import { insertRows } from "./ledger.ts";
 import { query, type Client, type Pool } from "./pool.ts";
 import {
   announceTotals,
+  type Counter,
   durationsOf,
   lockLedger,
   seedCurrentWindows,
@@ -37,11 +38,92 @@ export async function adjustSpend(
     const difference = differences[index]?.difference ?? "0";
     return Number(difference) === 0
       ? []
-      : [adjustmentRow(entity, difference, reason, windowing, now)];
+      : [
+          adjustmentRow(entity, difference, reason, windowing, {
+            now,
+            at: now,
+          }),
+        ];
   });
   await insertRows(client, rows, windowing);
   await announceTotals(client, entities);
   return differences.map(({ before }) => before);
+}
+
+/** Two names of one payer; `to` shall have spent what `from` did. */
+export interface Carried {
+  readonly from: string;
+  readonly to: string;
+}
+
+/**
+ * Gives payers what they spent under a former name: in the budget's window that is open now, and in their whole lives.
+ * What was spent before that window is dated `since`, so that it counts in none that is open. In the caller's transaction.
+ */
+export async function carrySpendOver(
+  client: Client,
+  carried: readonly Carried[],
+  {
+    reason,
+    since,
+    windowing,
+    now,
+  }: {
+    readonly reason: Readonly<Record<string, unknown>>;
+    /** When the payer was made, ms since the epoch. */
+    readonly since: number;
+    readonly windowing: Windowing;
+    readonly now: number;
+  },
+): Promise<void> {
+  const durations = await durationsOf(
+    client,
+    carried.map(({ to }) => to),
+    windowing,
+  );
+  const windows = carried.map(({ to }) =>
+    windowAt(durations.get(to) ?? null, now, windowing.timeZone),
+  );
+  const spent = await exactTotals(
+    client,
+    carried.map(({ from }, index) => ({
+      entity: from,
+      window: windows[index]?.name ?? LIFETIME.name,
+    })),
+  );
+  await adjustSpend(
+    client,
+    carried.map(({ to }, index) => ({
+      entity: to,
+      dollars: spent[index] ?? "0",
+    })),
+    reason,
+    windowing,
+    now,
+  );
+  const missing = await query<{ to: string; dollars: string }>(
+    client,
+    `SELECT c."to", (old.spend - coalesce(new.spend, 0))::text AS dollars
+       FROM unnest($1::text[], $2::text[], $3::timestamptz[]) AS c("from", "to", window_start)
+       JOIN spend_totals old ON old.entity = c."from" AND old.window_name = 'all'
+       LEFT JOIN spend_totals new ON new.entity = c."to" AND new.window_name = 'all'
+       WHERE old.spend <> coalesce(new.spend, 0) AND c.window_start > $4`,
+    [
+      carried.map(({ from }) => from),
+      carried.map(({ to }) => to),
+      windows.map(({ start }) =>
+        Number.isFinite(start) ? new Date(start).toISOString() : "-infinity",
+      ),
+      new Date(since).toISOString(),
+    ],
+  );
+  await insertRows(
+    client,
+    missing.map(({ to, dollars }) =>
+      adjustmentRow(to, dollars, reason, windowing, { now, at: since }),
+    ),
+    windowing,
+  );
 }
 
 /** Payers whose spend was set since a moment, ms since the epoch. */
@@ -55,6 +137,24 @@ export async function adjustedSince(
     [new Date(since).toISOString()],
   );
   return rows.map((row) => row.payer);
+}
+
+async function exactTotals(
+  client: Client,
+  counters: readonly Counter[],
+): Promise<readonly string[]> {
+  const rows = await query<{ spend: string }>(
+    client,
+    `SELECT coalesce(t.spend, 0)::text AS spend
+       FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS c(entity, window_name, place)
+       LEFT JOIN spend_totals t ON t.entity = c.entity AND t.window_name = c.window_name
+       ORDER BY c.place`,
+    [
+      counters.map(({ entity }) => entity),
+      counters.map(({ window }) => window),
+    ],
+  );
+  return rows.map(({ spend }) => spend);
 }
 
 /** What is missing to each target, and what is there; exact, so in SQL. */
@@ -93,15 +193,15 @@ function adjustmentRow(
   spend: string,
   metadata: Readonly<Record<string, unknown>>,
   { timeZone }: Windowing,
-  now: number,
+  /** When it is written, and the moment that it counts for; ms since the epoch. */
+  moment: { readonly now: number; readonly at: number },
 ): SpendRow {
-  const at = new Date(now).toISOString();
   return {
     request_id: randomUUID(),
-    started_at: at,
-    ended_at: at,
+    started_at: new Date(moment.now).toISOString(),
+    ended_at: new Date(moment.at).toISOString(),
     completion_started_at: null,
-    day: dayOf(now, timeZone),
+    day: dayOf(moment.at, timeZone),
     call_type: "adjustment",
     status: "success",
     payer: entity,

@@ -18,6 +18,14 @@ export async function bringKeys(bringing: Bringing): Promise<void> {
     ).map((row) => row.key_alias),
   );
   const known = await idsOf(client, KEY);
+  const rotated = new Set(
+    (
+      await query<{ old_token: string }>(
+        client,
+        "SELECT old_token FROM rotated_keys",
+      )
+    ).map((row) => row.old_token),
+  );
   for (const given of await source.rows("keys")) {
     const read = keyOf(given, notes);
     const name = nameOf(given);
@@ -28,6 +36,10 @@ export async function bringKeys(bringing: Bringing): Promise<void> {
       continue;
     }
     const token = String(read.row["token"]);
+    if (rotated.has(token)) {
+      notes.count("keys", "known");
+      continue;
+    }
     let row = withKnownTier(bringing, tiers, "keys", name, read.row);
     const alias = textOf(row["key_alias"]);
     if (!known.has(token) && alias !== null) {

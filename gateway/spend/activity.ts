@@ -16,6 +16,7 @@ import {
   onDays,
   type Metrics,
 } from "./days.ts";
+import { KEY_NOW, ofKey, RENAMED } from "./former-keys.ts";
 
 /** Names shown in one day's breakdown: the dearest. */
 const MOST_NAMES = 50;
@@ -115,9 +116,9 @@ function activityRoute(subject: Subject): AdminRoute {
         ((given[param] ?? []) as readonly string[]).slice(),
       );
       for (const id of named) await subject.refuse(admin, id);
-      restrictTo(admin, subject, filter, named);
+      await restrictTo(admin, subject, filter, named);
       if (asked.api_key !== undefined)
-        filter.and("api_key = ?", tokenOf(asked.api_key));
+        await ofKey(admin.pool, filter, "api_key", tokenOf(asked.api_key));
       if (asked.model !== undefined)
         filter.and("(model = ? OR model_group = ?)", asked.model);
       const rows = await readActivity(admin, subject.table, filter);
@@ -126,17 +127,19 @@ function activityRoute(subject: Subject): AdminRoute {
   );
 }
 
-function restrictTo(
+async function restrictTo(
   admin: Admin,
   { column, own }: Subject,
   filter: Conditions,
   named: readonly string[],
-): void {
+): Promise<void> {
   if (named.length > 0) return filter.and(`${column} = ANY(?)`, named);
   if (admin.reachesAll) return filter.and(`${column} <> ''`);
   const ids = own(admin);
   if (ids.length > 0) return filter.and(`${column} = ANY(?)`, ids);
-  filter.and("api_key = ?", admin.actor.token);
+  if (admin.actor.token !== null)
+    await ofKey(admin.pool, filter, "api_key", admin.actor.token);
+  else filter.and("false");
 }
 
 async function readActivity(
@@ -154,7 +157,7 @@ async function readActivity(
             coalesce(model, provider) AS name, ${METRIC_NAMES.map((metric) => `sum(${metric}) AS ${metric}`).join(", ")}
           FROM by_model GROUP BY GROUPING SETS ((day), (day, model), (day, provider))
         UNION ALL
-        SELECT day, 'api_keys', api_key, ${METRICS} FROM ${table} ${where} GROUP BY day, api_key),
+        SELECT day, 'api_keys', ${KEY_NOW}, ${METRICS} FROM ${table} ${RENAMED} ${where} GROUP BY 1, 3),
       ranked AS (SELECT *, row_number() OVER (PARTITION BY day, part ORDER BY spend DESC, name) AS place FROM sums)
       SELECT ${DAY} AS date, part, name, k.key_alias, ${METRIC_NAMES.map((metric) => `r.${metric}`).join(", ")}
         FROM ranked r LEFT JOIN keys k ON r.part = 'api_keys' AND k.token = r.name

@@ -8,6 +8,7 @@ import { query } from "../db/pool.ts";
 import type { Row } from "../db/rows.ts";
 import { readTotals } from "../db/totals.ts";
 import { DAY, dayRange, onDays } from "./days.ts";
+import { KEY_NOW, ofKey, RENAMED } from "./former-keys.ts";
 
 /** GET /global/spend: of the whole proxy, in its budget's window. */
 const spend = adminRoute("GET /global/spend", z.object({}), async (admin) => {
@@ -36,10 +37,10 @@ const ranged = z.object({
 
 type Ranged = z.output<typeof ranged>;
 
-function filterOf(admin: Admin, asked: Ranged): Conditions {
+async function filterOf(admin: Admin, asked: Ranged): Promise<Conditions> {
   const filter = onDays(admin, asked);
   if (asked.api_key !== undefined)
-    filter.and("api_key = ?", tokenOf(asked.api_key));
+    await ofKey(admin.pool, filter, "api_key", tokenOf(asked.api_key));
   return filter;
 }
 
@@ -50,7 +51,7 @@ function report(
   answer: (rows: readonly Row[]) => unknown = (rows) => rows,
 ): AdminRoute {
   return adminRoute(route, ranged, async (admin, asked) => {
-    const filter = filterOf(admin, asked);
+    const filter = await filterOf(admin, asked);
     return answer(
       await query<Row>(
         admin.pool,
@@ -62,11 +63,11 @@ function report(
 }
 
 /** What was spent by each value of a column of `daily_spend`, the dearest first. */
-function dearest(column: string, as: string, spend: string) {
+function dearest(column: string, as: string, spend: string, joined = "") {
   return (where: string, limit: number) =>
     `SELECT ${column} AS ${as}, sum(spend) AS ${spend}, sum(requests) AS api_requests,
         sum(prompt_tokens + completion_tokens) AS total_tokens
-      FROM daily_spend ${where} AND ${column} <> '' GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ${limit}`;
+      FROM daily_spend ${joined} ${where} AND ${column} <> '' GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ${limit}`;
 }
 
 const logs = report(
@@ -78,7 +79,7 @@ const logs = report(
 const keys = report(
   "GET /global/spend/keys",
   (where, limit) =>
-    `SELECT d.*, k.key_alias, k.key_name FROM (${dearest("api_key", "api_key", "total_spend")(where, limit)}) d
+    `SELECT d.*, k.key_alias, k.key_name FROM (${dearest(KEY_NOW, "api_key", "total_spend", RENAMED)(where, limit)}) d
        LEFT JOIN keys k ON k.token = d.api_key ORDER BY total_spend DESC, api_key`,
 );
 
@@ -182,7 +183,7 @@ const GROUPS = {
   team: { column: "team_id", list: "teams", name: "team_name" },
   customer: { column: "end_user", list: "customers", name: "customer" },
   user: { column: "user_id", list: "users", name: "user_id" },
-  api_key: { column: "api_key", list: "api_keys", name: "api_key" },
+  api_key: { column: KEY_NOW, list: "api_keys", name: "api_key" },
   organization: {
     column: "organization_id",
     list: "organizations",
@@ -211,7 +212,7 @@ const grouped = adminRoute(
     const { column, list, name: named } = GROUPS[asked.group_by];
     const filter = onDays(admin, asked);
     if (asked.api_key !== undefined)
-      filter.and("api_key = ?", tokenOf(asked.api_key));
+      await ofKey(admin.pool, filter, "api_key", tokenOf(asked.api_key));
     if (asked.internal_user_id !== undefined)
       filter.and("user_id = ?", asked.internal_user_id);
     if (asked.team_id !== undefined) filter.and("team_id = ?", asked.team_id);
@@ -224,7 +225,7 @@ const grouped = adminRoute(
       `WITH cells AS (
           SELECT day, ${column} AS name, model_group AS model, sum(spend) AS spend, sum(prompt_tokens + completion_tokens) AS total_tokens,
               sum(requests) AS api_requests
-            FROM daily_spend ${filter.where()} AND ${column} <> '' GROUP BY 1, 2, 3),
+            FROM daily_spend ${column === KEY_NOW ? RENAMED : ""} ${filter.where()} AND ${column} <> '' GROUP BY 1, 2, 3),
         named AS (
           SELECT day, name, sum(spend) AS total_spend, row_number() OVER (PARTITION BY day ORDER BY sum(spend) DESC, name) AS place,
               json_agg(json_build_object('model', model, 'spend', spend, 'total_tokens', total_tokens, 'api_requests', api_requests) ORDER BY spend DESC) AS metadata

@@ -6,6 +6,7 @@ import { conditions, type Conditions } from "../admin/paging.ts";
 import { instantOf } from "../accounting/wall-time.ts";
 import { query } from "../db/pool.ts";
 import type { Row } from "../db/rows.ts";
+import { hashesOf, KEY_NOW, ofKey, RENAMED } from "./former-keys.ts";
 
 const asked = z.object({
   api_key: name.optional(),
@@ -23,33 +24,39 @@ const asked = z.object({
 type Asked = z.output<typeof asked>;
 
 /** GET /spend/logs: rows of the ledger, newest first; with `summarize` their sums by day. */
-const logs = adminRoute("GET /spend/logs", asked, (admin, given) => {
-  const filter = reachableRows(admin);
-  restrict(filter, given, admin.windowing.timeZone);
+const logs = adminRoute("GET /spend/logs", asked, async (admin, given) => {
+  const filter = await reachableRows(admin);
+  await restrict(admin, filter, given);
   return given.summarize ? summary(admin, filter) : page(admin, filter, given);
 });
 
 /** Rows of one's own calls, of teams that one administers, of one's organizations. */
-function reachableRows(admin: Admin): Conditions {
+async function reachableRows(admin: Admin): Promise<Conditions> {
   const filter = conditions();
   if (admin.reachesAll) return filter;
   const { actor } = admin;
   const user = filter.bind(actor.userId);
-  const token = filter.bind(actor.token);
+  const keys = filter.bind(
+    actor.token === null ? [] : await hashesOf(admin.pool, actor.token),
+  );
   const organizations = filter.bind([...actor.organizations]);
   const teams = [...actor.teams]
     .filter(([, part]) => part === "admin")
     .map(([team]) => team);
   filter.and(
-    `(l.user_id = ${user} OR l.api_key = ${token} OR l.organization_id = ANY(${organizations}) OR l.team_id = ANY(?))`,
+    `(l.user_id = ${user} OR l.api_key = ANY(${keys}) OR l.organization_id = ANY(${organizations}) OR l.team_id = ANY(?))`,
     [...teams, ...actor.organizationTeams],
   );
   return filter;
 }
 
-function restrict(filter: Conditions, given: Asked, timeZone: string): void {
+async function restrict(
+  { pool, windowing: { timeZone } }: Admin,
+  filter: Conditions,
+  given: Asked,
+): Promise<void> {
   if (given.api_key !== undefined)
-    filter.and("l.api_key = ?", tokenOf(given.api_key));
+    await ofKey(pool, filter, "l.api_key", tokenOf(given.api_key));
   if (given.user_id !== undefined) filter.and("l.user_id = ?", given.user_id);
   if (given.team_id !== undefined) filter.and("l.team_id = ?", given.team_id);
   if (given.end_user !== undefined)
@@ -91,7 +98,7 @@ async function page(
         SELECT * FROM spend_log l ${filter.where()} ORDER BY l.started_at DESC, l.request_id
           LIMIT ${size} OFFSET ${(number - 1) * size}) l
       LEFT JOIN deployments d ON d.model_id = l.model_id
-      LEFT JOIN keys k ON k.token = l.api_key
+      ${RENAMED} LEFT JOIN keys k ON k.token = ${KEY_NOW}
       LEFT JOIN prompts p ON p.request_id = l.request_id
       ORDER BY l.started_at DESC, l.request_id`,
     filter.values,

@@ -15,6 +15,7 @@ import { query } from "../db/pool.ts";
 import { readTotals, type Total } from "../db/totals.ts";
 import type { OwnUsage } from "../openapi/spend-answers.ts";
 import { DAY, dayRange, daysOf, onDays, type DayRange } from "./days.ts";
+import { hashesOf, ofKey } from "./former-keys.ts";
 import { latestRefusals } from "./refusals.ts";
 
 type Of = OwnUsage["budgets"][number]["of"];
@@ -206,11 +207,15 @@ function shownKey(caller: KeyCaller): OwnUsage["key"] {
 }
 
 /** Rows of the daily sums that are the caller's own. */
-function ownDays(admin: Admin, range: DayRange): Conditions {
+async function ownDays(admin: Admin, range: DayRange): Promise<Conditions> {
   const { caller } = admin;
   const filter = onDays(admin, range);
-  filter.and("api_key = ?", caller.kind === "key" ? caller.token : "");
-  if (caller.kind === "master") filter.and("user_id = ?", MASTER_USER);
+  if (caller.kind === "key")
+    await ofKey(admin.pool, filter, "api_key", caller.token);
+  else {
+    filter.and("api_key = ''");
+    filter.and("user_id = ?", MASTER_USER);
+  }
   return filter;
 }
 
@@ -222,7 +227,7 @@ async function usedOf(
   range: DayRange,
 ): Promise<Pick<OwnUsage, "start_date" | "end_date" | "by_day" | "by_model">> {
   const { start, end } = daysOf(admin, range);
-  const filter = ownDays(admin, range);
+  const filter = await ownDays(admin, range);
   const [byDay, byModel] = await Promise.all([
     query<OwnUsage["by_day"][number]>(
       admin.pool,
@@ -247,15 +252,16 @@ async function refusedOf(
   admin: Admin,
 ): Promise<Pick<OwnUsage, "refusals" | "refused_last_day">> {
   const { caller, now } = admin;
-  const token = caller.kind === "key" ? caller.token : "";
+  const hashes =
+    caller.kind === "key" ? await hashesOf(admin.pool, caller.token) : [""];
   const filter = conditions();
-  filter.and("r.api_key = ?", token);
+  filter.and("r.api_key = ANY(?)", hashes);
   const since = new Date(now - DAY_MS).toISOString();
   const [[counted], latest] = await Promise.all([
     query<{ count: number }>(
       admin.pool,
-      "SELECT coalesce(sum(count), 0)::bigint AS count FROM refusal_hours WHERE api_key = $1 AND last_at >= $2",
-      [token, since],
+      "SELECT coalesce(sum(count), 0)::bigint AS count FROM refusal_hours WHERE api_key = ANY($1) AND last_at >= $2",
+      [hashes, since],
     ),
     latestRefusals(admin, filter, new Date(0).toISOString(), 1, SHOWN_REFUSALS),
   ]);

@@ -6,6 +6,7 @@ import { conditions, type Conditions } from "../admin/paging.ts";
 import { adminRoute, type Admin, type AdminRoute } from "../admin/route.ts";
 import { query } from "../db/pool.ts";
 import type { Row } from "../db/rows.ts";
+import { KEY_NOW, ofKey, RENAMED } from "./former-keys.ts";
 
 const HOUR_MS = 3_600_000;
 const MOST_COUNTS = 1_000;
@@ -24,7 +25,7 @@ const refusals = adminRoute(
     const since = admin.now - asked.hours * HOUR_MS;
     const filter = ofReachableKeys(admin);
     if (asked.api_key !== undefined)
-      filter.and("r.api_key = ?", tokenOf(asked.api_key));
+      await ofKey(admin.pool, filter, "r.api_key", tokenOf(asked.api_key));
     if (asked.type !== undefined) filter.and("r.type = ?", asked.type);
     const at = new Date(since).toISOString();
     const [rows, counts] = await Promise.all([
@@ -45,7 +46,7 @@ function ofReachableKeys(admin: Admin): Conditions {
   const keys = reachableKeys(admin);
   const filter = conditions();
   for (const value of keys.values) filter.bind(value);
-  filter.and(`r.api_key IN (SELECT token FROM keys ${keys.where()})`);
+  filter.and(`${KEY_NOW} IN (SELECT token FROM keys ${keys.where()})`);
   return filter;
 }
 
@@ -60,7 +61,7 @@ export function latestRefusals(
   return query<Row>(
     admin.pool,
     `SELECT r.at, r.api_key, k.key_alias, k.key_name, r.type, r.status, r.model, r.message
-       FROM refusals r LEFT JOIN keys k ON k.token = r.api_key
+       FROM refusals r ${RENAMED} LEFT JOIN keys k ON k.token = ${KEY_NOW}
        ${and(filter, "r.at >=")} ORDER BY r.at DESC, r.id DESC LIMIT ${size} OFFSET ${(page - 1) * size}`,
     [...filter.values, since],
   );
@@ -74,8 +75,8 @@ function refusalCounts(
 ): Promise<readonly Row[]> {
   return query<Row>(
     admin.pool,
-    `SELECT r.api_key, k.key_alias, k.key_name, r.type, sum(r.count)::bigint AS count, max(r.last_at) AS last_at
-       FROM refusal_hours r LEFT JOIN keys k ON k.token = r.api_key
+    `SELECT ${KEY_NOW} AS api_key, k.key_alias, k.key_name, r.type, sum(r.count)::bigint AS count, max(r.last_at) AS last_at
+       FROM refusal_hours r ${RENAMED} LEFT JOIN keys k ON k.token = ${KEY_NOW}
        ${and(filter, "r.last_at >=")} GROUP BY 1, 2, 3, 4 ORDER BY count DESC, 1, 4 LIMIT ${MOST_COUNTS}`,
     [...filter.values, since],
   );

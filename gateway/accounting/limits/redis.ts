@@ -9,21 +9,21 @@ import {
   type LimitState,
   type Settlement,
 } from "../limits.ts";
+import { atEndOfTurn } from "../../cache/redis.ts";
+import { admitBatch, readAdmissions, type AdmitRequest } from "./admit-wire.ts";
 import { createCounters } from "./counters.ts";
 import { createFormerLife, globbed } from "./former-life.ts";
 import { createFreedWaits } from "./freed.ts";
+import { createGathered } from "./gathered.ts";
 import type { Limits } from "./create.ts";
 import { createLink, RedisAway } from "./redis-link.ts";
 import { numberAt, REBUILDING, STALE, type Reply } from "./scripts.ts";
-import { createSettlements } from "./settlements.ts";
 import { createShare, type Sighting } from "./share.ts";
 import { createUnsent, nameOf } from "./unsent.ts";
 import {
-  admitArguments,
   assignArguments,
   batches,
   partsArguments,
-  readAdmission,
   readLook,
   settleArguments,
   type Creation,
@@ -113,7 +113,6 @@ export function createRedisLimits(options: RedisLimitsOptions): Limits {
     const latest = performance.now() + LONGEST_ADMIT_MS;
     const hit =
       lookup === null || call.cacheKey === null ? null : lookup(call.cacheKey);
-    const args = admitArguments(call, lookup === null, hit !== null);
     for (;;) {
       const state = link.state();
       if (state === "away" || state === "closed") return admitAway(call, hit);
@@ -123,26 +122,37 @@ export function createRedisLimits(options: RedisLimitsOptions): Limits {
       }
       if (performance.now() > latest)
         link.giveUp("the limits could not be rebuilt in time");
-      const reply = await tried("admit", args);
-      if (reply === null) unsent.over(call.callId);
-      else if (reply[0] === REBUILDING) await sleep(REBUILD_POLL_MS);
-      else if (reply[0] !== STALE) return admission(call, reply, hit);
+      const answer = await admissions.send({ call, hit: hit !== null });
+      if (answer === "away") unsent.over(call.callId);
+      else if (answer === "rebuilding") await sleep(REBUILD_POLL_MS);
+      else if (answer !== "stale") return admission(call, answer, hit);
     }
+  }
+
+  const endOfTurn = (work: () => void) => atEndOfTurn(options.redis, work);
+
+  const admissions = createGathered(sendAdmits, endOfTurn);
+
+  async function sendAdmits(
+    requests: readonly AdmitRequest[],
+  ): Promise<readonly (Admission | "away" | "rebuilding" | "stale")[]> {
+    const batch = admitBatch(requests, lookup === null);
+    const reply = await tried("admit", batch.args);
+    if (reply === null) return requests.map(() => "away");
+    if (reply[0] === REBUILDING) return requests.map(() => "rebuilding");
+    if (reply[0] === STALE) return requests.map(() => "stale");
+    counts.reapedLeases += numberAt(reply, 1);
+    const at = now();
+    return readAdmissions(reply, batch, (entity, { window, spend, leased }) =>
+      sighted.set(entity, { window, spend, leased, at }),
+    );
   }
 
   function admission(
     call: AdmitCall,
-    reply: Reply,
+    answer: Admission,
     hit: Buffer | null,
   ): Admission {
-    counts.reapedLeases += numberAt(reply, 1);
-    const at = now();
-    const answer = readAdmission(
-      reply,
-      call,
-      (entity, { window, spend, leased }) =>
-        sighted.set(entity, { window, spend, leased, at }),
-    );
     if (answer.kind === "admitted") {
       const cached = hit ?? answer.cached;
       counters.adopt(call, cached !== null);
@@ -187,14 +197,18 @@ export function createRedisLimits(options: RedisLimitsOptions): Limits {
       : readLook(reply, entities);
   }
 
-  const settlements = createSettlements(async (calls) => {
-    if (!link.open()) return false;
-    const reply = await tried(
-      "settle",
-      settleArguments(calls, counters.pendingOf),
-    );
-    return reply !== null && reply[0] !== STALE;
-  });
+  const settlements = createGathered(sendSettlements, endOfTurn);
+
+  /** For each, whether it has arrived. */
+  async function sendSettlements(
+    calls: readonly Settlement[],
+  ): Promise<readonly boolean[]> {
+    const reply = link.open()
+      ? await tried("settle", settleArguments(calls, counters.pendingOf))
+      : null;
+    const arrived = reply !== null && reply[0] !== STALE;
+    return calls.map(() => arrived);
+  }
 
   async function settle(call: Settlement): Promise<void> {
     const freed = counters.settle(call);

@@ -24,8 +24,8 @@ export const STALE = 7;
 /** First number of a reply: instances are still setting their parts. */
 export const REBUILDING = 6;
 
-/** What scripts answer: whole numbers, binary strings, null. The first is a code. */
-export type Reply = readonly (number | Buffer | null)[];
+/** What scripts answer: whole numbers, binary strings, null, lists of them. The first is a code. */
+export type Reply = readonly (number | Buffer | null | Reply)[];
 
 function script(name: string): {
   readonly source: string;

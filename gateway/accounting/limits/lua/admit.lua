@@ -1,10 +1,12 @@
--- ARGV: call id, estimate, tokens, strict (1 or 0), lease in ms, cache key ('' for none), then for each entity:
--- name, budget ('' for none), window, requests/min, tokens/min, parallel ('' for none).
+-- Admits calls of one instance, one after the other. They mostly share payers: each of those is sent, read, written and
+-- told of once.
+-- ARGV: lease in ms; count of payers, of each: name, budget ('' for none), window, requests/min, tokens/min, parallel
+-- ('' for none); count of lists of payers, of each: count, positions (from 1) of its payers; then for each call: id,
+-- estimate, tokens, strict (1 or 0), cache key ('' for none), position of its list.
+-- Answers: 0, reaped leases, five numbers for each payer as they are after all calls (requests, tokens, ms left of the
+-- minute, spend, leased; -1 where there is none); then for each call its lease, or { code, ... }.
 local ADMITTED, MISSING, EXCEEDED, HELD, TOO_LARGE, RATE_LIMITED = 0, 1, 2, 3, 4, 5
 local BY_REQUESTS, BY_TOKENS, BY_PARALLEL = 1, 2, 3
-
-local callId, estimate, tokens = ARGV[FIRST], tonumber(ARGV[FIRST + 1]), tonumber(ARGV[FIRST + 2])
-local strict, leaseMs, cacheKey = ARGV[FIRST + 3] == '1', tonumber(ARGV[FIRST + 4]), ARGV[FIRST + 5]
 
 local gate = call('HMGET', prefix .. 'generation', 'id', 'session:' .. instance, 'waiting', 'opens', 'deadline')
 if gate[1] ~= generation or gate[2] ~= session then return { STALE } end
@@ -12,152 +14,220 @@ local now = time()
 if not ((gate[3] == '0' and now >= tonumber(gate[4])) or now >= tonumber(gate[5])) then return { REBUILDING } end
 
 local reaped = reap(now, 32)
-if reaped > 0 then store() end
+local leaseMs = tonumber(ARGV[FIRST])
+local a = FIRST + 1
 
-local cached = false
-if cacheKey ~= '' then
-  cached = call('GET', cacheKey)
-  if cached then estimate, tokens = 0, 0 end
-end
-
--- A call that is in flight already only raises its lease: what it holds itself does not stand in its way.
-local standing = call('HGET', CALLS, callId)
-local own, recorded = {}, {}
-if standing then
-  standing = cmsgpack.unpack(standing)
-  for i = 3, #standing, 3 do
-    recorded[standing[i]] = i
-    if has(standing[i + 1], TAKES_BUDGET) then own[standing[i]] = standing[1] end
+local payers = {}
+for i = 1, tonumber(ARGV[a]) do
+  local at = a + i * 6 - 5
+  local name, windowName = ARGV[at], ARGV[at + 2]
+  local entity, window = load(name, windowName)
+  payers[i] = {
+    name = name, entity = entity, account = entity.account, window = window, windowName = windowName,
+    budget = tonumber(ARGV[at + 1]), rpm = tonumber(ARGV[at + 3]), tpm = tonumber(ARGV[at + 4]),
+    parallel = tonumber(ARGV[at + 5]),
+  }
+  local payer = payers[i]
+  payer.rated = payer.rpm or payer.tpm
+  if payer.budget and window[GOOD_FOR] == generation then
+    payer.spend = window[TOTAL] + window[PENDING]
+    payer.sure = payer.spend - window[UNSURE]
   end
 end
+a = a + 1 + #payers * 6
 
-local payers, missing = {}, {}
-for a = FIRST + 6, #ARGV, 6 do
-  local budget, rpm, tpm = tonumber(ARGV[a + 1]), tonumber(ARGV[a + 3]), tonumber(ARGV[a + 4])
-  local entity, window = load(ARGV[a], ARGV[a + 2])
-  local payer = { name = ARGV[a], entity = entity, account = entity.account, window = window, windowName = ARGV[a + 2] }
-  payer.budget, payer.rpm, payer.tpm, payer.parallel = budget, rpm, tpm, tonumber(ARGV[a + 5])
-  payers[#payers + 1] = payer
-  if rpm or tpm then
-    local account = payer.account
-    payer.rate, payer.requests, payer.tokens = account[RATE], account[REQUESTS], account[TOKENS]
-    if now >= account[RATE] + RATE_WINDOW or now < account[RATE] then
-      payer.rate, payer.requests, payer.tokens = now, 0, 0
-    end
-  end
-  if budget then
-    if window[GOOD_FOR] ~= generation then
-      missing[#missing + 1] = #payers - 1
-    else
-      payer.spend = window[TOTAL] + window[PENDING]
-      payer.sure = payer.spend - window[UNSURE]
-    end
-  end
+local lists = {}
+for i = 1, tonumber(ARGV[a]) do
+  local count, list = tonumber(ARGV[a + 1]), {}
+  for at = 1, count do list[at] = payers[tonumber(ARGV[a + 1 + at])] end
+  lists[i] = list
+  a = a + 1 + count
 end
-if #missing > 0 then return { MISSING, reaped, unpack(missing) } end
+a = a + 1
 
--- Whole nanos are compared exactly. A tolerance in favour of the call would admit a call on a budget of 0; none is needed,
--- because `sure` never counts spend twice and budgets are rounded up.
-for i, payer in ipairs(payers) do
-  if payer.budget and payer.sure >= payer.budget then return { EXCEEDED, reaped, i - 1, payer.sure } end
+-- Start of the minute that is running, or of a new one, with what was used in it.
+local function minute(account)
+  local start = account[RATE]
+  if now >= start + RATE_WINDOW or now < start then return now, 0, 0 end
+  return start, account[REQUESTS], account[TOKENS]
 end
 
-if not standing then
-  for i, payer in ipairs(payers) do
-    if payer.rate then
-      local left = payer.rate + RATE_WINDOW - now
-      if payer.rpm and payer.requests >= payer.rpm then return { RATE_LIMITED, reaped, i - 1, BY_REQUESTS, left } end
-      if payer.tpm and payer.tokens >= payer.tpm then return { RATE_LIMITED, reaped, i - 1, BY_TOKENS, left } end
-    end
-    if payer.parallel and payer.account[SLOTS] >= payer.parallel then
-      return { RATE_LIMITED, reaped, i - 1, BY_PARALLEL, 1000 }
-    end
-  end
-end
-
-local lease = estimate
-if estimate > 0 then
-  if strict then
-    for i, payer in ipairs(payers) do
-      if payer.budget and estimate > payer.budget - payer.sure then
-        return { TOO_LARGE, reaped, i - 1, payer.budget - payer.sure }
-      end
-    end
-  end
-  for i, payer in ipairs(payers) do
-    if payer.budget then
-      local account = payer.account
-      local remaining = payer.budget - payer.spend - account[LEASED] + (own[payer.name] or 0)
-      if remaining <= 0 or (strict and estimate > remaining) then
-        return { HELD, reaped, i - 1, account[HOLDERS], payer.spend, account[LEASED] }
-      end
-      lease = math.min(lease, remaining)
-    end
-  end
-end
-
-local record = standing or { estimate, tokens }
-local before = standing and standing[1] or 0
-estimate = math.max(estimate, before)
-record[1] = estimate
-
-local function hold(account, held)
+local function hold(account, estimate, held)
   if estimate <= held then return false end
   account[LEASED] = account[LEASED] + estimate - held
   if held == 0 then account[HOLDERS] = account[HOLDERS] + 1 end
   return true
 end
 
-local reply = { ADMITTED, reaped, lease, cached }
-for i, payer in ipairs(payers) do
-  local entity, account, takes, started = payer.entity, payer.account, 0, 0
-  if payer.budget then
-    takes = TAKES_BUDGET
-    if hold(account, own[payer.name] or 0) then entity.changed = true end
-    own[payer.name] = nil
-  end
-  if not standing then
-    if payer.parallel then
-      takes = takes + TAKES_SLOT
-      account[SLOTS] = account[SLOTS] + 1
-      entity.changed = true
-    end
-    if payer.rate then
-      if payer.tpm then takes = takes + TAKES_TOKENS end
-      started = payer.rate
-      payer.requests, payer.tokens = payer.requests + 1, payer.tokens + tokens
-      account[RATE], account[REQUESTS], account[TOKENS] = payer.rate, payer.requests, payer.tokens
-      entity.changed = true
-    end
-  end
-  local at = recorded[payer.name]
-  if not at then
-    local n = #record
-    record[n + 1], record[n + 2], record[n + 3] = payer.name, takes, started
-  elseif takes == TAKES_BUDGET and not has(record[at + 1], TAKES_BUDGET) then
-    record[at + 1] = record[at + 1] + TAKES_BUDGET
-  end
+local function touch(payer)
+  local entity, account, window = payer.entity, payer.account, payer.window
   if now - account[USED] > TOUCH_EVERY then
     account[USED] = now
     entity.changed = true
     call('ZADD', TOUCHED, num(now), payer.name)
   end
-  if now - payer.window[W_USED] > TOUCH_EVERY then
-    payer.window[W_USED] = now
-    payer.window.changed = true
+  if now - window[W_USED] > TOUCH_EVERY then
+    window[W_USED] = now
+    window.changed = true
     dropSuperseded(entity, payer.windowName, now)
   end
-  local n = 4 + (i - 1) * 5
-  reply[n + 1], reply[n + 2] = payer.requests or -1, payer.tokens or -1
-  reply[n + 3] = payer.rate and payer.rate + RATE_WINDOW - now or 0
-  reply[n + 4], reply[n + 5] = payer.spend or -1, account[LEASED]
 end
--- Payers that the call had before and the dearer one does not name: one record, one amount.
-for name, held in pairs(own) do
-  local entity = load(name)
-  if hold(entity.account, held) then entity.changed = true end
+
+local function missing(list)
+  local answer
+  for i, payer in ipairs(list) do
+    if payer.budget and not payer.spend then
+      answer = answer or { MISSING }
+      answer[#answer + 1] = i - 1
+    end
+  end
+  return answer
+end
+
+-- Whole nanos are compared exactly. A tolerance in favour of the call would admit a call on a budget of 0; none is needed,
+-- because `sure` never counts spend twice and budgets are rounded up.
+local function exceeded(list)
+  for i, payer in ipairs(list) do
+    if payer.budget and payer.sure >= payer.budget then return { EXCEEDED, i - 1, payer.sure } end
+  end
+end
+
+local function rateLimited(list)
+  for i, payer in ipairs(list) do
+    if payer.rated then
+      local start, requests, tokens = minute(payer.account)
+      local left = start + RATE_WINDOW - now
+      if payer.rpm and requests >= payer.rpm then return { RATE_LIMITED, i - 1, BY_REQUESTS, left } end
+      if payer.tpm and tokens >= payer.tpm then return { RATE_LIMITED, i - 1, BY_TOKENS, left } end
+    end
+    if payer.parallel and payer.account[SLOTS] >= payer.parallel then
+      return { RATE_LIMITED, i - 1, BY_PARALLEL, 1000 }
+    end
+  end
+end
+
+-- The lease, or nil and the refusal.
+local function leaseOf(list, estimate, strict, own)
+  local lease = estimate
+  if estimate == 0 then return lease end
+  if strict then
+    for i, payer in ipairs(list) do
+      if payer.budget and estimate > payer.budget - payer.sure then
+        return nil, { TOO_LARGE, i - 1, payer.budget - payer.sure }
+      end
+    end
+  end
+  for i, payer in ipairs(list) do
+    if payer.budget then
+      local account = payer.account
+      local remaining = payer.budget - payer.spend - account[LEASED] + (own[payer.name] or 0)
+      if remaining <= 0 or (strict and estimate > remaining) then
+        return nil, { HELD, i - 1, account[HOLDERS] }
+      end
+      lease = math.min(lease, remaining)
+    end
+  end
+  return lease
+end
+
+-- A call that is in flight already (`standing`, its record) only raises its lease: what it holds itself does not stand in
+-- its way. Answers the lease and the call's record, or nil and the refusal.
+local function admit(estimate, tokens, strict, list, standing)
+  local own, recorded = {}, {}
+  if standing then
+    for i = 3, #standing, 3 do
+      recorded[standing[i]] = i
+      if has(standing[i + 1], TAKES_BUDGET) then own[standing[i]] = standing[1] end
+    end
+  end
+  local refusal = missing(list) or exceeded(list)
+  if not refusal and not standing then refusal = rateLimited(list) end
+  if refusal then return nil, refusal end
+  local lease, held = leaseOf(list, estimate, strict, own)
+  if not lease then return nil, held end
+
+  local record = standing or { estimate, tokens }
+  estimate = math.max(estimate, record[1])
+  record[1] = estimate
+  for _, payer in ipairs(list) do
+    local name, entity, account, takes, started = payer.name, payer.entity, payer.account, 0, 0
+    if payer.budget then
+      takes = TAKES_BUDGET
+      if hold(account, estimate, own[name] or 0) then entity.changed = true end
+      own[name] = nil
+    end
+    if not standing then
+      if payer.parallel then
+        takes = takes + TAKES_SLOT
+        account[SLOTS] = account[SLOTS] + 1
+        entity.changed = true
+      end
+      if payer.rated then
+        if payer.tpm then takes = takes + TAKES_TOKENS end
+        local start, requests, used = minute(account)
+        started = start
+        account[RATE], account[REQUESTS], account[TOKENS] = start, requests + 1, used + tokens
+        entity.changed = true
+      end
+    end
+    local at = recorded[name]
+    if not at then
+      local n = #record
+      record[n + 1], record[n + 2], record[n + 3] = name, takes, started
+    elseif takes == TAKES_BUDGET and not has(record[at + 1], TAKES_BUDGET) then
+      record[at + 1] = record[at + 1] + TAKES_BUDGET
+    end
+    touch(payer)
+  end
+  -- Payers that the call had before and the dearer one does not name: one record, one amount.
+  for name, before in pairs(own) do
+    local entity = load(name)
+    if hold(entity.account, estimate, before) then entity.changed = true end
+  end
+  return lease, record
+end
+
+local ids, cacheKeys, cachedAt = {}, {}, {}
+for at = a, #ARGV, 6 do
+  ids[#ids + 1] = ARGV[at]
+  if ARGV[at + 4] ~= '' then
+    cacheKeys[#cacheKeys + 1] = ARGV[at + 4]
+    cachedAt[#ids] = #cacheKeys
+  end
+end
+local standing = call('HMGET', CALLS, unpack(ids))
+local cached = #cacheKeys > 0 and call('MGET', unpack(cacheKeys)) or {}
+
+local answers, records, leases = {}, {}, {}
+for i, id in ipairs(ids) do
+  local at = a + (i - 1) * 6
+  local found = cachedAt[i] and cached[cachedAt[i]]
+  local estimate, tokens = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
+  if found then estimate, tokens = 0, 0 end
+  local lease, record = admit(estimate, tokens, ARGV[at + 3] == '1', lists[tonumber(ARGV[at + 5])],
+    standing[i] and cmsgpack.unpack(standing[i]))
+  if lease then
+    local n = #records
+    records[n + 1], records[n + 2] = id, cmsgpack.pack(record)
+    leases[n + 1], leases[n + 2] = num(now + leaseMs), id
+    answers[i] = found and { ADMITTED, lease, found } or lease
+  else
+    answers[i] = record
+  end
 end
 store()
-call('HSET', CALLS, callId, cmsgpack.pack(record))
-call('ZADD', LEASES, num(now + leaseMs), callId)
+if #records > 0 then
+  call('HSET', CALLS, unpack(records))
+  call('ZADD', LEASES, unpack(leases))
+end
+
+local reply = { 0, reaped }
+for i, payer in ipairs(payers) do
+  local account, n = payer.account, 2 + (i - 1) * 5
+  local start, requests, tokens = minute(account)
+  reply[n + 1], reply[n + 2] = payer.rated and requests or -1, payer.rated and tokens or -1
+  reply[n + 3] = payer.rated and start + RATE_WINDOW - now or 0
+  reply[n + 4], reply[n + 5] = payer.spend or -1, account[LEASED]
+end
+for _, answer in ipairs(answers) do reply[#reply + 1] = answer end
 return reply

@@ -1,0 +1,33 @@
+import type { Conditions } from "../admin/paging.ts";
+import { query, type Pool } from "../db/pool.ts";
+
+/** All hashes under which a key ever paid, the one it has now first: its rows stay under the hash of their time. */
+export async function hashesOf(
+  pool: Pool,
+  token: string,
+): Promise<readonly string[]> {
+  const former = await query<{ old_token: string }>(
+    pool,
+    "SELECT old_token FROM rotated_keys WHERE token = $1",
+    [token],
+  );
+  return [token, ...former.map((row) => row.old_token)];
+}
+
+/** Keeps rows that a key paid, under whatever hash. */
+export async function ofKey(
+  pool: Pool,
+  filter: Conditions,
+  column: string,
+  token: string,
+): Promise<void> {
+  const [first, ...former] = await hashesOf(pool, token);
+  // One value leaves an index in its order, a list of values does not.
+  if (former.length === 0) filter.and(`${column} = ?`, first);
+  else filter.and(`${column} = ANY(?)`, [first, ...former]);
+}
+
+/** To be joined to rows with `api_key`: the hash that their key has now is `KEY_NOW`. */
+export const RENAMED =
+  "LEFT JOIN rotated_keys renamed ON renamed.old_token = api_key";
+export const KEY_NOW = "coalesce(renamed.token, api_key)";
