@@ -17,19 +17,14 @@ export interface StackOutputs {
 }
 
 export function describeStack(config: HearthConfig): StackOutputs {
-  const { edge } = config;
-  const urls = (port: number, path = "") => publishedUrls(config, port, path);
-  const gateway = [
-    ...(edge.hostname === undefined ? [] : [`https://${edge.hostname}/v1`]),
-    ...urls(ports.edge, "/v1"),
-  ];
+  const [gateway = "", ...others] = gatewayAddresses(config);
   return {
-    gateway,
+    gateway: [gateway, ...others].map((address) => `${address}/v1`),
     notes: notesAddresses(config),
-    supervisor: urls(ports.supervisor),
+    supervisor: publishedUrls(config, ports.supervisor),
     nextCommands: [
       "pulumi stack output --show-secrets masterKey",
-      `curl ${(gateway[0] ?? "").replace(/\/v1$/, "")}/key/generate -H "Authorization: Bearer $MASTER_KEY" -d '{"user_id": "me", "max_budget": 1}'`,
+      `curl ${gateway}/key/generate -H "Authorization: Bearer $MASTER_KEY" -d '{"user_id": "me", "max_budget": 1}'`,
       "docker exec hearth-supervisor hearth status",
       "docker exec -it hearth-supervisor hearth notes setup-uri notes",
     ],
@@ -37,6 +32,15 @@ export function describeStack(config: HearthConfig): StackOutputs {
     operatorPassword: secret(config.operatorPassword),
     notesAdminPassword: secret(config.notesAdminPassword),
   };
+}
+
+/** Where programs reach the gateway, the best first. */
+export function gatewayAddresses(config: HearthConfig): readonly string[] {
+  const { hostname } = config.edge;
+  return [
+    ...(hostname === undefined ? [] : [`https://${hostname}`]),
+    ...publishedUrls(config, ports.edge),
+  ];
 }
 
 /** Where devices reach the notes store, the best first. */
@@ -51,12 +55,11 @@ export function notesAddresses(config: HearthConfig): readonly string[] {
 function publishedUrls(
   { hosts }: HearthConfig,
   port: number,
-  path = "",
 ): readonly string[] {
   return (["a", "b"] as const).flatMap((host: HostName) =>
     hosts[host].publish.map(
       (address) =>
-        `http://${address.includes(":") ? `[${address}]` : address}:${port}${path}`,
+        `http://${address.includes(":") ? `[${address}]` : address}:${port}`,
     ),
   );
 }

@@ -421,6 +421,9 @@ test("supervisors name each other, know what runs beside them, and the one at th
   expect(container("supervisor-a").envs).toContain(
     "NOTES_PUBLIC_URL=http://192.168.1.10:5984",
   );
+  expect(container("supervisor-a").envs).toContain(
+    "GATEWAY_PUBLIC_URL=http://192.168.1.10:4000",
+  );
   expect(container("supervisor-b").envs).toContain("HEARTH_JOBS=off");
   expect(container("supervisor-a").envs).toContain(
     "HEARTH_CONTAINERS=edge gateway notes postgres redis",
@@ -432,6 +435,23 @@ test("supervisors name each other, know what runs beside them, and the one at th
     "HEARTH_PEER_URL=http://10.8.0.1:4080",
   );
 });
+
+test("each supervisor asks its own host's gateway, with the master key in a file", () => {
+  for (const name of ["supervisor-a", "supervisor-b"]) {
+    const { envs, uploads } = container(name);
+    expect(envs).toContain("GATEWAY_URL=http://gateway:4001");
+    expect(envs).toContain(
+      "PROXY_MASTER_KEY_FILE=/run/hearth/PROXY_MASTER_KEY",
+    );
+    expect(masterKeyOf({ uploads })).toBe(rightConfig["masterKey"]);
+  }
+});
+
+function masterKeyOf({ uploads }: Readonly<Record<string, unknown>>): unknown {
+  return list(uploads).find(
+    ({ file }) => file === "/run/hearth/PROXY_MASTER_KEY",
+  )?.content;
+}
 
 test("the raw Docker socket is the proxy's alone, on a network without a way out", () => {
   for (const { inputs, name } of containers) {
@@ -488,6 +508,7 @@ test("a rotation changes logins and files, and leaves the servers that are told 
   const { resources: rotated } = await registerProgram({
     ...rightConfig,
     gatewayRole: "b",
+    masterKey: "sk-master-another-0123456789",
     masterKeyPrevious: "sk-master-the-one-before-0123",
     masterKeyPreviousUntil: "2027-01-31T12:00:00Z",
     redisPassword: "redis-another-0123456789",
@@ -514,6 +535,16 @@ test("a rotation changes logins and files, and leaves the servers that are told 
   expect(gateway?.["envs"]).toContain(
     "PROXY_MASTER_KEY_PREVIOUS_FILE=/run/hearth/PROXY_MASTER_KEY_PREVIOUS",
   );
+  // Whoever asks with the new key comes after those that accept it.
+  for (const supervisor of ["supervisor-a", "supervisor-b"]) {
+    expect(masterKeyOf(containerOf(rotated, supervisor) ?? {})).toBe(
+      "sk-master-another-0123456789",
+    );
+    for (const each of ["gateway-a", "gateway-b"])
+      expect(names.lastIndexOf(supervisor)).toBeGreaterThan(
+        names.lastIndexOf(each),
+      );
+  }
 }, 120_000);
 
 test("what else changes in the notes server's settings is a new container", async () => {

@@ -12,7 +12,7 @@ import {
   type Host,
   type Hosts,
 } from "../hosts.ts";
-import { notesAddresses } from "../outputs.ts";
+import { gatewayAddresses, notesAddresses } from "../outputs.ts";
 import { readNamedFile } from "../project-files.ts";
 import { builtImage } from "./built-image.ts";
 import { nodeHttpTest } from "./gateway.ts";
@@ -105,6 +105,8 @@ export function buildSupervisorArgs(
     environment: {
       ...secrets.environment,
       DOCKER_HOST: `tcp://socket-proxy:${ports.socketProxy}`,
+      // What the snippets for key holders name.
+      GATEWAY_PUBLIC_URL: gatewayAddresses(config)[0] ?? "",
       GATEWAY_URL: `http://gateway:${ports.gateway}`,
       // What is to run on this host besides the supervisor: each is looked at, also one that is gone.
       HEARTH_CONTAINERS: servicesOn(config, host.name).join(" "),

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { chatCommand } from "../gateway/first-call.ts";
 import {
-  chatCommand,
   describeFirstSteps,
   makeKeyCommand,
   type FirstSteps,
@@ -68,9 +68,9 @@ test("the commands carry no secret in an argument", () => {
   const key = makeKeyCommand(steps).join("\n");
   expect(key).toContain("-H @-");
   expect(key).not.toContain(steps.masterKey);
-  expect(chatCommand("http://127.0.0.1:4000", "m").join("\n")).toContain(
-    "$KEY",
-  );
+  expect(
+    chatCommand("http://127.0.0.1:4000", "$KEY", "m").join("\n"),
+  ).toContain("$KEY");
 });
 
 test("a path with a space is quoted", () => {

@@ -1,8 +1,8 @@
-import { askHttp } from "../checks/http-get.ts";
 import type { FoundRunner } from "../discovery/runners.ts";
 import { inWords } from "../duration.ts";
 import { echoAlias } from "../embedded/echo.ts";
 import { asTyped } from "../embedded/home.ts";
+import { chatCommand, listModels, type Model } from "../gateway/first-call.ts";
 import { alignColumns, paint } from "./terminal.ts";
 
 export type FirstSteps = {
@@ -21,17 +21,18 @@ export type FirstSteps = {
   readonly stopWith: string;
 };
 
-type ListedModel = { readonly id: string; readonly pending: boolean };
-
 /** What a newcomer needs next: where everything is, a key, a first call, the models, the next commands. */
 export async function findFirstSteps(steps: FirstSteps): Promise<string> {
-  const models = await listModels(steps.addresses.gateway, steps.masterKey);
+  const models = await listModels(
+    steps.addresses.gateway,
+    steps.masterKey,
+  ).catch(() => []);
   return describeFirstSteps(steps, models);
 }
 
 export function describeFirstSteps(
   steps: FirstSteps,
-  models: readonly ListedModel[],
+  models: readonly Model[],
 ): string {
   const { addresses } = steps;
   const usable = models.filter(({ pending }) => !pending).map(({ id }) => id);
@@ -79,7 +80,9 @@ export function describeFirstSteps(
       : [
           `2. Chat with ${first === echoAlias ? `${echoAlias}, which only repeats what it is told` : first}:`,
           "",
-          ...chatCommand(addresses.gateway, first),
+          ...chatCommand(addresses.gateway, "$KEY", first).map(
+            (line) => `  ${line}`,
+          ),
         ]),
     "",
     "3. Connect a device to your notes (the plugin Self-hosted LiveSync reads its Setup URI):",
@@ -106,17 +109,9 @@ export function makeKeyCommand(
   ];
 }
 
-export function chatCommand(gateway: string, model: string): readonly string[] {
-  return [
-    `  curl -sS ${gateway}/v1/chat/completions -H "Authorization: Bearer $KEY" \\`,
-    `    -H 'content-type: application/json' \\`,
-    `    -d '{"model":"${model}","messages":[{"role":"user","content":"Hello, Hearth"}]}'`,
-  ];
-}
-
 function modelLines(
   usable: readonly string[],
-  models: readonly ListedModel[],
+  models: readonly Model[],
   runners: readonly FoundRunner[],
 ): readonly string[] {
   const unknown = runners
@@ -140,36 +135,5 @@ function modelLines(
           ),
         ]
       : []),
-  ];
-}
-
-async function listModels(
-  gateway: string,
-  masterKey: string,
-): Promise<readonly ListedModel[]> {
-  try {
-    const answer = await askHttp(`${gateway}/v1/models`, {
-      headers: { authorization: `Bearer ${masterKey}` },
-      signal: AbortSignal.timeout(3000),
-    });
-    const body: unknown = JSON.parse(answer.body);
-    const data: unknown =
-      typeof body === "object" && body !== null
-        ? Reflect.get(body, "data")
-        : undefined;
-    return Array.isArray(data) ? data.flatMap(listedModel) : [];
-  } catch {
-    return [];
-  }
-}
-
-function listedModel(model: unknown): readonly ListedModel[] {
-  if (typeof model !== "object" || model === null || !("id" in model))
-    return [];
-  return [
-    {
-      id: String(model.id),
-      pending: "status" in model && model.status === "pending",
-    },
   ];
 }

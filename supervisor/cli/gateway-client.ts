@@ -1,20 +1,10 @@
-import { askHttp, type HttpAnswer } from "../checks/http-get.ts";
 import { locateHome, type Home } from "../embedded/home.ts";
 import { readSecretsFile } from "../embedded/secrets.ts";
 import { readVariable, type Environment } from "../environment.ts";
-import { Failure, codeOf, textOf } from "../failure.ts";
+import { Failure } from "../failure.ts";
+import { openAdminApi, type AdminApi } from "../gateway/admin-api.ts";
 import { isAlive } from "../processes/identity.ts";
 import { readRunFile } from "../processes/run-file.ts";
-
-export type GatewayClient = {
-  readonly address: string;
-  /** Answers the parsed body; throws a Failure with the gateway's own sentence for any status but 200. */
-  readonly ask: (
-    method: "GET" | "POST",
-    path: string,
-    body?: Readonly<Record<string, unknown>>,
-  ) => Promise<unknown>;
-};
 
 export const gatewayArg = {
   url: {
@@ -33,7 +23,7 @@ const timeoutMs = 30_000;
 export function findGateway(
   url: string | undefined,
   env: Environment = process.env,
-): GatewayClient {
+): AdminApi {
   const home = locateHome(env);
   const given = url ?? readVariable("GATEWAY_URL", env);
   const address = (given ?? addressHere(home)).replace(/\/+$/, "");
@@ -48,25 +38,7 @@ export function findGateway(
     throw new Failure(
       `the master key of the gateway at ${address} is not known here: set PROXY_MASTER_KEY, or PROXY_MASTER_KEY_FILE to a file with it.`,
     );
-  return {
-    address,
-    ask: async (method, path, body) => {
-      const answer = await askHttp(`${address}${path}`, {
-        method,
-        headers: {
-          authorization: `Bearer ${masterKey}`,
-          "content-type": "application/json",
-        },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-        signal: AbortSignal.timeout(timeoutMs),
-      }).catch((error: unknown) => {
-        throw new Failure(
-          `the gateway at ${address} does not answer (${codeOf(error) ?? textOf(error)}): see whether it runs with \`hearth status\`.`,
-        );
-      });
-      return bodyOf(answer, address);
-    },
-  };
+  return openAdminApi({ address, credential: () => masterKey, timeoutMs });
 }
 
 function addressHere(home: Home): string {
@@ -81,21 +53,4 @@ function addressHere(home: Home): string {
       "no gateway runs here: `hearth up` starts one; name another one's address with --url.",
     );
   return gateway.address;
-}
-
-function bodyOf({ status, body }: HttpAnswer, address: string): unknown {
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(body);
-  } catch {
-    throw new Failure(
-      `what answers at ${address} is no Hearth gateway (status ${status}): give its address with --url.`,
-    );
-  }
-  if (status === 200) return parsed;
-  const { error } = parsed as { error?: { message?: unknown } };
-  const message = error?.message;
-  throw new Failure(
-    typeof message === "string" ? message : `the gateway answered ${status}.`,
-  );
 }

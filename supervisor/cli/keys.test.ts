@@ -23,7 +23,12 @@ let fixture: AdminFixture;
 let place: ReturnType<typeof temporaryHome>;
 
 beforeAll(async () => {
-  fixture = await startAdminFixture();
+  fixture = await startAdminFixture(`
+  - model_name: waiting
+    provider_params:
+      model: openai/gpt-waiting
+      api_key: os.environ/HEARTH_TEST_UNSET_KEY
+`);
   place = temporaryHome();
 });
 
@@ -71,7 +76,7 @@ test("a key is made, listed, blocked and let go again", async () => {
   expect(made.code).toBe(0);
   const [key = ""] = made.out.split("\n");
   expect(key).toMatch(/^sk-[\w-]{22}$/);
-  expect(made.out).toContain(`curl ${fixture.url}/v1/chat/completions`);
+  expect(made.out).toContain(`curl -sS ${fixture.url}/v1/chat/completions`);
   expect((await fixture.chat(key, "hello")).status).toBe(200);
 
   const listed = await hearth(["keys", "list", "--user", "anna"]);
@@ -90,6 +95,14 @@ test("a key is made, listed, blocked and let go again", async () => {
   await expect
     .poll(async () => (await fixture.chat(key, "again")).status, PATIENT)
     .toBe(200);
+});
+
+test("the call to try names a model that answers", async () => {
+  const { out } = await hearth(["keys", "new", "--models", "waiting,mock"]);
+  expect(out).toContain('"model":"mock"');
+  const pending = await hearth(["keys", "new", "--models", "waiting"]);
+  expect(pending.out).toContain("No model that it may call answers yet");
+  expect(pending.out).not.toContain("curl");
 });
 
 test("everything is there as JSON", async () => {

@@ -1,29 +1,11 @@
-import { z } from "zod";
 import { money } from "../pages/words.ts";
 import { Failure } from "../failure.ts";
-import {
-  findGateway,
-  gatewayArg,
-  type GatewayClient,
-} from "./gateway-client.ts";
+import { publicAddress, type AdminApi } from "../gateway/admin-api.ts";
+import { chatCommand, listModels, modelToTry } from "../gateway/first-call.ts";
+import { keyPage, keyRow, newKeyRow, type KeyRow } from "../gateway/rows.ts";
+import { findGateway, gatewayArg } from "./gateway-client.ts";
 import { alignColumns, print, type Cell } from "./terminal.ts";
 import { defineVerb, UsageError, type Verb } from "./verb.ts";
-
-const key = z.looseObject({
-  token: z.string(),
-  key_name: z.string(),
-  key_alias: z.string().nullable(),
-  user_id: z.string().nullable(),
-  team_id: z.string().nullable(),
-  models: z.array(z.string()),
-  blocked: z.boolean(),
-  expires: z.string().nullable(),
-  spend: z.number(),
-  max_budget: z.number().nullable(),
-  budget_reset_at: z.string().nullable(),
-});
-
-type Key = z.infer<typeof key>;
 
 const json = { type: "boolean", description: "Print it as JSON" } as const;
 
@@ -86,7 +68,7 @@ const make = defineVerb({
         "--per is the time in which a budget is spent: give the budget too, for example --budget 5 --per 1mo.",
       );
     const gateway = findGateway(args.url);
-    const made = z.looseObject({ ...key.shape, key: z.string() }).parse(
+    const made = newKeyRow.parse(
       await gateway.ask("POST", "/key/generate", {
         key_alias: args.alias,
         user_id: args.user,
@@ -103,18 +85,24 @@ const make = defineVerb({
       print(JSON.stringify(made, null, 2));
       return 0;
     }
-    const model = made.models[0] ?? "gpt-mini";
+    const address = publicAddress(process.env, gateway.address);
+    const model = modelToTry(await listModels(gateway.address, made.key));
     print(
       [
         made.key,
         "",
-        "It is shown this once: keep it where it is used. Try it:",
+        ...(model === undefined
+          ? [
+              "It is shown this once: keep it where it is used. No model that it may call answers yet: `hearth models discover` finds local ones.",
+            ]
+          : [
+              "It is shown this once: keep it where it is used. Try it:",
+              "",
+              "  export KEY=…",
+              ...chatCommand(address, "$KEY", model).map((line) => `  ${line}`),
+            ]),
         "",
-        `  export HEARTH_KEY=…`,
-        `  curl ${gateway.address}/v1/chat/completions -H "Authorization: Bearer $HEARTH_KEY" \\`,
-        `    -d '${JSON.stringify({ model, messages: [{ role: "user", content: "Hello" }] })}'`,
-        "",
-        `Its holder sees what it spent and has left at ${gateway.address}/me`,
+        `Its holder sees what it spent and has left at ${address}/me`,
       ].join("\n"),
     );
     return 0;
@@ -163,18 +151,12 @@ const list = defineVerb({
 });
 
 const pageSize = 100;
-const listPage = z.object({
-  keys: z.array(key),
-  total_count: z.number(),
-  total_pages: z.number(),
-});
-
 async function readKeys(
-  gateway: GatewayClient,
+  gateway: AdminApi,
   most: number,
   filter: Readonly<Record<string, string>>,
-): Promise<{ readonly keys: readonly Key[]; readonly total: number }> {
-  const keys: Key[] = [];
+): Promise<{ readonly keys: readonly KeyRow[]; readonly total: number }> {
+  const keys: KeyRow[] = [];
   for (let page = 1; ; page += 1) {
     const query = new URLSearchParams({
       ...filter,
@@ -182,7 +164,7 @@ async function readKeys(
       size: String(pageSize),
       return_full_object: "true",
     });
-    const answer = listPage.parse(
+    const answer = keyPage.parse(
       await gateway.ask("GET", `/key/list?${query.toString()}`),
     );
     keys.push(...answer.keys);
@@ -191,7 +173,7 @@ async function readKeys(
   }
 }
 
-function describe(keys: readonly Key[], total: number): string {
+function describe(keys: readonly KeyRow[], total: number): string {
   if (keys.length === 0)
     return "There is no such key yet: `hearth keys new --user anna --budget 5 --per 1mo` makes one.";
   const head = ["", "alias", "key", "of", "spent", "until"].map(
@@ -205,7 +187,7 @@ function describe(keys: readonly Key[], total: number): string {
   ].join("\n");
 }
 
-function rowOf(one: Key): readonly Cell[] {
+function rowOf(one: KeyRow): readonly Cell[] {
   const spent =
     one.max_budget === null
       ? money(one.spend)
@@ -220,7 +202,7 @@ function rowOf(one: Key): readonly Cell[] {
   ];
 }
 
-function stateOf(one: Key): Cell {
+function stateOf(one: KeyRow): Cell {
   if (one.blocked) return { text: "✕ blocked", tone: "bad" };
   if (one.expires !== null && Date.parse(one.expires) <= Date.now())
     return { text: "✕ expired", tone: "bad" };
@@ -255,7 +237,7 @@ function setBlocked(verb: "block" | "unblock") {
       const hash = /^[0-9a-f]{64}$/.test(named)
         ? named
         : await hashOfAlias(gateway, named);
-      const changed = key.parse(
+      const changed = keyRow.parse(
         await gateway.ask("POST", `/key/${verb}`, { key: hash }),
       );
       if (asJson === true) print(JSON.stringify(changed, null, 2));
@@ -270,15 +252,12 @@ function setBlocked(verb: "block" | "unblock") {
   });
 }
 
-async function hashOfAlias(
-  gateway: GatewayClient,
-  alias: string,
-): Promise<string> {
+async function hashOfAlias(gateway: AdminApi, alias: string): Promise<string> {
   const query = new URLSearchParams({
     key_alias: alias,
     return_full_object: "true",
   });
-  const { keys } = listPage.parse(
+  const { keys } = keyPage.parse(
     await gateway.ask("GET", `/key/list?${query.toString()}`),
   );
   const [found] = keys;

@@ -1,0 +1,88 @@
+import { askHttp, type HttpAnswer } from "../checks/http-get.ts";
+import { readVariable, type Environment } from "../environment.ts";
+import { Failure, codeOf, textOf } from "../failure.ts";
+
+/** The gateway as its operator sees it: every request carries the master key. */
+export type AdminApi = {
+  readonly address: string;
+  /** Answers the parsed body; throws a {@link Refusal} for any status but 200, a Failure where no gateway answers. */
+  readonly ask: (
+    method: "GET" | "POST",
+    path: string,
+    body?: Readonly<Record<string, unknown>>,
+  ) => Promise<unknown>;
+};
+
+/** What the gateway said no to, in its own words. */
+export class Refusal extends Failure {
+  readonly status: number;
+  /** The field that is wrong. */
+  readonly param: string | null;
+
+  constructor(sentence: string, status: number, param: string | null) {
+    super(sentence);
+    this.name = "Refusal";
+    this.status = status;
+    this.param = param;
+  }
+}
+
+/** Pages with prompts in their metadata stay below. */
+const longestBody = 16 * 1024 * 1024;
+
+/** `credential` is the master key, asked for with each request: `hearth rotate` changes it under a supervisor that goes on. Changes are the operator's in the audit log. */
+export function openAdminApi(options: {
+  readonly address: string;
+  readonly credential: () => string;
+  readonly timeoutMs: number;
+}): AdminApi {
+  const { address, timeoutMs } = options;
+  return {
+    address,
+    ask: async (method, path, body) => {
+      const answer = await askHttp(`${address}${path}`, {
+        method,
+        headers: {
+          authorization: `Bearer ${options.credential()}`,
+          "content-type": "application/json",
+          "x-hearth-changed-by": "operator",
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        longestBody,
+        signal: AbortSignal.timeout(timeoutMs),
+      }).catch((error: unknown) => {
+        throw new Failure(
+          `the gateway at ${address} does not answer (${codeOf(error) ?? textOf(error)}): see whether it runs with \`hearth status\`.`,
+        );
+      });
+      return bodyOf(answer, address);
+    },
+  };
+}
+
+/** Where programs reach the gateway, as snippets name it; `otherwise` where nobody said. */
+export function publicAddress(env: Environment, otherwise: string): string {
+  return readVariable("GATEWAY_PUBLIC_URL", env) ?? otherwise;
+}
+
+function bodyOf({ status, body }: HttpAnswer, address: string): unknown {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(body);
+  } catch {
+    throw new Failure(
+      `what answers at ${address} is no Hearth gateway (status ${status}): mend its address.`,
+    );
+  }
+  if (status === 200) return parsed;
+  const { error } = parsed as {
+    error?: { readonly message?: unknown; readonly param?: unknown };
+  };
+  throw new Refusal(
+    typeof error?.message === "string"
+      ? error.message
+      : `the gateway answered ${status}.`,
+    status,
+    typeof error?.param === "string" ? error.param : null,
+  );
+}
