@@ -14,6 +14,7 @@ import { peerOf } from "./peer.ts";
 import { chooseBackup, restore } from "./restore.ts";
 import { sizeWords } from "./size-words.ts";
 import { takeBackup } from "./take-backup.ts";
+import { whichBackup } from "./which-backup.ts";
 
 type Places = {
   /** `backups/postgres` */
@@ -40,6 +41,12 @@ export function backupJobs(surroundings: Surroundings): readonly Job[] {
       name: "postgres-backup",
       description: "Copies every table of Postgres, as of one moment.",
       schedule: { ...scheduleOf(backup), cron: own ? backup.cron : null },
+      options: [
+        {
+          ...{ name: "pgDump", kind: "tick" },
+          label: "With a pg_dump beside it, where that tool is installed",
+        },
+      ],
       run: (context) => backUp(places, config.jobs, context),
     },
     {
@@ -53,12 +60,21 @@ export function backupJobs(surroundings: Surroundings): readonly Job[] {
       name: "backup-verify",
       description: "Reads a backup again and compares its checksums.",
       schedule: { cron: null, timeoutMs: backup.timeout, retries: 0 },
+      options: [whichBackup(places.directory)],
       run: (context) => verify(places.directory, context),
     },
     {
       name: "restore",
       description: "Puts a backup in place of an empty database.",
       schedule: { cron: null, timeoutMs: 24 * 3_600_000, retries: 0 },
+      options: [
+        whichBackup(places.directory),
+        {
+          ...{ name: "setAside", kind: "tick" },
+          label: "Keep a database that is not empty under another name",
+          note: "Without it nothing happens where the database holds anything.",
+        },
+      ],
       run: (context) =>
         restore(
           {

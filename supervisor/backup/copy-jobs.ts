@@ -39,6 +39,16 @@ export function copyJobs(surroundings: Surroundings): readonly Job[] {
       name: "backup-fetch",
       description: "Brings a copy back from the other host.",
       schedule: { cron: null, timeoutMs: settings.timeout, retries: 0 },
+      options: [
+        {
+          ...{ name: "kind", kind: "choice", label: "Backup of" },
+          ...{ values: () => kinds, otherwise: "postgres" },
+        },
+        {
+          ...{ name: "name", kind: "text", label: "Name of the backup" },
+          note: "The newest when left empty.",
+        },
+      ],
       run: (context) => fetchAsked(surroundings, needPeer(peer), context),
     },
   ];

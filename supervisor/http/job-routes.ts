@@ -54,11 +54,12 @@ function answering(reply: FastifyReply, act: () => unknown): FastifyReply {
     return reply.send(act());
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    return refuse(reply, statusOf(error), error.sentences.join(" "));
+    return refuse(reply, statusOfJobFailure(error), error.sentences.join(" "));
   }
 }
 
-function statusOf(error: Failure): number {
+/** The HTTP status of what a runner refuses. */
+export function statusOfJobFailure(error: Failure): number {
   if (error instanceof NoSuchJob) return 404;
   return error instanceof AlreadyRuns ? 409 : 502;
 }

@@ -5,12 +5,30 @@ export type Job = {
   /** What it does, in one sentence. */
   readonly description: string;
   readonly schedule: JobSchedule;
+  /** What a person may say with it on the console's page; `context.options` holds what was said. */
+  readonly options?: readonly JobOption[];
   /**
    * Does the work once. Throws a Failure whose sentence says what to do; the runner tries again as often as `retries` says.
    * Leaves nothing half done when `context.signal` aborts.
    */
   readonly run: (context: JobContext) => Promise<JobOutcome>;
 };
+
+/** One of `context.options` as a person is asked for it; the job itself checks what comes. */
+export type JobOption = {
+  readonly name: string;
+  readonly label: string;
+  readonly note?: string;
+} & (
+  | { readonly kind: "tick" | "text" }
+  | {
+      readonly kind: "choice";
+      /** What there is to choose from now. */
+      readonly values: () => readonly string[];
+      /** What happens when nothing is chosen: "the newest". */
+      readonly otherwise: string;
+    }
+);
 
 export type JobSchedule = {
   /** Five fields, in the operator's time zone; null runs only when asked. */

@@ -7,6 +7,7 @@ import { registerBackupRoutes } from "../http/backup-routes.ts";
 import { registerCopyRoutes } from "../http/copy-routes.ts";
 import { registerJobRoutes } from "../http/job-routes.ts";
 import { registerReportRoutes } from "../http/report-routes.ts";
+import { registerJobsPage } from "../pages/jobs/jobs-page.ts";
 import { reportJobs } from "../reports/report-jobs.ts";
 import { openReporting } from "../reports/reporting.ts";
 import type { Room, Surroundings } from "../supervision.ts";
@@ -29,6 +30,7 @@ export function openJobsRoom(surroundings: Surroundings): Room {
   return {
     routes: (server) => {
       registerJobRoutes(server, jobs);
+      registerJobsPage(server, jobs);
       registerBackupRoutes(server, home.backups, peerOf(env, operatorPassword));
       registerCopyRoutes(
         server,

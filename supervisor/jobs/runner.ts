@@ -9,7 +9,7 @@ import {
 } from "./attempts.ts";
 import type { Clock } from "./clock.ts";
 import type { JobHistory, JobRun } from "./job-history.ts";
-import type { Job } from "./job.ts";
+import type { Job, JobOption } from "./job.ts";
 import { openSchedule, type Schedule } from "./schedule.ts";
 
 export type JobRunnerOptions = {
@@ -29,6 +29,8 @@ export type JobRunner = {
   /** Aborts what runs and waits for it, at most a few seconds. */
   readonly stop: () => Promise<void>;
   readonly list: () => readonly JobView[];
+  /** What a person may say with a run. Throws a Failure when there is no such job. */
+  readonly optionsOf: (name: string) => readonly JobOption[];
   /** Begins a run that a person asked for. Throws a Failure when there is no such job, or it runs already. */
   readonly run: (
     name: string,
@@ -232,6 +234,7 @@ export function openJobRunner(options: JobRunnerOptions): JobRunner {
           last: viewOf(runs.find(({ id }) => id !== running?.run.id)),
         };
       }),
+    optionsOf: (name) => entryOf(name).job.options ?? [],
     run: (name, jobOptions = {}) => {
       const entry = entryOf(name);
       const { running } = entry;

@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { Failure } from "../failure.ts";
 import { scheduleOf } from "../jobs/config.ts";
-import type { Job, JobContext, JobOutcome } from "../jobs/job.ts";
+import { whichBackup } from "../backup/which-backup.ts";
+import type { Job, JobContext, JobOption, JobOutcome } from "../jobs/job.ts";
 import { backup, drill, restore } from "./backup-jobs.ts";
 import { compact } from "./compaction-job.ts";
 import { openDatabase } from "./database.ts";
@@ -14,6 +15,10 @@ import { checkVaultName, NoSuchVault } from "./vault-names.ts";
 /** What the supervisor does with the notes store by itself or when asked. */
 export function notesJobs(parts: NotesJobParts): readonly Job[] {
   const { jobs } = parts.config;
+  const whichVault = (otherwise: string): JobOption => ({
+    ...{ name: "vault", kind: "choice", label: "Vault", otherwise },
+    values: () => parts.state.known().toSorted(),
+  });
   const asked = (timeoutMs: number) => ({ cron: null, timeoutMs, retries: 0 });
   return [
     {
@@ -21,6 +26,14 @@ export function notesJobs(parts: NotesJobParts): readonly Job[] {
       description:
         "Give back the room of superseded revisions; no leaf is ever removed.",
       schedule: scheduleOf(jobs.compaction),
+      options: [
+        whichVault("every one"),
+        {
+          ...{ name: "force", kind: "tick" },
+          label: "In spite of many open conflicts",
+          note: "They can then no longer be merged by themselves.",
+        },
+      ],
       run: (context) => compact(parts, context),
     },
     {
@@ -53,12 +66,30 @@ export function notesJobs(parts: NotesJobParts): readonly Job[] {
       name: "notes-restore",
       description: "Put vaults of a backup back.",
       schedule: asked(4 * 3_600_000),
+      options: [
+        whichBackup(parts.backups),
+        {
+          ...{ name: "vault", kind: "text", label: "Vault" },
+          note: "All of the backup when left empty.",
+        },
+        {
+          ...{ name: "as", kind: "text", label: "Under another name" },
+          note: "Beside the vault that is there: a restore never overwrites.",
+        },
+      ],
       run: (context) => restore(parts, context),
     },
     {
       name: "notes-doctor",
       description: "Look at the notes store as a device does.",
       schedule: asked(600_000),
+      options: [
+        whichVault("the first"),
+        {
+          ...{ name: "url", kind: "text", label: "Address" },
+          note: "Where devices reach it; the vault's own when left empty.",
+        },
+      ],
       run: (context) => doctor(parts, context),
     },
   ];

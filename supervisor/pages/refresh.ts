@@ -1,6 +1,7 @@
 /**
- * The one script of the pages: fetches the page again now and then and puts its parts in place, unless nobody looks, somebody
- * types or is being asked, or text is selected. What was folded open stays open. <main data-every> says how many seconds lie between. Without script a page asks to be loaded again.
+ * The one script of the pages: fetches the page again after the seconds that <main data-every> names and puts its parts in
+ * place, unless nobody looks, somebody types or is being asked, or text is selected. What was folded open stays open. Without
+ * script a page asks to be loaded again.
  */
 export const refreshScript: string = `
 (() => {
