@@ -41,7 +41,7 @@ export function connectRedis(
  */
 function writeOnceEachTurn(redis: Redis): void {
   const send = redis.sendCommand.bind(redis);
-  let last: (() => void)[] = [];
+  const last: (() => void)[] = [];
   let corked: { uncork(): void } | null = null;
   let ending = false;
 

@@ -9,7 +9,7 @@ import {
 import { admitKnowing, callOf, payer } from "./testing/bench.ts";
 import { describeRules } from "./testing/rules.ts";
 import { SCRIPTS, STALE } from "./scripts.ts";
-import { admitArguments } from "./wire.ts";
+import { admitBatch } from "./admit-wire.ts";
 
 describe.runIf(redisServerHere())("with a redis-server", () => {
   let server: TestRedis;
@@ -61,11 +61,93 @@ describe.runIf(redisServerHere())("with a redis-server", () => {
       SCRIPTS.admit.sha,
       0,
       ...["sessions:", "a", known["id"] ?? "", known["session:a"] ?? "", ""],
-      ...admitArguments(call, true, false),
+      ...admitBatch([{ call, hit: false }], true).args,
     );
     expect(reply).toEqual([STALE]);
     await before.close();
     await after.close();
+  });
+
+  it("admits calls that come at once by one script, each as if the others had come before it", async () => {
+    const redis = await server.connected();
+    const at = 1_000_000;
+    const inRedis = createLimits({
+      redis,
+      instance: "a",
+      prefix: "at-once:",
+      now: () => at,
+      discoverMs: 0,
+    });
+    const inProcess = createLimits({
+      instance: "a",
+      lookup: (key) => (key === "at-once:answer" ? Buffer.from("it") : null),
+      now: () => at,
+    });
+    await redis.set("at-once:answer", "it");
+    const team = payer("team:a", {
+      budget: 100,
+      requestsPerMinute: 30,
+      parallel: 25,
+    });
+    const keys = [5, 12, 40].map((budget, i) =>
+      payer(`key:${i}`, { budget, tokensPerMinute: 60 }),
+    );
+    const lists = keys.map((key) => [key, team]);
+    const calls = Array.from({ length: 60 }, (_, i) =>
+      callOf(lists[i % 3] ?? [], {
+        estimate: i % 7 === 0 ? 6 : 1 + (i % 4),
+        tokens: i % 5,
+        strict: i % 7 === 0,
+        cacheKey: i % 6 === 0 ? "at-once:answer" : null,
+      }),
+    );
+    const known = callOf([...keys, team]);
+    for (const store of [inRedis, inProcess]) {
+      await admitKnowing(store, known);
+      await store.settle({ callId: known.callId, tokens: 0, pending: [] });
+    }
+    const scripts = async () =>
+      Number(
+        /cmdstat_evalsha:calls=(\d+)/.exec(
+          await redis.info("commandstats"),
+        )?.[1],
+      );
+    const before = await scripts();
+    const together = await Promise.all(
+      calls.map((call) => inRedis.admit(call)),
+    );
+    // A heartbeat may come between.
+    expect((await scripts()) - before).toBeLessThan(5);
+    const inTurn = [];
+    for (const call of calls) inTurn.push(await inProcess.admit(call));
+    const essence = (admission: (typeof together)[number]) =>
+      admission.kind === "admitted"
+        ? [admission.lease, admission.cached?.toString() ?? null]
+        : admission;
+    expect(together.map(essence)).toEqual(inTurn.map(essence));
+    expect(new Set(together.map(({ kind }) => kind))).toEqual(
+      new Set([
+        "admitted",
+        "budget_held",
+        "estimate_too_large",
+        "rate_limited",
+      ]),
+    );
+    // What is left is told as it is after all of them.
+    const [first] = together;
+    const last = inTurn.findLast((admission) => admission.kind === "admitted");
+    expect(first?.kind === "admitted" ? first.rates[1] : null).toEqual(
+      last?.kind === "admitted" ? last.rates[1] : undefined,
+    );
+    await Promise.all(
+      calls.map(({ callId }) =>
+        inRedis.settle({ callId, tokens: 0, pending: [] }),
+      ),
+    );
+    expect(await redis.hlen("at-once:calls")).toBe(0);
+    expect(await redis.zcard("at-once:leases")).toBe(0);
+    await inRedis.close();
+    await inProcess.close();
   });
 
   describeRules("limits in Redis", async () => {
