@@ -1,14 +1,11 @@
 import { z } from "zod";
-import { providerParams } from "../config/schema.ts";
-import { deploymentFromRow } from "../config/stored.ts";
 import { query, transaction, type Client } from "../db/pool.ts";
 import { deleteRows, insertRow, updateRows, type Row } from "../db/rows.ts";
 import { CallError } from "../http/errors.ts";
 import {
   openParams,
-  sealParams,
+  rowOfModel,
   SECRET_PARAMS,
-  storedModelOf,
   type ModelRow,
 } from "../routing/stored-models.ts";
 import { audit } from "./audit.ts";
@@ -45,7 +42,7 @@ const newModel = adminRoute(
         created_by: admin.actor.name,
         updated_by: admin.actor.name,
       });
-      await auditModel(admin, client, "created", null, made);
+      await auditModel(client, admin.actor.name, "created", null, made);
       return made;
     });
     await admin.gateway.reloadModels();
@@ -96,7 +93,7 @@ const updateModel = adminRoute(
         { model_id: modelId },
         { ...wanted, sealed: wanted.sealed, updated_by: admin.actor.name },
       );
-      await auditModel(admin, client, "updated", before, after);
+      await auditModel(client, admin.actor.name, "updated", before, after);
       return after;
     });
     await admin.gateway.reloadModels();
@@ -113,7 +110,7 @@ const deleteModel = adminRoute(
     await transaction(admin.pool, async (client) => {
       const before = await lockModel(client, id);
       await deleteRows(client, "models", { model_id: id });
-      await auditModel(admin, client, "deleted", before, null);
+      await auditModel(client, admin.actor.name, "deleted", before, null);
     });
     await admin.gateway.reloadModels();
     return { id, message: `Model ${id} was deleted.` };
@@ -133,28 +130,19 @@ function spellingOf(given: { readonly litellm_params?: unknown }) {
   return given.litellm_params == null ? "provider_params" : "litellm_params";
 }
 
-/** The columns of a model that can be served, without parameters that mean nothing here; throws 400 with what is wrong with it otherwise. */
+/** The columns of a model that can be served; throws 400 with what is wrong with it otherwise. */
 function checked({ gateway }: Admin, wanted: Wanted): ModelRow {
-  const { id, name, info } = wanted;
-  const params = Object.fromEntries(
-    Object.entries(present(wanted.params)).filter(([name]) =>
-      Object.hasOwn(providerParams.shape, name),
-    ),
+  const read = rowOfModel(wanted, gateway.config.general, gateway.env);
+  if (read.ok) return read.row;
+  const said = read.problems.map(({ path, message }) => ({
+    path: path.replace(/^provider_params/, wanted.spelling),
+    message,
+  }));
+  throw new CallError(
+    "invalid_request",
+    `The model is not right: ${said.map(({ path, message }) => `\`${path}\` ${message}`).join("; ")}.`,
+    said[0] === undefined ? {} : { param: said[0].path },
   );
-  const row = { model_id: id, model_name: name, params, sealed: null, info };
-  const read = deploymentFromRow(storedModelOf(row, params), gateway.env);
-  if (!read.ok) {
-    const said = read.problems.map(({ path, message }) => ({
-      path: path.replace(/^provider_params/, wanted.spelling),
-      message,
-    }));
-    throw new CallError(
-      "invalid_request",
-      `The model is not right: ${said.map(({ path, message }) => `\`${path}\` ${message}`).join("; ")}.`,
-      said[0] === undefined ? {} : { param: said[0].path },
-    );
-  }
-  return { ...row, ...sealParams(params, gateway.config.general, id) };
 }
 
 function present(fields: Readonly<Record<string, unknown>>) {
@@ -199,9 +187,10 @@ async function lockModel(client: Client, id: string): Promise<ModelRow> {
   return row;
 }
 
-async function auditModel(
-  { actor }: Admin,
+/** Notes what became of a model, never its secrets. */
+export async function auditModel(
   client: Client,
+  actor: string,
   action: "created" | "updated" | "deleted",
   before: Row | ModelRow | null,
   after: Row | ModelRow | null,
@@ -212,15 +201,7 @@ async function auditModel(
     return { ...rest, ...(sealed === null ? {} : { secrets: SECRET_PARAMS }) };
   };
   const id = ((after ?? before) as ModelRow | null)?.model_id ?? "";
-  await audit(
-    client,
-    actor.name,
-    action,
-    "model",
-    id,
-    open(before),
-    open(after),
-  );
+  await audit(client, actor, action, "model", id, open(before), open(after));
 }
 
 export const MODEL_CHANGES: readonly AdminRoute[] = [

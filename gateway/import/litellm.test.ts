@@ -51,6 +51,11 @@ async function bring(wishes: { dryRun?: boolean; logs?: boolean } = {}) {
     log: pino({ level: "silent" }),
     litellmUrl: litellm.url,
     windowing: { timeZone: "UTC", proxyDuration: null },
+    keeping: {
+      config: fixture.running.gateway.config,
+      env: {},
+      litellmKeys: [],
+    },
     dryRun: wishes.dryRun ?? false,
     logs: wishes.logs ?? false,
     now: Date.now(),

@@ -4,6 +4,7 @@ import { ensurePartitions } from "../db/partitions.ts";
 import { transaction, type Pool } from "../db/pool.ts";
 import type { Windowing } from "../db/totals.ts";
 import { bringPayers } from "./bring.ts";
+import { bringModels, type ModelKeeping } from "./bring-models.ts";
 import { bringLogs } from "./logs.ts";
 import { createNotes, type Notes } from "./notes.ts";
 import type { Brought } from "./report.ts";
@@ -14,6 +15,7 @@ export interface ImportOptions {
   readonly log: Logger;
   readonly litellmUrl: string;
   readonly windowing: Windowing;
+  readonly keeping: ModelKeeping;
   readonly dryRun: boolean;
   /** Spend log rows too. */
   readonly logs: boolean;
@@ -25,7 +27,7 @@ export interface ImportOptions {
 class DryRun extends Error {}
 
 /**
- * Brings what a LiteLLM proxy knows into our database. Payers come in one transaction, all or none; running it again
+ * Brings what a LiteLLM proxy knows into our database. Payers and models come in one transaction, all or none; running it again
  * changes nothing. Throws {@link SourceRefused} for a database that is no LiteLLM's.
  */
 export async function importLitellm(
@@ -44,6 +46,7 @@ export async function importLitellm(
     let sums = { payers: 0, dollars: 0 };
     await transaction(pool, async (client) => {
       sums = await bringPayers(client, source, notes, windowing, now);
+      await bringModels({ client, source, notes }, options.keeping);
       if (dryRun) throw new DryRun();
     }).catch((error: unknown) => {
       if (!(error instanceof DryRun)) throw error;

@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { pino } from "pino";
 import { formatProblem, loadConfig } from "../config/load.ts";
+import { secret } from "../config/secret.ts";
 import { createPool, isUnavailable } from "../db/pool.ts";
 import { importLitellm } from "./litellm.ts";
 import { report } from "./report.ts";
@@ -33,27 +34,33 @@ function readArguments() {
   }
 }
 
-function litellmAddress(): string {
-  const value = process.env["LITELLM_DATABASE_URL"];
+/** A variable, or the file that `NAME_FILE` names. */
+function given(name: string): string | null {
+  const value = process.env[name];
   if (value !== undefined && value !== "") return value;
-  const file = process.env["LITELLM_DATABASE_URL_FILE"];
-  if (file === undefined || file === "")
-    return fail(
-      "LITELLM_DATABASE_URL is not set: give the address of LiteLLM's database, or a file with it in LITELLM_DATABASE_URL_FILE.",
-    );
+  const file = process.env[`${name}_FILE`];
+  if (file === undefined || file === "") return null;
   try {
     return readFileSync(file, "utf8").trim();
   } catch (error) {
     return fail(
-      `LITELLM_DATABASE_URL_FILE points to ${file}, which cannot be read (${(error as Error).message}): mend the path.`,
+      `${name}_FILE points to ${file}, which cannot be read (${(error as Error).message}): mend the path.`,
     );
   }
 }
 
 const wishes = readArguments();
-const litellmUrl = litellmAddress();
+const litellmUrl =
+  given("LITELLM_DATABASE_URL") ??
+  fail(
+    "LITELLM_DATABASE_URL is not set: give the address of LiteLLM's database, or a file with it in LITELLM_DATABASE_URL_FILE.",
+  );
+const litellmKeys = ["LITELLM_SALT_KEY", "LITELLM_MASTER_KEY"]
+  .map(given)
+  .filter((key) => key !== null)
+  .map(secret);
 const loaded = loadConfig({
-  // Of the gateway's settings only the database, the zone and the windows matter here: no journal is opened.
+  // Of the gateway's settings only the database, the windows and the models matter here: no journal is opened.
   env: { HEARTH_JOURNAL_DIR: tmpdir(), ...process.env },
   projectRoot: fileURLToPath(new URL("../..", import.meta.url)),
 });
@@ -70,6 +77,7 @@ try {
       timeZone: general.timezone,
       proxyDuration: general.budgetDuration,
     },
+    keeping: { config: loaded.config, env: process.env, litellmKeys },
     dryRun: wishes["dry-run"],
     logs: wishes.logs,
     now: Date.now(),

@@ -4,7 +4,7 @@ import type { Row } from "../db/rows.ts";
 /** A LiteLLM database that cannot be read; the message is the sentence for the operator. */
 export class SourceRefused extends Error {}
 
-/** The tables of a LiteLLM proxy that hold people, keys, budgets and spend. Names are those of its Prisma schema. */
+/** The tables of a LiteLLM proxy that hold people, keys, budgets, models and spend. Names are those of its Prisma schema. */
 export const TABLES = {
   budgets: "LiteLLM_BudgetTable",
   organizations: "LiteLLM_OrganizationTable",
@@ -17,6 +17,8 @@ export const TABLES = {
   tags: "LiteLLM_TagTable",
   keys: "LiteLLM_VerificationToken",
   replacedKeys: "LiteLLM_DeprecatedVerificationToken",
+  models: "LiteLLM_ProxyModelTable",
+  credentials: "LiteLLM_CredentialsTable",
   logs: "LiteLLM_SpendLogs",
 } as const;
 

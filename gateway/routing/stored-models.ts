@@ -1,5 +1,6 @@
 import type { Logger } from "pino";
-import { formatProblem } from "../config/problems.ts";
+import { formatProblem, type ConfigProblem } from "../config/problems.ts";
+import { providerParams } from "../config/schema.ts";
 import { open, seal } from "../config/sealed.ts";
 import { deploymentFromRow } from "../config/stored.ts";
 import type { Deployment, GeneralConfig } from "../config/types.ts";
@@ -94,6 +95,36 @@ export function storedModelOf(
     provider_params: params,
     model_info: { ...info, id },
   };
+}
+
+/**
+ * The row of a model that can be served, its secrets sealed; parameters that mean nothing here are left out. Else what is
+ * wrong with it.
+ */
+export function rowOfModel(
+  wanted: {
+    readonly id: string;
+    readonly name: string;
+    readonly params: Readonly<Record<string, unknown>>;
+    readonly info: Readonly<Record<string, unknown>>;
+  },
+  keys: Keys,
+  env: Readonly<Record<string, string | undefined>>,
+):
+  | { readonly ok: true; readonly row: ModelRow }
+  | { readonly ok: false; readonly problems: readonly ConfigProblem[] } {
+  const { id, name, info } = wanted;
+  const params = Object.fromEntries(
+    Object.entries(wanted.params).filter(
+      ([param, value]) =>
+        value != null && Object.hasOwn(providerParams.shape, param),
+    ),
+  );
+  const row = { model_id: id, model_name: name, params, sealed: null, info };
+  const read = deploymentFromRow(storedModelOf(row, params), env);
+  return read.ok
+    ? { ok: true, row: { ...row, ...sealParams(params, keys, id) } }
+    : read;
 }
 
 export function createStoredModels(options: {

@@ -14,7 +14,7 @@ import { defineVerb, type ExitCode, type Verb } from "./verb.ts";
 const litellm = defineVerb({
   name: "import litellm",
   description:
-    "Bring keys, people, budgets and spend from a LiteLLM proxy's database (LITELLM_DATABASE_URL).",
+    "Bring keys, people, budgets, models and spend from a LiteLLM proxy's database (LITELLM_DATABASE_URL; LITELLM_SALT_KEY reads its models).",
   example:
     "LITELLM_DATABASE_URL=postgresql://… hearth import litellm --dry-run",
   args: {
@@ -72,6 +72,7 @@ function environmentOf(home: Home): Readonly<Record<string, string>> {
   if (
     secrets?.gatewayDbPassword === undefined ||
     secrets.masterKey === undefined ||
+    secrets.saltKey === undefined ||
     postgres === undefined ||
     postgres.pid === null ||
     postgres.startTime === null ||
@@ -81,7 +82,11 @@ function environmentOf(home: Home): Readonly<Record<string, string>> {
       "Hearth's own database does not run here: `hearth up` starts it, or name another one in DATABASE_URL.",
     );
   return {
-    ...operatorEnvironment(home, ["DATABASE_URL", "PROXY_MASTER_KEY"]),
+    ...operatorEnvironment(home, [
+      "DATABASE_URL",
+      "PROXY_MASTER_KEY",
+      "HEARTH_SALT_KEY",
+    ]),
     DATABASE_URL_FILE: handOver(
       home,
       "DATABASE_URL",
@@ -98,6 +103,8 @@ function environmentOf(home: Home): Readonly<Record<string, string>> {
       "PROXY_MASTER_KEY",
       secrets.masterKey,
     ),
+    // Provider keys are encrypted with it, as the gateway here reads them.
+    HEARTH_SALT_KEY_FILE: handOver(home, "HEARTH_SALT_KEY", secrets.saltKey),
     HEARTH_JOURNAL_DIR: home.journal,
   };
 }

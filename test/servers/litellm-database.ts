@@ -60,6 +60,14 @@ CREATE TABLE "LiteLLM_TeamMembership" (
 CREATE TABLE "LiteLLM_OrganizationMembership" (
   user_id text NOT NULL, organization_id text NOT NULL, user_role text, spend double precision DEFAULT 0, budget_id text,
   created_at timestamp(3) DEFAULT now(), updated_at timestamp(3) DEFAULT now(), PRIMARY KEY (user_id, organization_id));
+CREATE TABLE "LiteLLM_ProxyModelTable" (
+  model_id text PRIMARY KEY, model_name text NOT NULL, litellm_params jsonb NOT NULL, model_info jsonb,
+  created_at timestamp(3) NOT NULL DEFAULT now(), created_by text NOT NULL DEFAULT '',
+  updated_at timestamp(3) NOT NULL DEFAULT now(), updated_by text NOT NULL DEFAULT '');
+CREATE TABLE "LiteLLM_CredentialsTable" (
+  credential_id text PRIMARY KEY, credential_name text NOT NULL UNIQUE, credential_values jsonb NOT NULL, credential_info jsonb,
+  created_at timestamp(3) NOT NULL DEFAULT now(), created_by text NOT NULL DEFAULT '',
+  updated_at timestamp(3) NOT NULL DEFAULT now(), updated_by text NOT NULL DEFAULT '');
 CREATE TABLE "LiteLLM_SpendLogs" (
   request_id text PRIMARY KEY, call_type text NOT NULL, api_key text NOT NULL DEFAULT '', spend double precision NOT NULL DEFAULT 0,
   total_tokens integer NOT NULL DEFAULT 0, prompt_tokens integer NOT NULL DEFAULT 0, completion_tokens integer NOT NULL DEFAULT 0,

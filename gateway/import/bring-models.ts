@@ -1,0 +1,136 @@
+import { auditModel } from "../admin/models.ts";
+import type { Secret } from "../config/secret.ts";
+import { providerParams } from "../config/schema.ts";
+import type { GatewayConfig } from "../config/types.ts";
+import { insertRow, type Row } from "../db/rows.ts";
+import { rowOfModel, type ModelRow } from "../routing/stored-models.ts";
+import { ACTOR, type Bringing } from "./put.ts";
+import { unseal } from "./unseal.ts";
+
+/** What decides which models may be kept here, and how their provider keys change hands. */
+export interface ModelKeeping {
+  readonly config: Pick<GatewayConfig, "general" | "models">;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** LiteLLM's salt key and master key, as far as they were given. */
+  readonly litellmKeys: readonly Secret[];
+}
+
+type Placing = Omit<Bringing, "spends">;
+
+const ENCRYPTED =
+  "it is encrypted: run this again with LiteLLM's own LITELLM_SALT_KEY in the environment (its LITELLM_MASTER_KEY where it had no salt key), or type it and its provider key anew with POST /model/new";
+
+/** Brings the models of LiteLLM's database, their provider keys encrypted with our own key. */
+export async function bringModels(
+  bringing: Placing,
+  keeping: ModelKeeping,
+): Promise<void> {
+  const { source, notes } = bringing;
+  const credentials = new Map(
+    (await source.rows("credentials")).map((row) => [
+      row["credential_name"],
+      row["credential_values"] as Row,
+    ]),
+  );
+  for (const given of await source.rows("models")) {
+    const read = readModel(given, credentials, keeping);
+    if ("why" in read)
+      notes.left("models", String(given["model_name"]), read.why);
+    else await putModel(bringing, read);
+  }
+}
+
+interface Readable {
+  readonly row: ModelRow;
+  /** Parameters that were set and mean nothing here. */
+  readonly dropped: readonly string[];
+}
+
+function readModel(
+  given: Row,
+  credentials: ReadonlyMap<unknown, Row>,
+  { config, env, litellmKeys }: ModelKeeping,
+): Readable | { readonly why: string } {
+  const id = String(given["model_id"]);
+  const { id: _, db_model: __, ...info } = (given["model_info"] ?? {}) as Row;
+  if (!config.general.storeModelInDb)
+    return {
+      why: "models are kept in the configuration file only: general_settings.store_model_in_db is false",
+    };
+  if (config.models.some((model) => model.id === id))
+    return { why: "the configuration file has a model of the same id" };
+  if (info["team_id"] != null)
+    return {
+      why: "it was one team's own, and every key could call it here: add it with POST /model/new, and name it in `models` of that team",
+    };
+  const own = unsealAll(given["litellm_params"] as Row, litellmKeys);
+  const { litellm_credential_name: credentialName, ...params } = own ?? {};
+  const shared = unsealAll(credentials.get(credentialName) ?? {}, litellmKeys);
+  if (own === null || shared === null) return { why: ENCRYPTED };
+  const read = rowOfModel(
+    {
+      id,
+      name: String(given["model_name"]),
+      params: { ...params, ...shared },
+      info,
+    },
+    config.general,
+    env,
+  );
+  if (!read.ok)
+    return {
+      why: read.problems
+        .map(({ path, message }) => `${path} ${message}`)
+        .join("; "),
+    };
+  const dropped = Object.entries(params).filter(
+    ([param, value]) =>
+      !Object.hasOwn(providerParams.shape, param) && !isEmpty(value),
+  );
+  return { row: read.row, dropped: dropped.map(([param]) => param).sort() };
+}
+
+/** What LiteLLM's own pages write without anybody having asked for it. */
+function isEmpty(value: unknown): boolean {
+  return (
+    value == null ||
+    value === false ||
+    value === "" ||
+    (typeof value === "object" && Object.keys(value).length === 0)
+  );
+}
+
+async function putModel(
+  { client, notes }: Placing,
+  { row, dropped }: Readable,
+): Promise<void> {
+  const made = await insertRow(
+    client,
+    "models",
+    { ...row, created_by: ACTOR, updated_by: ACTOR },
+    "ON CONFLICT DO NOTHING",
+  );
+  notes.count("models", made === null ? "known" : "brought");
+  if (made === null) return;
+  if (dropped.length > 0)
+    notes.changed(
+      "models",
+      row.model_name,
+      `without ${dropped.join(", ")}: there is no such parameter here`,
+    );
+  await auditModel(client, ACTOR, "created", null, row);
+}
+
+/** Parameters in clear; null where one of them cannot be read. */
+function unsealAll(params: Row, keys: readonly Secret[]): Row | null {
+  const opened = Object.entries(params).map(
+    ([name, value]) =>
+      [
+        name,
+        typeof value === "string" ? unseal(value, keys) : (value ?? undefined),
+      ] as const,
+  );
+  return opened.some(([, value]) => value === null)
+    ? null
+    : Object.fromEntries(opened);
+}

@@ -1,0 +1,165 @@
+import { createCipheriv, hkdfSync, randomBytes } from "node:crypto";
+import { pino } from "pino";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import {
+  startAdminFixture,
+  type AdminFixture,
+} from "../../test/servers/admin.ts";
+import { makeLitellmTables } from "../../test/servers/litellm-database.ts";
+import { secret } from "../config/secret.ts";
+import { query } from "../db/pool.ts";
+import { importLitellm } from "./litellm.ts";
+
+/** What changes reaches the gateway by a notice; a busy machine may take its time. */
+const PATIENT = { timeout: 20_000 };
+const SALT = "sk-salt-of-the-old-proxy";
+const PROVIDER_KEY = "sk-provider-key-of-the-old-proxy";
+
+let fixture: AdminFixture;
+let litellm: Awaited<ReturnType<typeof makeLitellmTables>>;
+
+beforeAll(async () => {
+  fixture = await startAdminFixture();
+  litellm = await makeLitellmTables(fixture.databaseUrl);
+  const address = { api_base: fixture.providerUrl, api_key: PROVIDER_KEY };
+  await add("shared", "openai/one", {
+    ...address,
+    rpm: 50,
+    guardrails: ["pii"],
+  });
+  await add("by-credential", "openai/two", {
+    litellm_credential_name: "house",
+  });
+  await add("foreign", "bedrock/three", {});
+  await add("by-variable", "openai/four", {
+    ...address,
+    api_key: "os.environ/AWS_SECRET",
+  });
+  await add("of-a-team", "openai/five", address, { team_id: "crew" });
+  await litellm.run(
+    `INSERT INTO "LiteLLM_CredentialsTable" (credential_id, credential_name, credential_values) VALUES ('1', 'house', $1)`,
+    [JSON.stringify(sealed(address))],
+  );
+});
+
+afterAll(async () => {
+  await litellm?.close();
+  await fixture?.stop();
+});
+
+/** A model as LiteLLM stores it: every text of its parameters encrypted. */
+async function add(
+  name: string,
+  model: string,
+  params: Readonly<Record<string, unknown>>,
+  info: Readonly<Record<string, unknown>> = {},
+) {
+  await litellm.run(
+    `INSERT INTO "LiteLLM_ProxyModelTable" (model_id, model_name, litellm_params, model_info) VALUES ($1, $2, $3, $4)`,
+    [
+      `id-${name}`,
+      name,
+      JSON.stringify(sealed({ model, use_in_pass_through: false, ...params })),
+      JSON.stringify({
+        id: `id-${name}`,
+        db_model: true,
+        mode: "chat",
+        ...info,
+      }),
+    ],
+  );
+}
+
+function sealed(params: Readonly<Record<string, unknown>>) {
+  return Object.fromEntries(
+    Object.entries(params).map(([name, value]) => [
+      name,
+      typeof value === "string" ? sealedText(value) : value,
+    ]),
+  );
+}
+
+function sealedText(text: string): string {
+  const nonce = randomBytes(12);
+  const key = hkdfSync("sha256", SALT, "", "litellm-at-rest-v3", 32);
+  const cipher = createCipheriv("aes-256-gcm", Buffer.from(key), nonce);
+  const bytes = [nonce, cipher.update(text), cipher.final()];
+  return `v3:gcm:${Buffer.concat([...bytes, cipher.getAuthTag()]).toString("base64url")}`;
+}
+
+async function bring(...litellmKeys: readonly string[]) {
+  const { notes } = await importLitellm({
+    pool: fixture.pool,
+    log: pino({ level: "silent" }),
+    litellmUrl: litellm.url,
+    windowing: { timeZone: "UTC", proxyDuration: null },
+    keeping: {
+      config: fixture.running.gateway.config,
+      env: {},
+      litellmKeys: litellmKeys.map(secret),
+    },
+    dryRun: false,
+    logs: false,
+    now: Date.now(),
+    progress: () => undefined,
+  });
+  return {
+    tally: notes.tallies().find(({ kind }) => kind === "models"),
+    told: notes.remarks().map(({ text, examples }) => [text, examples]),
+  };
+}
+
+test("without LiteLLM's key nothing can be read, and a sentence says what to do", async () => {
+  const { tally, told } = await bring("sk-a-wrong-one");
+  expect(tally).toMatchObject({ there: 5, brought: 0, left: 5 });
+  expect(told).toContainEqual([
+    expect.stringMatching(
+      /^models: it is encrypted: run this again with .*LITELLM_SALT_KEY.* or .*POST \/model\/new/,
+    ),
+    ["shared", "by-credential", "foreign", "by-variable"],
+  ]);
+  expect(await query(fixture.pool, "SELECT FROM models")).toEqual([]);
+});
+
+test("with it they come over with their provider keys, answer, and a second run changes nothing", async () => {
+  const { tally, told } = await bring(SALT);
+  expect(tally).toMatchObject({ there: 5, brought: 2, left: 3 });
+  expect(told).toEqual([
+    ["models: without guardrails: there is no such parameter here", ["shared"]],
+    [
+      expect.stringContaining(
+        "bedrock is a provider that Hearth does not speak to",
+      ),
+      ["foreign"],
+    ],
+    [expect.stringContaining("refers to a variable"), ["by-variable"]],
+    [expect.stringContaining("it was one team's own"), ["of-a-team"]],
+  ]);
+  for (const model of ["shared", "by-credential"])
+    await expect
+      .poll(
+        async () =>
+          (await fixture.chat(await fixture.makeKey(), "hi", { model })).status,
+        PATIENT,
+      )
+      .toBe(200);
+  const rows = await query(
+    fixture.pool,
+    "SELECT * FROM models ORDER BY model_id",
+  );
+  const audits = await query(
+    fixture.pool,
+    "SELECT * FROM audit_log WHERE object_type = 'model'",
+  );
+  expect(audits).toHaveLength(2);
+  expect(JSON.stringify([rows, audits])).not.toContain(PROVIDER_KEY);
+
+  expect((await bring(SALT)).tally).toMatchObject({
+    brought: 0,
+    known: 2,
+    left: 3,
+  });
+  expect(
+    await query(fixture.pool, "SELECT * FROM models ORDER BY model_id"),
+  ).toEqual(rows);
+});
