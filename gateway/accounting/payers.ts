@@ -1,6 +1,7 @@
 import type { Caller, OtherPayer, PayerLimits } from "../access/callers.ts";
 import type { LimitedEntity } from "./limits.ts";
 import { nanosFromBudget } from "./money.ts";
+import type { GeneralConfig } from "../config/types.ts";
 import { windowAt } from "./windows.ts";
 
 /** Everyone that a call's row counts for. */
@@ -40,9 +41,41 @@ export interface LimitSources {
   readonly proxy: PayerLimits;
 }
 
+const proxyLimits = new WeakMap<GeneralConfig, PayerLimits>();
+
+/** What limits the whole gateway: one object for each configuration. */
+export function proxyLimitsOf(general: GeneralConfig): PayerLimits {
+  const known = proxyLimits.get(general);
+  if (known !== undefined) return known;
+  const limits = {
+    maxBudget: general.maxBudget,
+    budgetDuration: general.budgetDuration,
+    requestsPerMinute: null,
+    tokensPerMinute: null,
+    parallel: null,
+  };
+  proxyLimits.set(general, limits);
+  return limits;
+}
+
+/** For a while: windows end, and so may a raise. */
+interface Kept {
+  readonly proxy: PayerLimits;
+  readonly timeZone: string;
+  readonly from: number;
+  readonly until: number;
+  readonly entities: readonly LimitedEntity[];
+}
+
+/** Of each key, by alias: nearly all calls of a key have the same payers as its last one. */
+const kept = new WeakMap<Caller, Map<string, Kept>>();
+/** Wildcard models can have any name. */
+const MOST_ALIASES = 100;
+
 /**
  * The payers of a call that have a budget or a limit, in the order in which they refuse:
  * key, key × model, team, organization, tags, user (personal keys only), team member, end user, whole proxy.
+ * The same list, not only an equal one, for calls of one key and alias without tags and end user.
  */
 export function limitedEntities(
   sources: LimitSources,
@@ -50,23 +83,59 @@ export function limitedEntities(
   timeZone: string,
 ): readonly LimitedEntity[] {
   const { caller, alias, endUser, tags, proxy } = sources;
+  if (caller.kind !== "key" || endUser !== null || tags.length > 0)
+    return findEntities(sources, at, timeZone).entities;
+  const ofCaller = kept.get(caller) ?? new Map<string, Kept>();
+  const known = ofCaller.get(alias);
+  if (
+    known !== undefined &&
+    known.proxy === proxy &&
+    known.timeZone === timeZone &&
+    at >= known.from &&
+    at < known.until
+  )
+    return known.entities;
+  const found = findEntities(sources, at, timeZone);
+  if (ofCaller.size >= MOST_ALIASES) ofCaller.clear();
+  ofCaller.set(alias, { ...found, proxy, timeZone });
+  kept.set(caller, ofCaller);
+  return found.entities;
+}
+
+/** With the time in which they are the same. */
+function findEntities(
+  { caller, alias, endUser, tags, proxy }: LimitSources,
+  at: number,
+  timeZone: string,
+): Pick<Kept, "from" | "until" | "entities"> {
   const entities: LimitedEntity[] = [];
+  let from = -Infinity;
+  let until = Infinity;
   const add = (
     entity: string,
     limits: PayerLimits | null | undefined,
     increase = 0,
   ) => {
-    if (limits == null) return;
-    const limited = limitedEntity(entity, limits, increase, at, timeZone);
-    if (limited !== null) entities.push(limited);
+    if (limits == null || isUnlimited(limits)) return;
+    const { maxBudget, budgetDuration } = limits;
+    const window = windowAt(budgetDuration, at, timeZone);
+    from = Math.max(from, window.start);
+    until = Math.min(until, window.end);
+    entities.push({
+      entity,
+      budget: maxBudget === null ? null : nanosFromBudget(maxBudget + increase),
+      window: window.name,
+      requestsPerMinute: limits.requestsPerMinute,
+      tokensPerMinute: limits.tokensPerMinute,
+      parallel: limits.parallel,
+    });
   };
   if (caller.kind === "key") {
-    const { token, team, organization, temporaryIncrease } = caller;
-    const increase =
-      temporaryIncrease !== null && at < temporaryIncrease.until
-        ? temporaryIncrease.dollars
-        : 0;
-    add(`key:${token}`, caller.limits, increase);
+    const { token, team, organization, temporaryIncrease: raise } = caller;
+    const raised = raise !== null && at < raise.until;
+    if (raised) until = raise.until;
+    else if (raise !== null) from = raise.until;
+    add(`key:${token}`, caller.limits, raised ? raise.dollars : 0);
     add(`key_model:${token}/${alias}`, caller.modelLimits[alias]);
     if (team !== null) add(`team:${team.id}`, team.limits);
     if (organization !== null)
@@ -80,36 +149,14 @@ export function limitedEntities(
   }
   if (endUser !== null) add(`end_user:${endUser.id}`, endUser.limits);
   add("proxy:", proxy);
-  return entities;
+  return { from, until, entities };
 }
 
-function limitedEntity(
-  entity: string,
-  limits: PayerLimits,
-  increase: number,
-  at: number,
-  timeZone: string,
-): LimitedEntity | null {
-  const {
-    maxBudget,
-    budgetDuration,
-    requestsPerMinute,
-    tokensPerMinute,
-    parallel,
-  } = limits;
-  if (
-    maxBudget === null &&
-    requestsPerMinute === null &&
-    tokensPerMinute === null &&
-    parallel === null
-  )
-    return null;
-  return {
-    entity,
-    budget: maxBudget === null ? null : nanosFromBudget(maxBudget + increase),
-    window: windowAt(budgetDuration, at, timeZone).name,
-    requestsPerMinute,
-    tokensPerMinute,
-    parallel,
-  };
+function isUnlimited(limits: PayerLimits): boolean {
+  return (
+    limits.maxBudget === null &&
+    limits.requestsPerMinute === null &&
+    limits.tokensPerMinute === null &&
+    limits.parallel === null
+  );
 }

@@ -7,7 +7,11 @@ import {
   type OtherPayer,
 } from "../access/callers.ts";
 import type { RouteName } from "../access/policy.ts";
-import type { LimitSources, Payers } from "../accounting/payers.ts";
+import {
+  proxyLimitsOf,
+  type LimitSources,
+  type Payers,
+} from "../accounting/payers.ts";
 import {
   cacheKeyOf,
   itemKeysOf,
@@ -131,13 +135,7 @@ export async function beginCall(
       alias: group.alias,
       endUser,
       tags: tags.filter((tag) => tag !== null),
-      proxy: {
-        maxBudget: config.general.maxBudget,
-        budgetDuration: config.general.budgetDuration,
-        requestsPerMinute: null,
-        tokensPerMinute: null,
-        parallel: null,
-      },
+      proxy: proxyLimitsOf(config.general),
     },
     inputTokens: kind.countInput(gateway, body, tokenizedModel(group)),
     outputTokens: kind.estimateOutput(gateway, body, group),

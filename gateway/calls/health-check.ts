@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
 import { MASTER_USER } from "../access/callers.ts";
+import { proxyLimitsOf } from "../accounting/payers.ts";
 import { usageOf } from "../accounting/usage.ts";
 import type { Gateway } from "../gateway.ts";
 import { CallError } from "../http/errors.ts";
@@ -100,13 +101,7 @@ function healthCall(gateway: Gateway, deployment: PricedDeployment): Call {
       alias: deployment.alias,
       endUser: null,
       tags: [],
-      proxy: {
-        maxBudget: general.maxBudget,
-        budgetDuration: general.budgetDuration,
-        requestsPerMinute: null,
-        tokensPerMinute: null,
-        parallel: null,
-      },
+      proxy: proxyLimitsOf(general),
     },
     inputTokens: 1,
     outputTokens: embeds ? 0 : 1,

@@ -1,3 +1,4 @@
+import type { LimitedEntity } from "../accounting/limits.ts";
 import { limitedEntities } from "../accounting/payers.ts";
 import { nanosFromCost } from "../accounting/money.ts";
 import { costOf, inputOnly, type Usage } from "../accounting/prices.ts";
@@ -84,7 +85,7 @@ export async function journalOutcome(
     cacheKey: call.cacheKey,
     responseId: ending.responseId,
     metadata: ending.metadata,
-    charged: spend === 0 ? {} : chargedWindows(gateway, call, endedAt),
+    charged: spend === 0 ? NOBODY : chargedWindows(gateway, call, endedAt),
   };
   gateway.underWay.recorded(call.id);
   const written = gateway.journal.outcome(outcome);
@@ -163,18 +164,26 @@ export function storePrompt(
   });
 }
 
+type Charged = Outcome["charged"];
+
+const NOBODY: Charged = {};
+const charged = new WeakMap<readonly LimitedEntity[], Charged>();
+
 /** A call belongs to the window of its end time. */
 function chargedWindows(
   gateway: Gateway,
-  call: Call,
+  { limitSources }: Call,
   endedAt: number,
-): Readonly<Record<string, string>> {
-  const budgeted = limitedEntities(
-    call.limitSources,
-    endedAt,
-    gateway.config.general.timezone,
-  ).filter((entity) => entity.budget !== null);
-  return Object.fromEntries(
-    budgeted.map(({ entity, window }) => [entity, window]),
+): Charged {
+  const { timezone } = gateway.config.general;
+  const entities = limitedEntities(limitSources, endedAt, timezone);
+  const known = charged.get(entities);
+  if (known !== undefined) return known;
+  const windows = Object.fromEntries(
+    entities
+      .filter(({ budget }) => budget !== null)
+      .map(({ entity, window }) => [entity, window]),
   );
+  charged.set(entities, windows);
+  return windows;
 }

@@ -7,11 +7,14 @@ import {
   nanosFromCost,
   type Nanos,
 } from "../accounting/money.ts";
-import { limitedEntities } from "../accounting/payers.ts";
+import { limitedEntities, proxyLimitsOf } from "../accounting/payers.ts";
 import { LIFETIME, windowAt } from "../accounting/windows.ts";
+import { name } from "../admin/fields.ts";
+import { reachableKey } from "../admin/key-fields.ts";
 import { conditions, type Conditions } from "../admin/paging.ts";
 import { adminRoute, type Admin, type AdminRoute } from "../admin/route.ts";
 import { query } from "../db/pool.ts";
+import { CallError } from "../http/errors.ts";
 import { readTotals, type Total } from "../db/totals.ts";
 import type { OwnUsage } from "../openapi/spend-answers.ts";
 import { DAY, dayRange, daysOf, onDays, type DayRange } from "./days.ts";
@@ -82,18 +85,11 @@ async function sourcesOf({ gateway, caller }: Admin) {
   const found = await Promise.all(
     tags.map((tag) => gateway.callers.tags.find(tag)),
   );
-  const { maxBudget, budgetDuration } = gateway.config.general;
   return {
     caller,
     endUser: null,
     tags: found.filter((tag) => tag !== null),
-    proxy: {
-      maxBudget,
-      budgetDuration,
-      requestsPerMinute: null,
-      tokensPerMinute: null,
-      parallel: null,
-    },
+    proxy: proxyLimitsOf(gateway.config.general),
   };
 }
 
@@ -271,4 +267,21 @@ async function refusedOf(
   };
 }
 
-export const OWN_USAGE: readonly AdminRoute[] = [usage];
+/** GET /key/usage: the same of any key within reach, for those who look after it. */
+const usageOfKey = adminRoute(
+  "GET /key/usage",
+  z.object({ ...dayRange, key: name }),
+  async (admin, { key, ...range }) => {
+    const { token } = await reachableKey(admin, admin.pool, key);
+    const caller = await admin.gateway.callers.keys.find(String(token));
+    if (caller === null)
+      throw new CallError(
+        "unknown_object",
+        "This key was deleted just now. List those there are with GET /key/list.",
+        { param: "key" },
+      );
+    return ownUsageOf({ ...admin, caller }, range);
+  },
+);
+
+export const OWN_USAGE: readonly AdminRoute[] = [usage, usageOfKey];

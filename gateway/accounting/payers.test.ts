@@ -1,0 +1,134 @@
+import { describe, expect, it } from "vitest";
+import type { KeyCaller, PayerLimits } from "../access/callers.ts";
+import { limitedEntities, type LimitSources } from "./payers.ts";
+
+const NONE: PayerLimits = {
+  maxBudget: null,
+  budgetDuration: null,
+  tokensPerMinute: null,
+  requestsPerMinute: null,
+  parallel: null,
+};
+const DAILY: PayerLimits = { ...NONE, maxBudget: 2, budgetDuration: "1d" };
+const MORNING = Date.parse("2026-11-21T08:00:00Z");
+const HOUR = 3_600_000;
+
+function keyWith(own: Partial<KeyCaller>): KeyCaller {
+  return {
+    kind: "key",
+    token: "hash",
+    alias: null,
+    keyName: "sk-...1234",
+    models: [],
+    aliases: {},
+    tags: [],
+    metadata: {},
+    allowedRoutes: [],
+    keyType: "default",
+    blocked: false,
+    expires: null,
+    temporaryIncrease: null,
+    limits: NONE,
+    modelLimits: {},
+    userId: "user",
+    user: { models: [], role: "internal_user", limits: DAILY },
+    team: null,
+    organization: null,
+    ...own,
+  };
+}
+
+function callBy(
+  caller: KeyCaller,
+  more: Partial<LimitSources> = {},
+): LimitSources {
+  return {
+    caller,
+    alias: "chat",
+    endUser: null,
+    tags: [],
+    proxy: NONE,
+    ...more,
+  };
+}
+
+describe("payers with a budget or a limit", () => {
+  it("stand in the order in which they refuse; those without limits are left out", () => {
+    const team = {
+      id: "t",
+      alias: null,
+      models: [],
+      modelAliases: {},
+      tags: [],
+      blocked: false,
+      limits: DAILY,
+      memberLimits: DAILY,
+    };
+    const organization = { id: "o", models: [], limits: DAILY };
+    const caller = keyWith({
+      limits: DAILY,
+      modelLimits: { chat: DAILY },
+      team,
+      organization,
+    });
+    const sources = callBy(caller, {
+      endUser: { id: "e", blocked: false, limits: DAILY },
+      tags: [
+        { id: "free", blocked: false, limits: NONE },
+        { id: "paid", blocked: false, limits: DAILY },
+      ],
+      proxy: DAILY,
+    });
+    expect(
+      limitedEntities(sources, MORNING, "UTC").map(({ entity }) => entity),
+    ).toEqual([
+      "key:hash",
+      "key_model:hash/chat",
+      "team:t",
+      "organization:o",
+      "tag:paid",
+      "member:t/user",
+      "end_user:e",
+      "proxy:",
+    ]);
+  });
+
+  it("are the same list until a window ends", () => {
+    const sources = callBy(keyWith({ limits: DAILY }));
+    const first = limitedEntities(sources, MORNING, "UTC");
+    expect(first.map(({ entity }) => entity)).toEqual([
+      "key:hash",
+      "user:user",
+    ]);
+    expect(limitedEntities({ ...sources }, MORNING + HOUR, "UTC")).toBe(first);
+    const [next] = limitedEntities(sources, MORNING + 24 * HOUR, "UTC");
+    expect(next?.window).toBe("1d@2026-11-22T00:00:00.000Z");
+    expect(limitedEntities(sources, MORNING, "UTC")).toEqual(first);
+  });
+
+  it("are told apart by alias, by what limits the gateway, and by time zone", () => {
+    const caller = keyWith({ modelLimits: { chat: DAILY } });
+    const entities = (more: Partial<LimitSources>, zone = "UTC") =>
+      limitedEntities(callBy(caller, more), MORNING, zone);
+    const chat = entities({});
+    expect(entities({ alias: "other" })).toHaveLength(1);
+    expect(entities({ proxy: DAILY })).toHaveLength(3);
+    expect(entities({})).toEqual(chat);
+    expect(entities({}, "Europe/Berlin")[0]?.window).toBe(
+      "1d@2026-11-20T23:00:00.000Z",
+    );
+  });
+
+  it("have a raised budget for as long as the raise lasts", () => {
+    const caller = keyWith({
+      limits: { ...NONE, maxBudget: 2 },
+      temporaryIncrease: { dollars: 1, until: MORNING + HOUR },
+    });
+    const budgetAt = (at: number) =>
+      limitedEntities(callBy(caller), at, "UTC")[0]?.budget;
+    expect(budgetAt(MORNING)).toBe(3_000_000_000);
+    expect(budgetAt(MORNING + HOUR - 1)).toBe(3_000_000_000);
+    expect(budgetAt(MORNING + HOUR)).toBe(2_000_000_000);
+    expect(budgetAt(MORNING)).toBe(3_000_000_000);
+  });
+});
