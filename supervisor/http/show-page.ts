@@ -12,6 +12,8 @@ export type Page = {
   readonly status?: number;
   /** Whether it shows anew what changes, and how soon: `soon` where somebody waits for it. Not when left out. */
   readonly refreshes?: boolean | "soon";
+  /** Where a program gets the same. */
+  readonly json?: string;
 };
 
 const usualSeconds = 15;
@@ -22,7 +24,7 @@ const saidCookie = "hearth_said";
 export async function showPage(
   request: FastifyRequest,
   reply: FastifyReply,
-  { title, look, current, status = 200, refreshes = false }: Page,
+  { title, look, current, status = 200, refreshes = false, json }: Page,
   template: string,
   view: object,
 ): Promise<FastifyReply> {
@@ -31,6 +33,7 @@ export async function showPage(
   const html = await renderPage(
     {
       ...{ title, look, current, said, signedIn: request.signedIn },
+      json: json ?? null,
       refreshes: refreshes === false ? null : seconds,
     },
     template,

@@ -26,6 +26,8 @@ export type Frame = {
   readonly signedIn: boolean;
   /** Seconds after which the page shows anew what changes; null when it does not. */
   readonly refreshes: number | null;
+  /** Where a program gets the same. */
+  readonly json: string | null;
   /** What the act that led here has to say. */
   readonly said: string | null;
 };

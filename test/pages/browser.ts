@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import type { AxeResults } from "axe-core";
 import { chromium, type Browser, type Page } from "playwright-core";
@@ -56,13 +57,17 @@ export async function openPage(
 
 const axeFile = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 
-/** axe-core's findings, one line each; none is what we want. */
-export async function findBarriers(page: Page): Promise<readonly string[]> {
+/** axe-core's findings, one line each; none is what we want. Without `reload` the page is examined as it stands. */
+export async function findBarriers(
+  page: Page,
+  { reload = true }: { readonly reload?: boolean } = {},
+): Promise<readonly string[]> {
   const session = await page.context().newCDPSession(page);
   // The page's own policy forbids strange scripts; the examiner's is let in past it.
   await session.send("Page.setBypassCSP", { enabled: true });
-  await page.reload();
-  await page.addScriptTag({ path: axeFile });
+  if (reload) await page.reload();
+  if (reload) await page.addScriptTag({ path: axeFile });
+  else await page.evaluate(readFileSync(axeFile, "utf8"));
   const results = await page.evaluate<AxeResults>("axe.run()");
   await session.send("Page.setBypassCSP", { enabled: false });
   return results.violations.flatMap(({ id, nodes }) =>

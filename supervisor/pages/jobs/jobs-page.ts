@@ -24,7 +24,7 @@ export function registerJobsPage(
       request,
       reply,
       {
-        ...{ ...judgeJobs(all), current: path },
+        ...{ ...judgeJobs(all), current: path, json: "/api/jobs" },
         refreshes: all.some(({ running }) => running !== null) ? "soon" : true,
       },
       "jobs",
@@ -54,6 +54,7 @@ export function registerJobsPage(
           {
             ...{ title: view.title, look: view.look, current: path },
             refreshes: job.running === null ? true : "soon",
+            json: `/api/jobs/${job.name}/runs`,
           },
           "job",
           view,
@@ -81,6 +82,7 @@ export function registerJobsPage(
         {
           ...{ title: view.title, look: view.look, current: path },
           refreshes: run.status === "running" ? "soon" : false,
+          json: `/api/job-runs/${run.id}`,
         },
         "job-run",
         view,

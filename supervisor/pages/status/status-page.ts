@@ -73,7 +73,7 @@ export function registerStatusPage(
       {
         title: status.verdict,
         look: lookOfStatus(status),
-        ...{ current: "/", refreshes: true },
+        ...{ current: "/", refreshes: true, json: "/api/status" },
       },
       "status",
       view,

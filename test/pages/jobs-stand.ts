@@ -1,0 +1,120 @@
+import { buildApi } from "../../supervisor/http/server.ts";
+import { openHistory, type History } from "../../supervisor/history.ts";
+import { systemClock } from "../../supervisor/jobs/clock.ts";
+import { openJobHistory } from "../../supervisor/jobs/job-history.ts";
+import type { Job, JobContext } from "../../supervisor/jobs/job.ts";
+import { openJobRunner } from "../../supervisor/jobs/runner.ts";
+import { makeHome } from "../../supervisor/embedded/home.ts";
+import { registerJobsPage } from "../../supervisor/pages/jobs/jobs-page.ts";
+import { temporaryHome } from "../../supervisor/testing/temporary-home.ts";
+import { waitFor } from "../../supervisor/testing/wait-for.ts";
+
+export type JobsStand = {
+  readonly address: string;
+  /** The run of `slow-sweep` that goes on: says how far it is, and ends it. */
+  readonly slowRun: () => Promise<JobContext & { readonly end: () => void }>;
+  readonly stop: () => Promise<void>;
+};
+
+/** The runner with jobs of every kind behind the real API: one that does nothing until told, one that fails, one that is well. */
+export async function startJobsStand(
+  past: (history: History, now: number) => void = () => {},
+  more: readonly Job[] = [],
+): Promise<JobsStand> {
+  const place = temporaryHome();
+  makeHome(place.home);
+  const history = openHistory(place.home.history);
+  past(history, Date.now());
+  const jobs = openJobRunner({
+    history: openJobHistory(history.db, (sentence) => {
+      throw new Error(sentence);
+    }),
+    alarms: { raise: () => {}, clear: () => {} },
+    ...{ clock: systemClock, timeZone: "UTC", scheduled: true },
+  });
+  let slow: (JobContext & { readonly end: () => void }) | undefined;
+  const hourly = { cron: "0 * * * *", timeoutMs: 600_000, retries: 0 };
+  jobs.add({
+    name: "slow-sweep",
+    description: "Sweeps one room after the other.",
+    schedule: { cron: null, timeoutMs: 600_000, retries: 0 },
+    options: [
+      {
+        ...{ name: "room", kind: "choice", label: "Room" },
+        ...{ values: () => ["hall", "attic"], otherwise: "every one" },
+      },
+      {
+        ...{ name: "wet", kind: "tick", label: "With water" },
+        note: "Takes longer.",
+      },
+      { ...{ name: "broom", kind: "text", label: "Broom" } },
+    ],
+    run: (context) =>
+      new Promise((resolve, reject) => {
+        context.signal.addEventListener("abort", () =>
+          reject(context.signal.reason as Error),
+        );
+        slow = {
+          ...context,
+          end: () =>
+            resolve({
+              status: "done",
+              summary: `swept ${JSON.stringify(context.options)}.`,
+              details: { rooms: [{ name: "hall", dust: 12 }] },
+            }),
+        };
+      }),
+  });
+  jobs.add({
+    name: "steady",
+    description: "Goes well each time.",
+    schedule: hourly,
+    run: async () => ({ status: "done", summary: "all steady." }),
+  });
+  for (const job of more) jobs.add(job);
+  const api = buildApi({
+    status: () => {
+      throw new Error("nobody asks for the status here");
+    },
+    ...{ runtime: () => undefined, watch: () => undefined, history },
+    ...{ stop: undefined, operatorPassword: undefined },
+  });
+  registerJobsPage(api, jobs);
+  const address = await api.listen({ host: "127.0.0.1", port: 0 });
+  jobs.begin();
+  return {
+    address,
+    slowRun: () => waitFor("slow-sweep to begin", () => slow),
+    stop: async () => {
+      await jobs.stop();
+      await api.close();
+      history.close();
+      place.remove();
+    },
+  };
+}
+
+/** Puts a run into the history, as an earlier supervisor left it. */
+export function pastRun(
+  history: History,
+  run: {
+    readonly job: string;
+    readonly startedAt: number;
+    readonly endedAt: number;
+    readonly status: string;
+    readonly text: string;
+    readonly details?: object;
+    readonly asked?: boolean;
+  },
+): void {
+  history.db
+    .prepare(
+      `INSERT INTO job_runs (job, due, caught_up, started_at, ended_at, status, attempts, text, details)
+       VALUES (?, ?, 0, ?, ?, ?, 1, ?, ?)`,
+    )
+    .run(
+      ...[run.job, run.asked === true ? null : run.startedAt],
+      ...[run.startedAt, run.endedAt, run.status, run.text],
+      run.details === undefined ? null : JSON.stringify(run.details),
+    );
+}

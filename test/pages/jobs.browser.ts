@@ -1,0 +1,180 @@
+import type { Browser } from "playwright-core";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { findBarriers, openBrowser, openPage } from "./browser.ts";
+import { lookOnEveryScreen, takePicture } from "./every-screen.ts";
+import { pastRun, startJobsStand, type JobsStand } from "./jobs-stand.ts";
+import type { History } from "../../supervisor/history.ts";
+
+const desk = { width: 1280, scheme: "light" } as const;
+const hourMs = 3_600_000;
+const markup = '<img src=x onerror="document.title=1">';
+
+let browser: Browser;
+let stand: JobsStand | undefined;
+
+beforeAll(async () => {
+  browser = await openBrowser();
+});
+afterEach(async () => {
+  await stand?.stop();
+  stand = undefined;
+});
+afterAll(() => browser.close());
+
+/** A night in which one job failed after all its tries. */
+function anOrdinaryNight(history: History, now: number): void {
+  for (let night = 40; night > 0; night -= 1)
+    pastRun(history, {
+      job: "steady",
+      startedAt: now - night * hourMs,
+      endedAt: now - night * hourMs + 2300,
+      status: night % 7 === 0 ? "skipped" : "done",
+      text: night % 7 === 0 ? "there was nothing to do." : "all steady.",
+      details: { night },
+    });
+  pastRun(history, {
+    job: "slow-sweep",
+    startedAt: now - 3 * hourMs,
+    endedAt: now - 2 * hourMs,
+    status: "failed",
+    text: "the broom broke: get another, then run it again.",
+    asked: true,
+  });
+}
+
+/** A failure whose every word is hostile. */
+function aHostileNight(history: History, now: number): void {
+  pastRun(history, {
+    job: "slow-sweep",
+    startedAt: now - 1000,
+    endedAt: now,
+    status: "failed",
+    text: `${markup} ${"endless".repeat(60)} 🔥`,
+    details: { [markup]: "x".repeat(100_000) },
+  });
+}
+
+test("a stand whose jobs never ran says so on every screen", async () => {
+  stand = await startJobsStand();
+  await lookOnEveryScreen(browser, `${stand.address}/jobs`, {
+    ...{ name: "jobs-empty", heading: "No job has run yet." },
+  });
+});
+
+test("what failed stands first, with the command that helps, on every screen", async () => {
+  stand = await startJobsStand(anOrdinaryNight);
+  await lookOnEveryScreen(browser, `${stand.address}/jobs`, {
+    ...{ name: "jobs-usual", heading: "slow-sweep failed." },
+  });
+  const { page } = await openPage(browser, desk);
+  await page.goto(`${stand.address}/jobs`);
+  expect(await page.locator(".attention").innerText()).toContain(
+    "hearth jobs run slow-sweep",
+  );
+  expect(await page.locator(".job").first().innerText()).toContain(
+    "the broom broke",
+  );
+  expect(await page.getByText("Every hour").count()).toBe(1);
+  await page.context().close();
+});
+
+test("hostile words stay words on the list, on the page of the job and on that of the run", async () => {
+  stand = await startJobsStand(aHostileNight);
+  for (const [name, path] of [
+    ["jobs-hostile", "/jobs"],
+    ["job-hostile", "/jobs/slow-sweep"],
+    ["job-run-hostile", "/jobs/slow-sweep/1"],
+  ] as const)
+    await lookOnEveryScreen(browser, `${stand.address}${path}`, {
+      ...{ name, heading: "slow-sweep failed." },
+    });
+});
+
+test("forty runs lie on two pages, each with its output", async () => {
+  stand = await startJobsStand(anOrdinaryNight);
+  const { page } = await openPage(browser, desk);
+  await page.goto(`${stand.address}/jobs/steady`);
+  await takePicture(page, "job-usual");
+  expect(await page.locator("tbody tr").count()).toBe(30);
+  await page.getByRole("link", { name: "older runs" }).click();
+  expect(await page.locator("tbody tr").count()).toBe(10);
+  await page.locator("tbody a").last().click();
+  expect(await page.locator("main").innerText()).toContain('"night": 40');
+  await page.getByRole("link", { name: "All jobs" }).click();
+  await page.waitForURL(`${stand.address}/jobs`);
+  await page.context().close();
+});
+
+test("a job is begun with its options by keyboard alone, watched, and its end shows itself", async () => {
+  stand = await startJobsStand();
+  const { page, complaints } = await openPage(browser, desk);
+  await page.goto(`${stand.address}/jobs/slow-sweep`);
+  await page.locator(".ask summary").focus();
+  await page.keyboard.press("Enter");
+  await page.keyboard.press("Tab");
+  await page.keyboard.type("attic");
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Space");
+  await page.keyboard.press("Tab");
+  await page.keyboard.type("besom");
+  expect(await findBarriers(page, { reload: false })).toEqual([]);
+  await takePicture(page, "job-ask");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "slow-sweep is at work." }).waitFor();
+  await page.getByText("slow-sweep has begun.").waitFor();
+  const run = await stand.slowRun();
+  expect(run.options).toEqual({ room: "attic", wet: true, broom: "besom" });
+  run.progress("in the attic", 0.42);
+  await page.getByText("in the attic").waitFor();
+  expect(await page.locator("progress").getAttribute("value")).toBe("42");
+  expect(await findBarriers(page)).toEqual([]);
+  await takePicture(page, "job-run-at-work");
+  run.end();
+  await page
+    .getByRole("heading", { name: "slow-sweep did its work." })
+    .waitFor();
+  expect(await page.locator("pre").innerText()).toContain('"dust": 12');
+  expect(complaints).toEqual([]);
+  await page.context().close();
+});
+
+test("without script a run is begun, seen to go on, and stopped", async () => {
+  stand = await startJobsStand();
+  const { page } = await openPage(browser, desk, { javaScript: false });
+  await page.goto(`${stand.address}/jobs`);
+  const job = page.locator("#job-slow-sweep");
+  await job.locator("summary").click();
+  await job.getByRole("button", { name: "Run now" }).click();
+  await page.getByRole("heading", { name: "slow-sweep is at work." }).waitFor();
+  await stand.slowRun();
+  expect(await page.content()).toContain('http-equiv="refresh" content="6"');
+  await page.goto(`${stand.address}/jobs`);
+  expect(await page.textContent("h1")).toBe("slow-sweep is at work.");
+  await job.locator("summary").click();
+  await job.getByRole("button", { name: "Stop" }).click();
+  await page.getByText("slow-sweep is told to stop.").waitFor();
+  await page.goto(`${stand.address}/jobs/slow-sweep`);
+  await page
+    .getByRole("heading", { name: "slow-sweep was stopped." })
+    .waitFor();
+  await page.context().close();
+});
+
+test("what cannot be done is a page with the reason and the way back", async () => {
+  stand = await startJobsStand();
+  const { page } = await openPage(browser, desk);
+  for (const [path, sentence] of [
+    [
+      "/jobs/nothing",
+      'there is no job "nothing"; there are slow-sweep, steady.',
+    ],
+    ["/jobs/steady/77", 'There is no run 77 of a job "steady".'],
+  ] as const) {
+    const answer = await page.goto(`${stand.address}${path}`);
+    expect(answer?.status()).toBe(404);
+    await page.getByText(sentence).waitFor();
+  }
+  await page.getByRole("link", { name: "Go back" }).click();
+  await page.waitForURL(`${stand.address}/jobs`);
+  await page.context().close();
+});
