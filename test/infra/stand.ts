@@ -142,7 +142,7 @@ export async function setUpStand(): Promise<Stand> {
     masterKey: settings["masterKey"] ?? "",
     openFiles,
     alerts: receiver.received,
-    description: `plugins: ${real ? "the real docker and postgresql plugins" : "doubles of the docker and postgresql plugins and of the nodejs language host (test/infra/doubles), the real engine"}; images: Debian's PostgreSQL 15, Redis 7.0, Caddy 2.6, HAProxy 2.6, and notes/ in place of CouchDB${openFiles < 65_536 ? ` with ${openFiles} open files, the most this machine allows (65536 is the default)` : ""}; ready after ${((performance.now() - started) / 1000).toFixed(0)} s`,
+    description: `plugins: ${real ? "the real docker and postgresql plugins" : "doubles of the docker and postgresql plugins and of the nodejs language host (test/infra/doubles), the real engine"}; images: Debian's PostgreSQL 15, Redis 7.0 and HAProxy 2.6, the Caddy that is deployed, and notes/ in place of CouchDB${openFiles < 65_536 ? ` with ${openFiles} open files, the most this machine allows (65536 is the default)` : ""}; ready after ${((performance.now() - started) / 1000).toFixed(0)} s`,
     docker,
     log: (name, container) =>
       containerLog(

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Builds stand-ins for images that a test machine cannot pull, from Debian's packages, and loads them into both engines of
-# scripts/hosts.sh. Idempotent: an image whose sources did not change is neither built nor loaded again.
+# Builds stand-ins for images that a test machine cannot pull, most from Debian's packages, and loads them into both engines
+# of scripts/hosts.sh. Idempotent: an image whose sources did not change is neither built nor loaded again.
 #
 #   hearth-test/debian     debootstrap minbase, the base of the others
 #   hearth-test/postgres   PostgreSQL 15; volume at /var/lib/postgresql
 #   hearth-test/redis      Redis 7.0; volume at /data
-#   hearth-test/caddy      Caddy 2.6
+#   hearth-test/caddy      the Caddy that infra/images.ts names, from scripts/toolchain.sh
 #   hearth-test/haproxy    HAProxy 2.6
 #   hearth-test/node       Node 24, the base of our own images
 set -euo pipefail
@@ -55,6 +55,7 @@ build() { # name
   cp -r "$here/$1" "$context"
   # The packaged Node: the very binary that runs the tests.
   [[ $1 != node ]] || install -m 755 "$project/node_modules/node/bin/node" "$context/node"
+  [[ $1 != caddy ]] || install -m 755 "$("$project/scripts/toolchain.sh")/bin/caddy" "$context/caddy"
   hash=$(source_hash "$context" "$(image_id docker_a hearth-test/debian)")
   if [[ $(source_of "$image") == "$hash" ]]; then
     return
