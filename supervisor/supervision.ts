@@ -19,6 +19,7 @@ import { jobsAreOn } from "./jobs/job-switch.ts";
 import { openJobsRoom } from "./jobs/jobs-room.ts";
 import { openJobRunner, type JobRunner } from "./jobs/runner.ts";
 import { openNotesRoom } from "./notes/room.ts";
+import { registerServicePage } from "./pages/service/service-page.ts";
 import type { DeviceView } from "./pages/status/status-view.ts";
 import { registerStatusPage } from "./pages/status/status-page.ts";
 import type { Runtime } from "./runtime.ts";
@@ -179,6 +180,15 @@ export async function openSupervision(
     env,
     timeZone: config.jobs.time_zone,
     devices: () => devices,
+  });
+  registerServicePage(api, {
+    status,
+    history,
+    runtime: () => runtime,
+    watch: () => watch,
+    alerting: alerts.alerting,
+    checks: config.checks,
+    timeZone: config.jobs.time_zone,
   });
   registerMetricsRoutes(api, () => ({
     status: status(),

@@ -20,6 +20,12 @@ export type CheckRecord = Stretch &
     readonly availability: number | null;
   };
 
+/** A record of one step of a longer time. */
+export type CheckStep = CheckRecord & {
+  /** Milliseconds since 1970. */
+  readonly from: number;
+};
+
 export type HourBar = Stretch & {
   /** When the hour begins, in milliseconds since 1970. */
   readonly hour: number;
@@ -45,16 +51,52 @@ export function checkRecords(
   until: number,
 ): readonly CheckRecord[] {
   rollUpChecks(db, until);
-  return namesIn(db, from, until).map((name) => {
-    const { stretch, latencies } = gather(db, name, from, until);
-    const counted = stretch.upMs + stretch.downMs;
-    return {
-      name,
-      ...stretch,
-      ...latenciesOf(latencies),
-      availability: counted === 0 ? null : (100 * stretch.upMs) / counted,
-    };
+  return namesIn(db, from, until).map((name) =>
+    recordOf(db, name, from, until),
+  );
+}
+
+/** How one check did in each of the last so many steps of whole hours, the oldest first; the last step goes on. */
+export function checkSteps(
+  db: DatabaseSync,
+  name: string,
+  now: number,
+  { hours, steps }: { readonly hours: number; readonly steps: number },
+): readonly CheckStep[] {
+  rollUpChecks(db, now);
+  const end = hourOf(now) + hourMs;
+  return Array.from({ length: steps }, (_, index) => {
+    const from = end - (steps - index) * hours * hourMs;
+    const until = Math.min(now, from + hours * hourMs);
+    return { from, ...recordOf(db, name, from, until) };
   });
+}
+
+/** One check's record in a stretch of time, as in `checkRecords`. */
+export function checkRecord(
+  db: DatabaseSync,
+  name: string,
+  from: number,
+  until: number,
+): CheckRecord {
+  rollUpChecks(db, until);
+  return recordOf(db, name, from, until);
+}
+
+function recordOf(
+  db: DatabaseSync,
+  name: string,
+  from: number,
+  until: number,
+): CheckRecord {
+  const { stretch, latencies } = gather(db, name, from, until);
+  const counted = stretch.upMs + stretch.downMs;
+  return {
+    name,
+    ...stretch,
+    ...latenciesOf(latencies),
+    availability: counted === 0 ? null : (100 * stretch.upMs) / counted,
+  };
 }
 
 /** The last so many hours of each check, the oldest first, the running one last; hours without a look have only zeros. */

@@ -4,6 +4,7 @@ import { sentencesOf } from "../failure.ts";
 import type { History } from "../history.ts";
 import { portTaken } from "../processes/ports.ts";
 import { Failure, codeOf } from "../failure.ts";
+import { restartAsked } from "../restart.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Status } from "../status.ts";
 import { inWords } from "../duration.ts";
@@ -40,10 +41,15 @@ export type ApiParts = {
 
 const mostLogLines = 5000;
 const mostEntries = 10_000;
+const longestName = 1000;
 
 /** The supervisor's HTTP face: /healthz, /readyz, /sign-in, /api/…; rooms add theirs. Errors are {error: {message}}. */
 export function buildApi(parts: ApiParts): FastifyInstance {
-  const server = Fastify({ forceCloseConnections: true });
+  const server = Fastify({
+    forceCloseConnections: true,
+    // Names in paths may be long; without this they would be as good as unknown.
+    routerOptions: { maxParamLength: longestName },
+  });
 
   const door = openDoor(parts.operatorPassword, Date.now);
 
@@ -152,8 +158,7 @@ export function buildApi(parts: ApiParts): FastifyInstance {
       if (runtime?.inspect(name) === undefined)
         return refuse(reply, 404, noSuch("service", name, serviceNames()));
       try {
-        parts.watch()?.renewHealing(name);
-        await runtime.restart(name, "asked by the operator", "operator");
+        await restartAsked(runtime, parts.watch(), name);
       } catch (error) {
         return refuse(reply, 502, sentencesOf(error).join(" "));
       }

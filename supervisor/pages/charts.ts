@@ -1,6 +1,7 @@
 import type { ChartData } from "../reports/charts.ts";
 
-const [width, top, bottom, right] = [600, 40, 210, 6];
+/** Small, so that its letters can be read where it is scaled down to a phone. */
+const [width, top, bottom, right] = [480, 40, 210, 6];
 /** Of a letter at the size that the labels have, roughly. */
 const letterWidth = 8.5;
 /** Colour is never alone: each line of a chart has a stroke of its own. */

@@ -7,13 +7,17 @@ import {
   openSupervision,
   type Supervision,
 } from "../../supervisor/supervision.ts";
+import { programSpec, testRuntime } from "../../supervisor/testing/specs.ts";
 import { temporaryHome } from "../../supervisor/testing/temporary-home.ts";
 import { waitFor } from "../../supervisor/testing/wait-for.ts";
 import type { Status } from "../../supervisor/status.ts";
+import { freePort } from "../servers/postgres.ts";
 
 export type ConsoleStand = {
   readonly address: string;
   readonly operatorPassword: string;
+  /** Where the programs write. */
+  readonly logs: string;
   readonly status: () => Status;
   /** What a watched service answers from now on; undefined is well. */
   readonly sicken: (name: string, words: string | undefined) => void;
@@ -28,6 +32,10 @@ export type StandOptions = {
   /** Puts a past into the history file before the supervisor begins. */
   readonly past?: (history: History, now: number) => void;
   readonly databaseUrl?: string;
+  /** Small programs that a real runtime runs as processes, each watched by a check of its name. */
+  readonly programs?: readonly string[];
+  /** Further checks, as a file would have them. */
+  readonly checks?: readonly Readonly<Record<string, unknown>>[];
 };
 
 /** A real supervisor with its pages, watching small services that are well or sick as told. */
@@ -45,6 +53,13 @@ export async function startConsoleStand(
   makeHome(place.home);
   const history = openHistory(place.home.history);
   options.past?.(history, Date.now());
+  const programs = await Promise.all(
+    (options.programs ?? []).map(async (name) => ({
+      name,
+      port: await freePort(),
+    })),
+  );
+  const quick = { every: "1s", fail_after: 1, recover_after: 1 };
   const operatorPassword = "the-operator-password";
   const supervision: Supervision = await openSupervision({
     home: place.home,
@@ -58,14 +73,17 @@ export async function startConsoleStand(
       leftOut: [],
       config: configSchema.parse({
         jobs: { time_zone: "UTC" },
-        checks: options.services.map((name) => ({
-          name,
-          kind: "http",
-          url: `http://127.0.0.1:${port}/${name}`,
-          every: "1s",
-          fail_after: 1,
-          recover_after: 1,
-        })),
+        checks: [
+          ...options.services.map((name) => ({
+            ...{ name, kind: "http", ...quick },
+            url: `http://127.0.0.1:${port}/${name}`,
+          })),
+          ...programs.map(({ name, port }) => ({
+            ...{ name, kind: "http", ...quick },
+            url: `http://127.0.0.1:${port}`,
+          })),
+          ...(options.checks ?? []),
+        ],
       }),
     },
     history,
@@ -76,6 +94,15 @@ export async function startConsoleStand(
     onCheck: () => {},
     onNotice: () => {},
   });
+  const runtime = testRuntime(
+    place.home,
+    history,
+    programs.map((program) => programSpec(place.directory, program)),
+  );
+  if (programs.length > 0) {
+    supervision.show(runtime);
+    await runtime.start();
+  }
   supervision.begin();
   await waitFor("the first look at everything", () =>
     supervision.status().checks.every(({ state }) => state !== "new"),
@@ -83,6 +110,7 @@ export async function startConsoleStand(
   return {
     address: supervision.address.replace("0.0.0.0", "127.0.0.1"),
     operatorPassword,
+    logs: place.home.logs,
     status: supervision.status,
     sicken: (name, words) => {
       if (words === undefined) sick.delete(name);
@@ -90,6 +118,7 @@ export async function startConsoleStand(
     },
     stop: async () => {
       await supervision.rest();
+      await runtime.stop("the test is over");
       await supervision.close();
       history.close();
       await new Promise((resolve) => watched.close(resolve));

@@ -1,18 +1,10 @@
-import { mkdirSync } from "node:fs";
-import { join } from "node:path";
-import type { Browser, Page } from "playwright-core";
+import type { Browser } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { hashKey } from "../../gateway/access/keys.ts";
 import { startAdminFixture, type AdminFixture } from "../servers/admin.ts";
 import { readerUrl } from "../servers/database.ts";
 import { waitFor } from "../../supervisor/testing/wait-for.ts";
-import {
-  findBarriers,
-  openBrowser,
-  openPage,
-  overflowOf,
-  screens,
-} from "./browser.ts";
+import { findBarriers, openBrowser, openPage } from "./browser.ts";
 import {
   anOrdinaryDay,
   startConsoleStand,
@@ -20,10 +12,9 @@ import {
   type ConsoleStand,
   type StandOptions,
 } from "./console-stand.ts";
+import { lookOnEveryScreen, takePicture } from "./every-screen.ts";
 
 const services = ["gateway", "gateway-ready", "notes", "postgres", "redis"];
-/** Between them these have every colour and every arrangement. */
-const examined = ["desk", "desk-dark", "phone"];
 const markup = '<img src=x onerror="document.title=1">';
 
 let browser: Browser;
@@ -174,43 +165,12 @@ describe.each(situations)(
   ({ name, options, heading }) => {
     test("says the verdict, fits every screen, and holds no barrier", async () => {
       stand = await startConsoleStand(options());
-      for (const screen of screens) {
-        const { page, complaints } = await openPage(browser, screen);
-        await page.goto(stand.address);
-        expect(await page.textContent("h1")).toBe(heading);
-        expect(await page.title()).toMatch(/^[●▲✕] .* · Hearth$/u);
-        await page.waitForLoadState("networkidle");
-        expect(complaints, "what the browser complains about").toEqual([]);
-        expect(await page.locator("img").count()).toBe(0);
-        await page.locator("details").evaluateAll((all) => {
-          for (const each of all) each.setAttribute("open", "");
-        });
-        expect(await overflowOf(page), `${screen.name} overflows`).toBe(0);
-        await page.reload();
-        await takePicture(page, `status-${name}-${screen.name}`);
-        if (examined.includes(screen.name))
-          expect(await findBarriers(page)).toEqual([]);
-        await page.context().close();
-      }
+      await lookOnEveryScreen(browser, stand.address, {
+        ...{ name: `status-${name}`, heading },
+      });
     });
   },
 );
-
-/** Pictures for docs/ and for looking at, only when a directory is named; cut where they would weigh too much. */
-async function takePicture(page: Page, name: string): Promise<void> {
-  const directory = process.env["HEARTH_PICTURES"];
-  if (directory === undefined || directory === "") return;
-  mkdirSync(directory, { recursive: true });
-  const { width, height } = await page.evaluate<{
-    readonly width: number;
-    readonly height: number;
-  }>("({ width: innerWidth, height: document.documentElement.scrollHeight })");
-  await page.screenshot({
-    path: join(directory, `${name}.png`),
-    fullPage: true,
-    clip: { x: 0, y: 0, width, height: Math.min(height, 1340) },
-  });
-}
 
 const desk = { width: 1280, scheme: "light" } as const;
 

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { HourBar } from "../../checks/check-reports.ts";
+import { clock } from "../words.ts";
 import { drawDays } from "./day-chart.ts";
 import { drawHours } from "./hour-bars.ts";
 
@@ -27,7 +28,7 @@ test("each hour tells its state by colour, height and words", () => {
       hour(4, { looks: 0, upMs: 0 }),
       hour(5, { upMs: 0, looks: 1, failures: 1, downMs: 5000 }),
     ],
-    "UTC",
+    { title: "last 24 hours", tell: (at) => clock(at, "UTC") },
   );
   const bars = [
     ...svg.matchAll(

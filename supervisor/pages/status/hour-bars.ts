@@ -1,7 +1,6 @@
 import type { HourBar } from "../../checks/check-reports.ts";
 import { inWords } from "../../duration.ts";
 import type { Look } from "../shapes.ts";
-import { clock } from "../words.ts";
 
 const fills: Readonly<Record<Look, string>> = {
   ok: "var(--calm)",
@@ -21,19 +20,26 @@ const heights: Readonly<Record<Look, number>> = {
 /** Of an hour: below it some looks failed, from it on it was down. */
 const downAfterMs = 60_000;
 
-/** A column for each hour, drawn; hover and the text alternative tell time and cause. Markup of numbers and our own words only. */
-export function drawHours(bars: readonly HourBar[], timeZone: string): string {
+/**
+ * A column for each hour (or longer step), drawn; hover and the text alternative tell time and cause. Markup of numbers and our
+ * own words only.
+ */
+export function drawHours(
+  bars: readonly HourBar[],
+  {
+    title,
+    tell,
+  }: { readonly title: string; readonly tell: (at: number) => string },
+): string {
   const drawn = bars.map((bar, index) => {
     const look = lookOfHour(bar);
     const height = heights[look];
-    return `<rect x="${index * 20}" y="${28 - height}" width="15" height="${height}" rx="3" fill="${fills[look]}"><title>${clock(bar.hour, timeZone)} ${wordsOf(bar, look)}</title></rect>`;
+    return `<rect x="${index * 20}" y="${28 - height}" width="15" height="${height}" rx="3" fill="${fills[look]}"><title>${tell(bar.hour)} ${wordsOf(bar, look)}</title></rect>`;
   });
   const faults = bars
     .filter((bar) => ["bad", "warn"].includes(lookOfHour(bar)))
-    .map(
-      (bar) => `${clock(bar.hour, timeZone)} ${wordsOf(bar, lookOfHour(bar))}`,
-    );
-  const label = `last 24 hours: ${faults.length === 0 ? "no fault" : faults.join(", ")}`;
+    .map((bar) => `${tell(bar.hour)} ${wordsOf(bar, lookOfHour(bar))}`);
+  const label = `${title}: ${faults.length === 0 ? "no fault" : faults.join(", ")}`;
   return `<svg class="bars" viewBox="0 0 ${Math.max(15, bars.length * 20 - 5)} 28" preserveAspectRatio="none" role="img" aria-label="${label}">${drawn.join("")}</svg>`;
 }
 

@@ -9,7 +9,7 @@ import type { JobView } from "../../jobs/runner.ts";
 import type { Status } from "../../status.ts";
 import type { Look } from "../shapes.ts";
 import { lookOfService, stateOf, wordOfService } from "../states.ts";
-import { ago, ahead, grouped, moment, percent } from "../words.ts";
+import { ago, ahead, clock, grouped, moment, percent } from "../words.ts";
 import { drawHours } from "./hour-bars.ts";
 import type { SpendView } from "./month-spend.ts";
 import { viewSpend } from "./spend-words.ts";
@@ -103,6 +103,10 @@ export function viewStatus(facts: StatusFacts) {
 /** A row for each check, and for each service that no check of its name looks at. */
 function viewRows({ status, bars, records, timeZone }: StatusFacts) {
   const checked = new Set(status.checks.map(({ name }) => name));
+  const lastDay = {
+    title: "last 24 hours",
+    tell: (at: number) => clock(at, timeZone),
+  };
   const ofChecks = status.checks.map((check) => {
     const service = status.services.find(
       ({ name }) => name === check.service && name === check.name,
@@ -113,7 +117,7 @@ function viewRows({ status, bars, records, timeZone }: StatusFacts) {
     return {
       name: check.name,
       ...state,
-      bars: hours === undefined ? null : drawHours(hours, timeZone),
+      bars: hours === undefined ? null : drawHours(hours, lastDay),
       availability:
         record?.availability == null ? "–" : percent(record.availability / 100),
       latency: record?.p95 == null ? "" : `p95 ${record.p95} ms`,

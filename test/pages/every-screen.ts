@@ -1,0 +1,58 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Browser, Page } from "playwright-core";
+import { expect } from "vitest";
+import { findBarriers, openPage, overflowOf, screens } from "./browser.ts";
+
+/** Between them these have every colour and every arrangement. */
+const examined = ["desk", "desk-dark", "phone"];
+
+/**
+ * Opens a page on every screen: it says the heading, the browser has nothing to complain about, nothing reaches over the edge
+ * with all that can be unfolded, no name became markup, and axe-core finds nothing. Pictures are called by `name`.
+ */
+export async function lookOnEveryScreen(
+  browser: Browser,
+  address: string,
+  {
+    name,
+    heading,
+  }: { readonly name: string; readonly heading: string | RegExp },
+): Promise<void> {
+  for (const screen of screens) {
+    const { page, complaints } = await openPage(browser, screen);
+    await page.goto(address);
+    const words = await page.textContent("h1");
+    if (typeof heading === "string") expect(words).toBe(heading);
+    else expect(words).toMatch(heading);
+    expect(await page.title()).toMatch(/^[●▲✕‖○] .* · Hearth$/u);
+    await page.waitForLoadState("networkidle");
+    expect(complaints, "what the browser complains about").toEqual([]);
+    expect(await page.locator("img").count()).toBe(0);
+    await page.locator("details").evaluateAll((all) => {
+      for (const each of all) each.setAttribute("open", "");
+    });
+    expect(await overflowOf(page), `${screen.name} overflows`).toBe(0);
+    await page.reload();
+    await takePicture(page, `${name}-${screen.name}`);
+    if (examined.includes(screen.name))
+      expect(await findBarriers(page)).toEqual([]);
+    await page.context().close();
+  }
+}
+
+/** Pictures for docs/ and for looking at, only when a directory is named; cut where they would weigh too much. */
+export async function takePicture(page: Page, name: string): Promise<void> {
+  const directory = process.env["HEARTH_PICTURES"];
+  if (directory === undefined || directory === "") return;
+  mkdirSync(directory, { recursive: true });
+  const { width, height } = await page.evaluate<{
+    readonly width: number;
+    readonly height: number;
+  }>("({ width: innerWidth, height: document.documentElement.scrollHeight })");
+  await page.screenshot({
+    path: join(directory, `${name}.png`),
+    fullPage: true,
+    clip: { x: 0, y: 0, width, height: Math.min(height, 1340) },
+  });
+}

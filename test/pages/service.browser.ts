@@ -1,0 +1,124 @@
+import { appendFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Browser } from "playwright-core";
+import { afterAll, afterEach, beforeAll, describe, test } from "vitest";
+import { waitFor } from "../../supervisor/testing/wait-for.ts";
+import { openBrowser, openPage } from "./browser.ts";
+import {
+  anOrdinaryDay,
+  startConsoleStand,
+  withAlarm,
+  type ConsoleStand,
+  type StandOptions,
+} from "./console-stand.ts";
+import { lookOnEveryScreen } from "./every-screen.ts";
+
+const desk = { width: 1280, scheme: "light" } as const;
+const markup = '<img src=x onerror="document.title=1">';
+const longName = `a${"-very-long-name".repeat(8)}`;
+
+let browser: Browser;
+let stand: ConsoleStand | undefined;
+
+beforeAll(async () => {
+  browser = await openBrowser();
+});
+afterEach(async () => {
+  await stand?.stop();
+  stand = undefined;
+});
+afterAll(async () => {
+  await browser.close();
+});
+
+const situations: readonly {
+  readonly name: string;
+  readonly service: string;
+  readonly heading: RegExp;
+  readonly options: StandOptions;
+  readonly prepare?: (stand: ConsoleStand) => void;
+}[] = [
+  {
+    name: "usual",
+    service: "gateway",
+    heading: /^Gateway is up/,
+    options: {
+      services: ["postgres"],
+      programs: ["gateway"],
+      checks: [
+        {
+          ...{ name: "gateway-ready", kind: "tcp", port: 1, every: "60s" },
+          ...{ depends_on: ["gateway"], service: "gateway" },
+        },
+      ],
+      past: anOrdinaryDay(["gateway", "postgres"], "gateway"),
+    },
+    prepare: ({ logs }) => {
+      const lines = Array.from({ length: 40 }, (_, at) =>
+        JSON.stringify({ level: 30, msg: `call ${at} was answered` }),
+      );
+      appendFileSync(join(logs, "gateway.log"), `${lines.join("\n")}\n`);
+    },
+  },
+  {
+    name: "empty",
+    service: "notes",
+    heading: /^Notes is up/,
+    options: { services: ["notes"] },
+  },
+  {
+    name: "hostile",
+    service: longName,
+    heading: /^A-very-long-name.* is down/,
+    options: {
+      services: [longName],
+      sick: { [longName]: `${markup} ${"endless".repeat(60)} 🔥 \u202eabc` },
+      programs: ["gateway"],
+      past: withAlarm(
+        {
+          fingerprint: "notes:1",
+          level: "down",
+          subject: longName,
+          text: `${markup}${"x".repeat(300)}`,
+          output: markup,
+          tried: [markup],
+          command: `hearth notes "${markup}"`,
+        },
+        1000,
+      ),
+    },
+  },
+];
+
+describe.each(situations)(
+  "the page of a service, $name",
+  ({ name, service, heading, options, prepare }) => {
+    test("says the verdict, fits every screen, and holds no barrier", async () => {
+      stand = await startConsoleStand(options);
+      prepare?.(stand);
+      await lookOnEveryScreen(browser, `${stand.address}/services/${service}`, {
+        ...{ name: `service-${name}`, heading },
+      });
+    });
+  },
+);
+
+test("a restarted service is seen coming back", async () => {
+  stand = await startConsoleStand({ services: [], programs: ["gateway"] });
+  const pid = () => stand?.status().services[0]?.pid;
+  const before = pid();
+  const { page } = await openPage(browser, desk);
+  await page.goto(stand.address);
+  await page.getByRole("link", { name: "gateway" }).first().click();
+  await page.getByText("Restart…").click();
+  await page.getByRole("button", { name: "Restart" }).click();
+  await page.getByText("gateway is being restarted").waitFor();
+  await waitFor("another process", () => {
+    const now = pid();
+    return now !== null && now !== before;
+  });
+  await page.getByRole("heading", { name: /^Gateway is up/ }).waitFor();
+  await page.getByText(`pid ${pid()}`).waitFor();
+  await page.getByText("restarted by the operator").waitFor();
+  await page.context().close();
+});
