@@ -70,8 +70,10 @@ const OPTIONS = {
 /** A gateway's life with this journal: what was acknowledged, and a ledger that keeps the first row of each call. */
 async function live(
   steps: readonly Step[],
+  linesInMemory: number,
   directories: string[],
 ): Promise<void> {
+  const options = { ...OPTIONS, linesInMemory };
   const begun = new Set<string>();
   const ended = new Map<string, number>();
   const ledger = new Map<string, TestRow>();
@@ -80,7 +82,7 @@ async function live(
   let position = 0;
   let directory = await makeDirectory();
   directories.push(directory);
-  let journal: TestJournal = await openTestJournal(directory, OPTIONS);
+  let journal: TestJournal = await openTestJournal(directory, options);
 
   function insert(rows: readonly TestRow[]): void {
     for (const row of rows)
@@ -91,7 +93,7 @@ async function live(
     open = [];
     held = [];
     position = 0;
-    journal = await openTestJournal(directory, OPTIONS);
+    journal = await openTestJournal(directory, options);
   }
 
   async function take(next: Step, index: number): Promise<void> {
@@ -168,10 +170,11 @@ test("whatever happens, each call is delivered as it ended, and none is lost aft
   await fc.assert(
     fc.asyncProperty(
       fc.array(step, { minLength: 50, maxLength: 400 }),
-      async (steps) => {
+      fc.constantFrom(0, 5, 1_000),
+      async (steps, linesInMemory) => {
         const directories: string[] = [];
         try {
-          await live(steps, directories);
+          await live(steps, linesInMemory, directories);
         } finally {
           for (const directory of directories) {
             await fs.rm(directory, { recursive: true, force: true });

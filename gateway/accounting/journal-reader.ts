@@ -1,5 +1,6 @@
 import fs from "node:fs/promises";
-import { parseLine, verifiedJson } from "./journal-line.ts";
+import { parseLine, verifiedJson, type JournalLine } from "./journal-line.ts";
+import type { JournalTail } from "./journal-tail.ts";
 import type {
   JournalLog,
   JournalRow,
@@ -29,8 +30,8 @@ export type JournalReader<Intent, Outcome> = {
 };
 
 /**
- * Follows the journal's files from the oldest line to the newest and joins intents with outcomes. Only intents without
- * an outcome so far are held in memory.
+ * Follows the journal from the oldest line to the newest, in its files and where it has caught up in memory (`tail`), and
+ * joins intents with outcomes. Only intents without an outcome so far are held.
  *
  * `recovered` is where the lines of earlier lives end: intents still open there are interrupted.
  */
@@ -39,10 +40,11 @@ export function createJournalReader<
   Outcome extends Recorded,
 >(options: {
   readonly segments: Segments;
+  readonly tail: JournalTail<Intent, Outcome>;
   readonly recovered: { readonly segment: number; readonly offset: number };
   readonly log: JournalLog;
 }): JournalReader<Intent, Outcome> {
-  const { segments, recovered, log } = options;
+  const { segments, tail, recovered, log } = options;
   const oldest = segments.list[0]?.number ?? 0;
   const open = new Map<
     string,
@@ -136,8 +138,10 @@ export function createJournalReader<
     return false;
   }
 
-  function take(json: Buffer, rows: JournalRow<Intent, Outcome>[]): void {
-    const line = parseLine<Intent, Outcome>(json);
+  function take(
+    line: JournalLine<Intent, Outcome>,
+    rows: JournalRow<Intent, Outcome>[],
+  ): void {
     if ("intent" in line) {
       const { intent } = line;
       // Written once more to free an old segment.
@@ -182,7 +186,17 @@ export function createJournalReader<
     const json = verifiedJson(chunk, from - chunkOffset, newline);
     offset = chunkOffset + newline + 1;
     if (json === null) reportDamage(from, offset);
-    else take(json, rows);
+    else take(parseLine(json), rows);
+  }
+
+  /** Takes the next line as it is in memory, if it is. */
+  function takeFromTail(rows: JournalRow<Intent, Outcome>[]): boolean {
+    if (!beyondRecovered) return false;
+    const next = tail.take(segment.number, offset);
+    if (next === null) return false;
+    offset = next.end;
+    take(next.line, rows);
+    return true;
   }
 
   /** Reads one line, or goes on to the next segment; false at the end of the journal. */
@@ -205,11 +219,14 @@ export function createJournalReader<
       try {
         while (rows.length < maxRows) {
           const next = interrupted.shift();
-          const newline = next === undefined ? newlineInChunk() : -1;
           if (next !== undefined) {
             const { intent } = next;
             deliver(rows, { intent, outcome: null, recoveredAt }, next.segment);
-          } else if (newline !== -1) takeLine(newline, rows);
+            continue;
+          }
+          if (takeFromTail(rows)) continue;
+          const newline = newlineInChunk();
+          if (newline !== -1) takeLine(newline, rows);
           else if (!(await readOn())) break;
         }
       } catch (error) {

@@ -6,7 +6,10 @@ const FREE_TEXT = ["error", "metadata"];
 
 test("a record that fits is written as it is", () => {
   const record = { id: "a", error: "e", metadata: { note: "n".repeat(200) } };
-  expect(jsonWithin(record, FREE_TEXT, 1_000)).toBe(JSON.stringify(record));
+  expect(jsonWithin(record, FREE_TEXT, 1_000)).toEqual({
+    json: JSON.stringify(record),
+    record,
+  });
 });
 
 test("a text is cut no more than needed", () => {
@@ -15,7 +18,7 @@ test("a text is cut no more than needed", () => {
     error: "e".repeat(500),
     metadata: { note: "kept" },
   };
-  const json = jsonWithin(record, FREE_TEXT, 300) ?? "";
+  const json = jsonWithin(record, FREE_TEXT, 300)?.json ?? "";
   expect(Buffer.byteLength(json)).toBe(300);
   expect(JSON.parse(json)).toMatchObject({
     id: "a",
@@ -25,13 +28,16 @@ test("a text is cut no more than needed", () => {
 
 test("an object loses the ends of its texts, then everything", () => {
   const record = { id: "a", metadata: { code: 500, note: "n".repeat(300) } };
-  expect(jsonWithin(record, FREE_TEXT, 250)).toBe(
+  expect(jsonWithin(record, FREE_TEXT, 250)?.json).toBe(
     JSON.stringify({
       id: "a",
       metadata: { code: 500, note: `${"n".repeat(100)}…` },
     }),
   );
-  expect(jsonWithin(record, FREE_TEXT, 100)).toBe('{"id":"a","metadata":{}}');
+  expect(jsonWithin(record, FREE_TEXT, 100)).toEqual({
+    json: '{"id":"a","metadata":{}}',
+    record: { id: "a", metadata: {} },
+  });
 });
 
 test("fields that are not free text are never touched: null when they are too long", () => {
@@ -51,12 +57,16 @@ test("the result fits, and has every other field", () => {
       }),
       fc.integer({ min: 150, max: 600 }),
       (record, maxBytes) => {
-        const json = jsonWithin(record, FREE_TEXT, maxBytes) ?? "";
+        const written = jsonWithin(record, FREE_TEXT, maxBytes);
+        const json = written?.json ?? "";
         expect(Buffer.byteLength(json)).toBeLessThanOrEqual(maxBytes);
         const { id, cost } = JSON.parse(
           JSON.stringify(record),
         ) as typeof record;
         expect(JSON.parse(json)).toMatchObject({ id, cost });
+        expect(JSON.parse(JSON.stringify(written?.record))).toEqual(
+          JSON.parse(json),
+        );
       },
     ),
   );

@@ -3,6 +3,12 @@ const CUT_MARK = "…";
 /** Texts inside a free-text object are first cut to this many characters; then the object is emptied. */
 const NESTED_TEXT_CHARACTERS = 100;
 
+/** A record's JSON, and the record as the JSON has it. */
+export interface Written<T> {
+  readonly json: string;
+  readonly record: T;
+}
+
 /**
  * The record as JSON in at most `maxBytes` bytes, its free-text fields shortened where needed, in the order given;
  * null when even that does not fit. Every other field (money, tokens, ids) stays as it is.
@@ -10,16 +16,16 @@ const NESTED_TEXT_CHARACTERS = 100;
  * A text is cut at its end. In an object or an array the texts are cut to 100 characters; when that does not
  * suffice, it becomes `{}` or `[]`.
  */
-export function jsonWithin(
-  record: object,
+export function jsonWithin<T extends object>(
+  record: T,
   freeText: readonly string[],
   maxBytes: number,
-): string | null {
+): Written<T> | null {
   let json = JSON.stringify(record);
   // A UTF-16 unit takes at most three bytes: the usual record is done here without counting them.
-  if (json.length * 3 <= maxBytes) return json;
+  if (json.length * 3 <= maxBytes) return { json, record };
   let excess = Buffer.byteLength(json) - maxBytes;
-  if (excess <= 0) return json;
+  if (excess <= 0) return { json, record };
 
   const shortened = { ...record } as Record<string, unknown>;
   for (const field of freeText) {
@@ -30,7 +36,7 @@ export function jsonWithin(
         typeof value === "string" ? cutBytes(value, excess) : shorten(value);
       json = JSON.stringify(shortened);
       excess = Buffer.byteLength(json) - maxBytes;
-      if (excess <= 0) return json;
+      if (excess <= 0) return { json, record: JSON.parse(json) as T };
     }
   }
   return null;

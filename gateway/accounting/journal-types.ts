@@ -55,6 +55,8 @@ export type JournalOptions<Intent extends Started, Outcome extends Recorded> = {
   readonly sync: "interval" | "always";
   /** Default 50 ms: a power cut (not a killed process) loses at most what was written since. */
   readonly syncEveryMs?: number;
+  /** Lines not read yet that are also kept in memory, so that whoever keeps up reads no files. Default 8,192. */
+  readonly linesInMemory?: number;
   /** Fields to shorten, in this order, in a record longer than its room; all others are kept as they are. */
   readonly freeText?: readonly (
     (keyof Intent & string) | (keyof Outcome & string)

@@ -1,5 +1,6 @@
-import { createLineEncoder } from "./journal-line.ts";
-import { jsonWithin } from "./journal-shorten.ts";
+import { createLineEncoder, type JournalLine } from "./journal-line.ts";
+import { jsonWithin, type Written } from "./journal-shorten.ts";
+import type { JournalTail } from "./journal-tail.ts";
 import type { JournalLog, Recorded, Started } from "./journal-types.ts";
 import type { Segments } from "./segments.ts";
 
@@ -34,6 +35,8 @@ export function createJournalWriter<
 >(options: {
   readonly instance: string;
   readonly segments: Segments;
+  /** Gets every line that was written. */
+  readonly tail: JournalTail<Intent, Outcome>;
   readonly freeText: readonly string[];
   /** Longest intent, in bytes of JSON. */
   readonly intentBytes: number;
@@ -42,21 +45,34 @@ export function createJournalWriter<
   readonly now: () => number;
   readonly log: JournalLog;
 }): JournalWriter<Intent, Outcome> {
-  const { segments, freeText, intentBytes, reserveBytes, now, log } = options;
+  const { segments, tail, freeText, intentBytes, reserveBytes, now, log } =
+    options;
   const encoder = createLineEncoder();
   /** The segment of each intent without outcome, by call id. */
   const open = new Map<string, number>();
   /** Outcomes that the disk refused, by call id. Their intents stay open, so their room stays reserved. */
-  const refused = new Map<string, string>();
+  const refused = new Map<string, Written<Outcome>>();
   let opened = false;
   let problem: string | null = null;
   let refusing = false;
 
-  function writeLine(json: string, reserves: number): void {
-    const line = encoder.encode(json);
-    if (!segments.reserve(line.length, reserves)) throw noRoom();
+  /** Writes a line for which there is room. */
+  function append(bytes: Buffer, line: JournalLine<Intent, Outcome>): void {
+    const segment = segments.active();
+    const offset = segment.end;
+    segments.append(bytes);
+    tail.add(segment.number, offset, segment.end, line);
+  }
+
+  function writeLine(
+    json: string,
+    line: JournalLine<Intent, Outcome>,
+    reserves: number,
+  ): void {
+    const bytes = encoder.encode(json);
+    if (!segments.reserve(bytes.length, reserves)) throw noRoom();
     try {
-      segments.append(line);
+      append(bytes, line);
     } catch (error) {
       throw new JournalFull(
         `The journal cannot be written (${messageOf(error)}): free its disk or mend it.`,
@@ -65,14 +81,19 @@ export function createJournalWriter<
     }
   }
 
-  function writeIntent(json: string, reserves: number): void {
-    writeLine(`{"intent":${json},"at":${now()}}`, reserves);
+  function writeIntent(
+    { json, record: intent }: Written<Intent>,
+    reserves: number,
+  ): void {
+    const at = now();
+    writeLine(`{"intent":${json},"at":${at}}`, { intent, at }, reserves);
   }
 
   /** Marks the begin of this life before its first intent: all that is open before it is interrupted. */
   function writeOpened(): void {
-    const instance = JSON.stringify(options.instance);
-    writeLine(`{"opened":${instance},"at":${now()}}`, 1);
+    const at = now();
+    const line = { opened: options.instance, at };
+    writeLine(JSON.stringify(line), line, 1);
     opened = true;
   }
 
@@ -92,14 +113,18 @@ export function createJournalWriter<
     };
   }
 
-  function writeOutcome(id: string, json: string, segment: number): boolean {
-    const line = encoder.encode(
-      `{"outcome":${json},"segment":${segment},"at":${now()}}`,
+  function writeOutcome(
+    { json, record: outcome }: Written<Outcome>,
+    segment: number,
+  ): boolean {
+    const at = now();
+    const bytes = encoder.encode(
+      `{"outcome":${json},"segment":${segment},"at":${at}}`,
     );
     try {
       // The reserve of its own intent is what it uses up.
-      if (!segments.reserve(line.length, open.size - 1)) return false;
-      segments.append(line);
+      if (!segments.reserve(bytes.length, open.size - 1)) return false;
+      append(bytes, { outcome, segment, at });
     } catch (error) {
       if (refused.size === 0) {
         log.error(
@@ -109,13 +134,13 @@ export function createJournalWriter<
       }
       return false;
     }
-    open.delete(id);
+    open.delete(outcome.id);
     return true;
   }
 
   function retry(): boolean {
-    for (const [id, json] of refused) {
-      if (writeOutcome(id, json, open.get(id) ?? 0)) refused.delete(id);
+    for (const [id, written] of refused) {
+      if (writeOutcome(written, open.get(id) ?? 0)) refused.delete(id);
     }
     return refused.size === 0;
   }
@@ -126,14 +151,14 @@ export function createJournalWriter<
       if (open.has(record.id)) {
         throw new Error(`Call ${record.id} has an open intent already.`);
       }
-      const json = jsonWithin(record, freeText, intentBytes);
-      if (json === null) {
+      const written = jsonWithin(record, freeText, intentBytes);
+      if (written === null) {
         throw new Error(
           `The intent of call ${record.id} is longer than ${intentBytes} bytes even with its free text shortened.`,
         );
       }
       if (!opened) writeOpened();
-      writeIntent(json, open.size + 1);
+      writeIntent(written, open.size + 1);
       open.set(record.id, segments.active().number);
       if (refusing) {
         refusing = false;
@@ -150,22 +175,24 @@ export function createJournalWriter<
         );
         return true;
       }
-      const json =
-        jsonWithin(record, freeText, reserveBytes - ENVELOPE_BYTES) ??
-        // Only where the fields that are not free text are too long: then it needs room beside the reserves.
-        JSON.stringify(record);
-      if (writeOutcome(record.id, json, segment)) return true;
-      refused.set(record.id, json);
+      // null only where the fields that are not free text are too long: then it needs room beside the reserves.
+      const written = jsonWithin(
+        record,
+        freeText,
+        reserveBytes - ENVELOPE_BYTES,
+      ) ?? { json: JSON.stringify(record), record };
+      if (writeOutcome(written, segment)) return true;
+      refused.set(record.id, written);
       return false;
     },
     retry,
     carry(intents, segment) {
       for (const record of intents) {
         if (open.get(record.id) !== segment || refused.has(record.id)) continue;
-        const json = jsonWithin(record, freeText, intentBytes);
-        if (json === null) continue;
+        const written = jsonWithin(record, freeText, intentBytes);
+        if (written === null) continue;
         try {
-          writeIntent(json, open.size);
+          writeIntent(written, open.size);
         } catch {
           // No room: the old segment stays until the call ends.
           return;

@@ -5,6 +5,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import {
+  copyAsKilled,
   makeDirectory,
   openTestJournal,
   readAll,
@@ -30,6 +31,27 @@ function call(id: string, length = 0): void {
 
 const ids = (rows: readonly { readonly intent: { readonly id: string } }[]) =>
   rows.map(({ intent }) => intent.id);
+
+test("whoever keeps up is given what was written, without reading the files again", async () => {
+  const intent = { id: "a", startedAt: 1, metadata: { at: 1 } };
+  const outcome = { id: "a", cost: 1, metadata: { at: 2 } };
+  journal.intent(intent);
+  journal.outcome(outcome);
+  const { rows } = await journal.read(10);
+  expect(rows[0]?.intent).toBe(intent);
+  expect(rows[0]?.outcome).toBe(outcome);
+});
+
+test("a record that was shortened is given as it stands in the file", async () => {
+  journal.intent({ id: "a", startedAt: 1 });
+  journal.outcome({ id: "a", cost: 1, error: "e".repeat(2_000) });
+  const killed = await copyAsKilled(directory);
+  const [row] = await readAll(journal);
+  const replayed = await openTestJournal(killed);
+  expect(await readAll(replayed)).toEqual([row]);
+  await replayed.close();
+  await fs.rm(killed, { recursive: true });
+});
 
 test("rows come in the order of their outcomes, joined with their intents", async () => {
   journal.intent({ id: "a", startedAt: 1, payer: "müller" });

@@ -3,6 +3,7 @@ import { instanceOf } from "./journal-instance.ts";
 import { lockJournal } from "./journal-lock.ts";
 import { createJournalReader } from "./journal-reader.ts";
 import { recoverSegments } from "./journal-recovery.ts";
+import { createJournalTail } from "./journal-tail.ts";
 import { createSyncer } from "./journal-sync.ts";
 import { JournalFull, createJournalWriter } from "./journal-writer.ts";
 import type { Segment } from "./segment.ts";
@@ -23,6 +24,7 @@ const DEFAULT_SEGMENT_BYTES = 8 * MEBIBYTE;
 const DEFAULT_LIMIT_BYTES = 1024 * MEBIBYTE;
 const DEFAULT_RESERVE_BYTES = 4 * 1024;
 const DEFAULT_SYNC_EVERY_MS = 50;
+const DEFAULT_LINES_IN_MEMORY = 8_192;
 const MAX_INTENT_BYTES = 64 * 1024;
 /** The limit must hold several segments: only whole ones are given back. */
 const LEAST_SEGMENTS = 4;
@@ -86,14 +88,19 @@ async function openLocked<Intent extends Started, Outcome extends Recorded>(
     recovered.active,
   );
   const start = segments.active();
+  const tail = createJournalTail<Intent, Outcome>(
+    options.linesInMemory ?? DEFAULT_LINES_IN_MEMORY,
+  );
   const reader = createJournalReader<Intent, Outcome>({
     segments,
+    tail,
     recovered: { segment: start.number, offset: start.end },
     log,
   });
   const writer = createJournalWriter<Intent, Outcome>({
     instance,
     segments,
+    tail,
     freeText: options.freeText ?? [],
     intentBytes,
     reserveBytes,
