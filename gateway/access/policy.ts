@@ -127,6 +127,7 @@ const POLICY = {
   "GET /key/info": READ,
   "POST /v2/key/info": READ,
   "GET /key/list": READ,
+  "GET /key/usage": READ,
   "GET /key/aliases": READ,
   "POST /key/health": ANY_KEY,
   "POST /key/update": KEYS,

@@ -89,6 +89,7 @@ const STRANGE: Partial<
   "POST /key/update": () => ({ key: strangeKey, rpm_limit: 1 }),
   "POST /key/delete": () => ({ keys: [strangeKey] }),
   "GET /key/list": null,
+  "GET /key/usage": () => ({ key: strangeKey }),
   "GET /key/aliases": null,
   "POST /key/block": () => ({ key: strangeKey }),
   "POST /key/unblock": () => ({ key: strangeKey }),

@@ -5,8 +5,18 @@ import { CallError } from "../http/errors.ts";
 import { name, queryFlag, queryNumber, someNames } from "./fields.ts";
 import { keyFacts, reachableKey, tokenOf } from "./key-fields.ts";
 import { reaches } from "../access/actor.ts";
-import { KEY, shown, shownOne } from "./payers.ts";
-import { conditions, orderOf, readPage, type Conditions } from "./paging.ts";
+import { sortableBySpend } from "./budgets-in-force.ts";
+import { IN_STATE, KEY_STATES, shownInUse } from "./key-use.ts";
+import { KEY, shown } from "./payers.ts";
+import {
+  columns,
+  conditions,
+  containing,
+  orderOf,
+  readPage,
+  type Conditions,
+  type Sortable,
+} from "./paging.ts";
 import { adminRoute, type Admin, type AdminRoute } from "./route.ts";
 
 const info = adminRoute(
@@ -14,7 +24,8 @@ const info = adminRoute(
   z.object({ key: name.optional() }),
   async (admin, { key = ownKey(admin) }) => {
     const row = await reachableKey(admin, admin.pool, key);
-    return { key, info: await shownOne(admin, KEY, row) };
+    const [shownKey] = await shownInUse(admin, [row]);
+    return { key, info: shownKey };
   },
 );
 
@@ -48,7 +59,7 @@ const infoOfSeveral = adminRoute(
   },
 );
 
-const SORTABLE = [
+const COLUMNS = columns(
   "created_at",
   "updated_at",
   "key_alias",
@@ -57,7 +68,9 @@ const SORTABLE = [
   "team_id",
   "max_budget",
   "expires",
-];
+);
+const SORTABLE: Sortable = { ...COLUMNS, ...sortableBySpend(KEY) };
+const SORTABLE_GONE: Sortable = { ...columns("deleted_at"), ...COLUMNS };
 
 const listQuery = z.object({
   page: queryNumber(1, 1_000_000, 1),
@@ -67,6 +80,10 @@ const listQuery = z.object({
   organization_id: name.optional(),
   key_hash: name.optional(),
   key_alias: name.optional(),
+  /** In the alias, the last letters, the hash, the owner's id or address, the team's id or name. */
+  search: name.optional(),
+  /** Of those that there are. */
+  state: z.enum(KEY_STATES, `it may be ${KEY_STATES.join(", ")}`).optional(),
   return_full_object: queryFlag.default(false),
   include_team_keys: queryFlag.default(false),
   /** `deleted`: those of the history, as they were when they went. */
@@ -94,14 +111,22 @@ const list = adminRoute("GET /key/list", listQuery, async (admin, asked) => {
     filter.and("token = ?", tokenOf(asked.key_hash));
   if (asked.key_alias !== undefined)
     filter.and("key_alias = ?", asked.key_alias);
+  if (asked.search !== undefined) searchFor(filter, asked.search);
   const { page, size } = asked;
   const deleted = asked.status === "deleted";
+  if (asked.state !== undefined && deleted)
+    throw new CallError(
+      "invalid_request",
+      "`state` is not right: deleted keys have none, so leave it out, or `status=deleted`.",
+      { param: "state" },
+    );
+  if (asked.state !== undefined) filter.and(IN_STATE[asked.state]);
   const found = await readPage(
     admin.pool,
     deleted ? "deleted_keys" : "keys",
     filter,
     orderOf(
-      deleted ? ["deleted_at", ...SORTABLE] : SORTABLE,
+      deleted ? SORTABLE_GONE : SORTABLE,
       asked.sort_by,
       asked.sort_order,
       "token",
@@ -110,14 +135,26 @@ const list = adminRoute("GET /key/list", listQuery, async (admin, asked) => {
     size,
   );
   return {
-    keys: asked.return_full_object
-      ? await shown(admin, KEY, found.rows)
-      : found.rows.map((row) => row["token"]),
+    keys: !asked.return_full_object
+      ? found.rows.map((row) => row["token"])
+      : deleted
+        ? await shown(admin, KEY, found.rows)
+        : await shownInUse(admin, found.rows),
     total_count: found.total,
     current_page: page,
     total_pages: found.pages,
   };
 });
+
+function searchFor(filter: Conditions, text: string): void {
+  const found = filter.bind(text.toLowerCase());
+  const has = (column: string) => `strpos(lower(${column}), ${found}) > 0`;
+  filter.and(
+    `(${has("key_alias")} OR ${has("key_name")} OR ${has("user_id")} OR ${has("team_id")} OR token = ${found}
+      OR user_id IN (SELECT u.user_id FROM users u WHERE ${has("u.user_email")})
+      OR team_id IN (SELECT t.team_id FROM teams t WHERE ${has("t.team_alias")}))`,
+  );
+}
 
 /** The keys that whoever asks may see: its own, those of teams it administers, those of its organizations. */
 export function reachableKeys(admin: Admin): Conditions {
@@ -147,8 +184,7 @@ const aliases = adminRoute(
   async (admin, { page, size, search }) => {
     const filter = reachableKeys(admin);
     filter.and("key_alias IS NOT NULL");
-    if (search !== undefined)
-      filter.and("strpos(lower(key_alias), lower(?)) > 0", search);
+    if (search !== undefined) containing(filter, search, ["key_alias"]);
     const found = await readPage(
       admin.pool,
       "keys",

@@ -61,19 +61,42 @@ export async function readPage(
   return { rows, total, pages: Math.ceil(total / size) };
 }
 
-/** `ORDER BY` of a list, from what a caller may ask for; the id makes it the same each time. */
+/** What a list may be sorted by: names and the expressions they stand for. */
+export type Sortable = Readonly<Record<string, string>>;
+
+export function columns(...names: readonly string[]): Sortable {
+  return Object.fromEntries(names.map((name) => [name, name]));
+}
+
+/** `ORDER BY` of a list, by the first of `sortable` unless a caller asks for another; the id makes it the same each time. */
 export function orderOf(
-  sortable: readonly string[],
+  sortable: Sortable,
   sortBy: string | undefined,
   sortOrder: "asc" | "desc",
   id: string,
 ): string {
-  const column = sortBy ?? sortable[0] ?? id;
-  if (!sortable.includes(column))
+  const names = Object.keys(sortable);
+  const wanted = sortBy ?? names[0] ?? id;
+  const expression = Object.hasOwn(sortable, wanted)
+    ? sortable[wanted]
+    : undefined;
+  if (expression === undefined)
     throw new CallError(
       "invalid_request",
-      `\`sort_by\` is not right: it may be ${sortable.join(", ")}.`,
+      `\`sort_by\` is not right: it may be ${names.join(", ")}.`,
       { param: "sort_by" },
     );
-  return `${column} ${sortOrder} NULLS LAST, ${id} ${sortOrder}`;
+  return `${expression} ${sortOrder} NULLS LAST, ${id} ${sortOrder}`;
+}
+
+/** Keeps rows with `text` in one of these columns, in whatever case. */
+export function containing(
+  filter: Conditions,
+  text: string,
+  among: readonly string[],
+): void {
+  filter.and(
+    `(${among.map((column) => `strpos(lower(${column}), lower(?)) > 0`).join(" OR ")})`,
+    text,
+  );
 }

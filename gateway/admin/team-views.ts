@@ -2,15 +2,19 @@ import { z } from "zod";
 import { query } from "../db/pool.ts";
 import { findRows, type Row } from "../db/rows.ts";
 import { name, queryNumber } from "./fields.ts";
-import { conditions, orderOf, readPage, type Conditions } from "./paging.ts";
-import { KEY, MEMBER, shown } from "./payers.ts";
-import { adminRoute, type Admin, type AdminRoute } from "./route.ts";
+import { sortableBySpend, withBudgetInForce } from "./budgets-in-force.ts";
 import {
-  paysFor,
-  reachableTeam,
-  shownTeam,
-  shownTeams,
-} from "./team-fields.ts";
+  columns,
+  conditions,
+  containing,
+  orderOf,
+  readPage,
+  type Conditions,
+  type Sortable,
+} from "./paging.ts";
+import { KEY, MEMBER, shown, TEAM } from "./payers.ts";
+import { adminRoute, type Admin, type AdminRoute } from "./route.ts";
+import { paysFor, reachableTeam, shownTeams } from "./team-fields.ts";
 
 const info = adminRoute(
   "GET /team/info",
@@ -35,22 +39,36 @@ const info = adminRoute(
       id,
       "ORDER BY created_at, user_id",
     );
+    const [shownTeam] = await withBudgetInForce(
+      admin,
+      TEAM,
+      await shownTeams(admin, [team]),
+    );
     return {
       team_id: teamId,
-      team_info: await shownTeam(admin, team),
+      team_info: shownTeam,
       keys: await shown(admin, KEY, keys),
-      team_memberships: await shown(admin, MEMBER, members),
+      team_memberships: await withBudgetInForce(
+        admin,
+        MEMBER,
+        await shown(admin, MEMBER, members),
+      ),
     };
   },
 );
 
-const SORTABLE = ["created_at", "team_id", "team_alias", "max_budget"];
+const SORTABLE: Sortable = {
+  ...columns("created_at", "team_id", "team_alias", "max_budget"),
+  ...sortableBySpend(TEAM),
+};
 
 const filters = {
   user_id: name.optional(),
   organization_id: name.optional(),
   team_id: name.optional(),
   team_alias: name.optional(),
+  /** In id or name. */
+  search: name.optional(),
 };
 
 function reachableTeams(
@@ -73,7 +91,9 @@ function reachableTeams(
     filter.and("organization_id = ?", asked.organization_id);
   if (asked.team_id !== undefined) filter.and("team_id = ?", asked.team_id);
   if (asked.team_alias !== undefined)
-    filter.and("strpos(lower(team_alias), lower(?)) > 0", asked.team_alias);
+    containing(filter, asked.team_alias, ["team_alias"]);
+  if (asked.search !== undefined)
+    containing(filter, asked.search, ["team_id", "team_alias"]);
   return filter;
 }
 
@@ -115,7 +135,11 @@ const listPaged = adminRoute(
       size,
     );
     return {
-      teams: await shownTeams(admin, found.rows),
+      teams: await withBudgetInForce(
+        admin,
+        TEAM,
+        await shownTeams(admin, found.rows),
+      ),
       total: found.total,
       page,
       page_size: size,

@@ -3,12 +3,20 @@ import { ROLES } from "../access/policy.ts";
 import { query } from "../db/pool.ts";
 import { findRows, type Row } from "../db/rows.ts";
 import { name, queryNames, queryNumber } from "./fields.ts";
-import { conditions, orderOf, readPage } from "./paging.ts";
-import { KEY, shown, shownOne, TEAM, USER } from "./payers.ts";
+import { sortableBySpend, withBudgetInForce } from "./budgets-in-force.ts";
+import {
+  columns,
+  conditions,
+  containing,
+  orderOf,
+  readPage,
+  type Sortable,
+} from "./paging.ts";
+import { KEY, shown, TEAM, USER } from "./payers.ts";
 import { adminRoute, type Admin, type AdminRoute } from "./route.ts";
 import { refuseUser, requireUser, role } from "./user-fields.ts";
 
-/** Without paging in its contract, GET /user/info of everybody shows the newest so many. */
+/** Without paging in its contract, GET /user/info shows the newest so many. */
 const MOST_SHOWN = 1_000;
 
 const info = adminRoute(
@@ -23,16 +31,21 @@ const info = adminRoute(
       admin.pool,
       "keys",
       { user_id: userId },
-      "ORDER BY created_at DESC",
+      `ORDER BY created_at DESC LIMIT ${MOST_SHOWN}`,
     );
     const teams = await query<Row>(
       admin.pool,
       "SELECT t.* FROM teams t JOIN team_members m USING (team_id) WHERE m.user_id = $1 ORDER BY t.created_at DESC",
       [userId],
     );
+    const [shownUser] = await withBudgetInForce(
+      admin,
+      USER,
+      await shown(admin, USER, [user]),
+    );
     return {
       user_id: userId,
-      user_info: await shownOne(admin, USER, user),
+      user_info: shownUser,
       keys: await shown(admin, KEY, keys),
       teams: await shown(admin, TEAM, teams),
     };
@@ -62,14 +75,17 @@ async function infoOfEverybody(admin: Admin): Promise<Row> {
   };
 }
 
-const SORTABLE = [
-  "created_at",
-  "user_id",
-  "user_email",
-  "user_alias",
-  "user_role",
-  "max_budget",
-];
+const SORTABLE: Sortable = {
+  ...columns(
+    "created_at",
+    "user_id",
+    "user_email",
+    "user_alias",
+    "user_role",
+    "max_budget",
+  ),
+  ...sortableBySpend(USER),
+};
 
 const list = adminRoute(
   "GET /user/list",
@@ -79,6 +95,8 @@ const list = adminRoute(
     role: role.optional(),
     user_ids: queryNames.optional(),
     user_email: name.optional(),
+    /** In id, address or name. */
+    search: name.optional(),
     team: name.optional(),
     sort_by: name.optional(),
     sort_order: z.enum(["asc", "desc"]).default("desc"),
@@ -97,7 +115,9 @@ const list = adminRoute(
     if (asked.user_ids !== undefined)
       filter.and("user_id = ANY(?)", asked.user_ids);
     if (asked.user_email !== undefined)
-      filter.and("strpos(lower(user_email), lower(?)) > 0", asked.user_email);
+      containing(filter, asked.user_email, ["user_email"]);
+    if (asked.search !== undefined)
+      containing(filter, asked.search, ["user_id", "user_email", "user_alias"]);
     if (asked.team !== undefined)
       filter.and(
         "user_id IN (SELECT user_id FROM team_members WHERE team_id = ?)",
@@ -113,7 +133,14 @@ const list = adminRoute(
       size,
     );
     return {
-      users: await withKeyCounts(admin, await shown(admin, USER, found.rows)),
+      users: await withKeyCounts(
+        admin,
+        await withBudgetInForce(
+          admin,
+          USER,
+          await shown(admin, USER, found.rows),
+        ),
+      ),
       total: found.total,
       page,
       page_size: size,

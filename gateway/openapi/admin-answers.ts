@@ -1,6 +1,9 @@
 import { z } from "zod";
 import { described } from "./described.ts";
 import {
+  budgetedMemberRow,
+  budgetedTeamRow,
+  budgetedUserRow,
   budgetRow,
   count,
   deletedKeyRow,
@@ -11,7 +14,6 @@ import {
   grownTeamRow,
   keyRow,
   listedUserRow,
-  memberRow,
   moment,
   newKeyRow,
   newUserRow,
@@ -22,6 +24,7 @@ import {
   tagRow,
   teamRow,
   updatedMemberRow,
+  usedKeyRow,
   userRow,
 } from "./rows.ts";
 
@@ -50,7 +53,7 @@ export const KEY_ANSWERS = {
   ),
   "GET /key/info": described(
     "One key, named by itself or its hash; without a name the caller's own.",
-    z.object({ key: text, info: keyRow }),
+    z.object({ key: text, info: usedKeyRow }),
   ),
   "POST /v2/key/info": described(
     "Several keys; those that are not there, or out of reach, are left out.",
@@ -73,9 +76,9 @@ export const KEY_ANSWERS = {
     z.object({ deleted_keys: names }),
   ),
   "GET /key/list": described(
-    "Keys within reach, page by page: hashes, or with return_full_object whole rows; status=deleted lists the history.",
+    "Keys within reach, page by page: hashes, or with return_full_object whole rows; searched, by state, sorted also by spend and by the share of the budget; status=deleted lists the history.",
     z.object({
-      keys: z.array(z.union([text, deletedKeyRow, keyRow])),
+      keys: z.array(z.union([text, deletedKeyRow, usedKeyRow])),
       total_count: count,
       current_page: count,
       total_pages: count,
@@ -125,10 +128,10 @@ export const USER_ANSWERS = {
     newUserRow,
   ),
   "GET /user/info": described(
-    "A user with keys and teams; an admin who names none sees all keys and teams.",
+    "A user with the newest 1,000 keys, and teams; an admin who names none sees all keys and teams.",
     z.object({
       user_id: text.nullable(),
-      user_info: userRow.nullable(),
+      user_info: budgetedUserRow.nullable(),
       keys: z.array(keyRow),
       teams: z.array(plainTeamRow),
     }),
@@ -181,15 +184,15 @@ export const TEAM_ANSWERS = {
     "A team with its keys and members.",
     z.object({
       team_id: text,
-      team_info: teamRow,
+      team_info: budgetedTeamRow,
       keys: z.array(keyRow),
-      team_memberships: z.array(memberRow),
+      team_memberships: z.array(budgetedMemberRow),
     }),
   ),
   "GET /team/list": described("Teams within reach.", z.array(teamRow)),
   "GET /v2/team/list": described(
     "Teams within reach, page by page.",
-    pageOf("teams", teamRow),
+    pageOf("teams", budgetedTeamRow),
   ),
   "POST /team/member_add": described(
     "Add members; users who are not there are made.",

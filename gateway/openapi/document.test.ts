@@ -158,6 +158,7 @@ test("keys answer as documented", async () => {
   });
   await get("/key/list");
   await get("/key/list?return_full_object=true&size=5");
+  await get(`/key/usage?key=${key}`);
   await get("/key/aliases");
   await post("/key/block", { key });
   await post("/key/unblock", { key });
@@ -183,7 +184,7 @@ test("users answer as documented", async () => {
   await post("/user/bulk_update", {
     users: [{ user_id: "u1", max_budget: 3 }, { user_id: "nobody-at-all" }],
   });
-  await get("/user/list");
+  await get("/user/list?search=u");
   await get("/user/available_roles");
   await post("/user/delete", { user_ids: ["u2"] });
 });
@@ -201,7 +202,7 @@ test("teams answer as documented", async () => {
   await fixture.makeKey({ team_id, user_id: "m1" });
   await get(`/team/info?team_id=${team_id}`);
   await get("/team/list");
-  await get("/v2/team/list");
+  await get("/v2/team/list?search=docu&sort_by=budget_used");
   await post("/team/block", { team_id });
   await post("/team/unblock", { team_id });
   await post("/team/model/add", { team_id, models: ["other"] });

@@ -69,6 +69,19 @@ const keyColumns = {
 
 export const keyRow = z.object({ ...keyColumns, ...spent }).meta({ id: "Key" });
 
+/** The budget that holds: its own, else its tier's, with a temporary increase. */
+const inForce = { budget_in_force: dollars.nullable() } as const;
+
+export const usedKeyRow = z
+  .object({
+    ...keyColumns,
+    ...spent,
+    ...inForce,
+    state: z.enum(["active", "blocked", "expired", "over_budget"]),
+    last_used_at: moment.nullable(),
+  })
+  .meta({ id: "KeyInUse" });
+
 /** The only answers in which a key itself is shown. */
 export const newKeyRow = z
   .object({ ...keyColumns, ...spent, key: text, token_id: text })
@@ -101,8 +114,11 @@ export const userColumnsRow = z
 export const userRow = z
   .object({ ...userColumns, ...spent })
   .meta({ id: "User" });
+export const budgetedUserRow = z
+  .object({ ...userColumns, ...spent, ...inForce })
+  .meta({ id: "UserWithBudget" });
 export const listedUserRow = z
-  .object({ ...userColumns, ...spent, key_count: count })
+  .object({ ...userColumns, ...spent, ...inForce, key_count: count })
   .meta({ id: "ListedUser" });
 
 /** The user with its first key, if one was made. */
@@ -146,6 +162,9 @@ export const plainTeamRow = z
 export const teamRow = z
   .object({ ...teamColumns, members_with_roles: membersWithRoles })
   .meta({ id: "Team" });
+export const budgetedTeamRow = z
+  .object({ ...teamColumns, ...inForce, members_with_roles: membersWithRoles })
+  .meta({ id: "TeamWithBudget" });
 
 const memberColumns = {
   team_id: text,
@@ -157,6 +176,9 @@ const memberColumns = {
 } as const;
 
 export const memberRow = z.object(memberColumns).meta({ id: "TeamMember" });
+export const budgetedMemberRow = z
+  .object({ ...memberColumns, ...inForce })
+  .meta({ id: "TeamMemberWithBudget" });
 export const updatedMemberRow = z
   .object({
     ...memberColumns,

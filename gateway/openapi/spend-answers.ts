@@ -158,6 +158,10 @@ export const SPEND_ANSWERS = {
     "What the key that asks has spent, what is left of each budget and limit, its last refusals, the models it may use.",
     ownUsage,
   ),
+  "GET /key/usage": described(
+    "The same of a key within reach, for those who look after it.",
+    ownUsage,
+  ),
   "GET /refusals": described(
     "Calls refused before a provider was asked: the last of each key within reach, and counts.",
     z.object({

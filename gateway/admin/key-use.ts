@@ -1,0 +1,69 @@
+import { query } from "../db/pool.ts";
+import type { Row } from "../db/rows.ts";
+import { isUsedUp, withBudgetInForce } from "./budgets-in-force.ts";
+import { KEY, shown } from "./payers.ts";
+import type { Admin } from "./route.ts";
+
+/** Whether calls with a key are answered, and why not. */
+export const KEY_STATES = [
+  "active",
+  "blocked",
+  "expired",
+  "over_budget",
+] as const;
+
+export type KeyState = (typeof KEY_STATES)[number];
+
+const EXPIRED = "coalesce(keys.expires <= now(), false)";
+
+/** SQL of the keys in each state. */
+export const IN_STATE: Readonly<Record<KeyState, string>> = {
+  blocked: "keys.blocked",
+  expired: `NOT keys.blocked AND ${EXPIRED}`,
+  over_budget: `NOT keys.blocked AND NOT ${EXPIRED} AND ${isUsedUp(KEY)}`,
+  active: `NOT keys.blocked AND NOT ${EXPIRED} AND NOT ${isUsedUp(KEY)}`,
+};
+
+/** Keys as they are shown, with state, budget in force and last use. */
+export async function shownInUse(
+  admin: Admin,
+  rows: readonly Row[],
+): Promise<readonly Row[]> {
+  const [keys, lastUses] = await Promise.all([
+    shown(admin, KEY, rows),
+    lastUsesOf(admin, rows),
+  ]);
+  const budgeted = await withBudgetInForce(admin, KEY, keys);
+  return budgeted.map((row) => ({
+    ...row,
+    state: stateOf(row, admin.now),
+    last_used_at: lastUses.get(String(row["token"])) ?? null,
+  }));
+}
+
+function stateOf(row: Row, now: number): KeyState {
+  const { blocked, expires, spend, budget_in_force: budget } = row;
+  if (blocked === true) return "blocked";
+  if (expires instanceof Date && expires.getTime() <= now) return "expired";
+  return typeof budget === "number" && Number(spend) >= budget
+    ? "over_budget"
+    : "active";
+}
+
+/** When each was last used under any of its hashes: the moment of a row, or the day where retention left only that. */
+async function lastUsesOf(
+  admin: Admin,
+  rows: readonly Row[],
+): Promise<ReadonlyMap<string, unknown>> {
+  const uses = await query<{ token: string; last_used_at: Date | null }>(
+    admin.pool,
+    `SELECT token, max(coalesce(
+        (SELECT max(l.started_at) FROM spend_log l WHERE l.api_key = hash),
+        (SELECT max(d.day)::timestamptz FROM daily_spend d WHERE d.api_key = hash))) AS last_used_at
+      FROM (SELECT t AS token, t AS hash FROM unnest($1::text[]) t
+        UNION ALL SELECT token, old_token FROM rotated_keys WHERE token = ANY($1)) hashes
+      GROUP BY token`,
+    [rows.map((row) => row["token"])],
+  );
+  return new Map(uses.map((row) => [row.token, row.last_used_at]));
+}
