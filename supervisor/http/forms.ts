@@ -40,7 +40,15 @@ export function readForm<T extends z.ZodType>(
   request: FastifyRequest,
   schema: T,
 ): ReadForm<z.output<T>> {
-  const fields = (request.body ?? {}) as Fields;
+  return readFields(request.body, schema);
+}
+
+/** The same of fields that came in another way, such as a query. */
+export function readFields<T extends z.ZodType>(
+  sent: unknown,
+  schema: T,
+): ReadForm<z.output<T>> {
+  const fields = (sent ?? {}) as Fields;
   const filled = Object.fromEntries(
     Object.entries(fields).filter(([, value]) => value !== ""),
   );

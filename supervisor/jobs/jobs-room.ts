@@ -8,6 +8,7 @@ import { registerCopyRoutes } from "../http/copy-routes.ts";
 import { registerJobRoutes } from "../http/job-routes.ts";
 import { registerReportRoutes } from "../http/report-routes.ts";
 import { registerJobsPage } from "../pages/jobs/jobs-page.ts";
+import { registerReportsPage } from "../pages/reports/reports-page.ts";
 import { reportJobs } from "../reports/report-jobs.ts";
 import { openReporting } from "../reports/reporting.ts";
 import type { Room, Surroundings } from "../supervision.ts";
@@ -40,8 +41,9 @@ export function openJobsRoom(surroundings: Surroundings): Room {
           (kind) => removeOld(kind, postgres_backup.keep, time_zone),
         ),
       );
-      registerReportRoutes(server, {
-        ...{ makeReport, directory: home.reports, timeZone: time_zone },
+      registerReportRoutes(server, { makeReport });
+      registerReportsPage(server, {
+        ...{ makeReport, directory: home.reports, timeZone: time_zone, jobs },
       });
     },
     begin: jobs.begin,

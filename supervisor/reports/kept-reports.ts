@@ -1,0 +1,73 @@
+import { readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { codeOf } from "../failure.ts";
+import type { ReportFormat, ReportKind } from "./report.ts";
+
+/** One report in the forms that it was written in. */
+export type KeptReport = {
+  readonly kind: ReportKind;
+  /** First and last day, `2026-11-21`. */
+  readonly from: string;
+  readonly until: string;
+  /** Milliseconds since 1970. */
+  readonly madeAt: number;
+  readonly files: readonly KeptFile[];
+};
+
+export type KeptFile = {
+  readonly name: string;
+  readonly format: ReportFormat;
+  readonly bytes: number;
+};
+
+const fileName =
+  /^(spend|health)-(\d{4}-\d\d-\d\d)(?:-to-(\d{4}-\d\d-\d\d))?\.(txt|json|csv|html)$/;
+const formats: Readonly<Record<string, ReportFormat>> = {
+  ...{ txt: "text", json: "json", csv: "csv", html: "html" },
+};
+
+/** All reports in a directory, newest days first; none when it is not there. */
+export function listReports(directory: string): readonly KeptReport[] {
+  const reports = new Map<string, KeptReport>();
+  for (const name of namesIn(directory)) {
+    const [, kind, from = "", until = from] = fileName.exec(name) ?? [];
+    const file = findReport(directory, name);
+    if (file === undefined) continue;
+    const stem = name.replace(/\.\w+$/, "");
+    const known = reports.get(stem);
+    reports.set(stem, {
+      kind: kind === "spend" ? "spend" : "health",
+      ...{ from, until },
+      madeAt: Math.max(known?.madeAt ?? 0, file.madeAt),
+      files: [...(known?.files ?? []), file],
+    });
+  }
+  return [...reports.values()].toSorted(
+    (a, b) =>
+      b.until.localeCompare(a.until) ||
+      b.from.localeCompare(a.from) ||
+      a.kind.localeCompare(b.kind),
+  );
+}
+
+/** A file of a report; undefined for any other name, and when there is none. */
+export function findReport(
+  directory: string,
+  name: string,
+): (KeptFile & { readonly path: string; readonly madeAt: number }) | undefined {
+  const format = formats[fileName.exec(name)?.[4] ?? ""];
+  if (format === undefined) return undefined;
+  const path = join(directory, name);
+  const file = statSync(path, { throwIfNoEntry: false });
+  if (file?.isFile() !== true) return undefined;
+  return { name, format, bytes: file.size, path, madeAt: file.mtimeMs };
+}
+
+function namesIn(directory: string): readonly string[] {
+  try {
+    return readdirSync(directory);
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return [];
+    throw error;
+  }
+}
