@@ -1,6 +1,8 @@
 import type { HealthReport } from "./health-report.ts";
 import type { Report } from "./report.ts";
-import type { Payer, SpendReport, Sums } from "./spend-report.ts";
+import type { Payer } from "./payers.ts";
+import type { SpendReport } from "./spend-report.ts";
+import type { Sums } from "./sums.ts";
 
 type Value = string | number | null;
 

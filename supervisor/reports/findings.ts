@@ -2,7 +2,8 @@ import { inWords } from "../duration.ts";
 import { grouped, money, percent } from "../pages/words.ts";
 import type { HealthReport } from "./health-report.ts";
 import type { Budget } from "./budgets.ts";
-import type { Payer, SpendReport } from "./spend-report.ts";
+import type { Payer } from "./payers.ts";
+import type { SpendReport } from "./spend-report.ts";
 
 /** Something that a reader should act on, and how. */
 export type Finding = {
@@ -24,7 +25,11 @@ export function changeWords(change: number, than: string): string {
 }
 
 /** The whole of a spend report in one sentence. */
-export function spendVerdict({ totals, period, change }: SpendReport): string {
+export function spendVerdict({
+  totals,
+  period,
+  change,
+}: Pick<SpendReport, "totals" | "period" | "change">): string {
   if (totals.requests === 0) return `No calls in ${period.label}.`;
   const compared =
     change === null ? "" : `: ${changeWords(change, period.previous.label)}`;
@@ -32,8 +37,18 @@ export function spendVerdict({ totals, period, change }: SpendReport): string {
 }
 
 export function spendFindings(report: SpendReport): readonly Finding[] {
-  const { totals, budgets, models } = report;
-  const findings: Finding[] = budgets.flatMap(budgetFinding).slice(0, 10);
+  return [
+    ...report.budgets.flatMap(budgetFinding).slice(0, 10),
+    ...callFindings(report),
+  ];
+}
+
+/** What is wrong with the calls themselves. */
+export function callFindings({
+  totals,
+  models,
+}: Pick<SpendReport, "totals" | "models">): readonly Finding[] {
+  const findings: Finding[] = [];
   if (totals.unpriced > 0)
     findings.push({
       level: "warning",

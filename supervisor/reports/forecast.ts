@@ -13,58 +13,52 @@ export type Forecast = {
 
 const dailyBasis = 28;
 
-/** Of the month that holds `today`; null before a day of the ledger is over. */
-export async function readForecast(
+/** What is known of the days that are over. */
+export type ForecastBasis = {
+  /** The first day of the ledger; null while it is empty. */
+  readonly firstDay: string | null;
+  /** Dollars of this month, without today. */
+  readonly month: number;
+  /** Dollars of the last 28 finished days. */
+  readonly lately: number;
+};
+
+export async function readForecastBasis(
   client: Client,
   today: string,
-): Promise<Forecast | null> {
-  const [row] = await rowsOf<Readonly<Record<string, string>>>(
+): Promise<ForecastBasis> {
+  const [row] = await rowsOf<Readonly<Record<string, string | null>>>(
     client,
-    `SELECT
-       coalesce(sum(spend) FILTER (WHERE day BETWEEN $1 AND $2), 0)::text AS month,
-       coalesce(sum(spend) FILTER (WHERE day = $2), 0)::text AS today,
-       coalesce(sum(spend) FILTER (WHERE day BETWEEN $3 AND $4), 0)::text AS basis,
-       (SELECT min(day)::text FROM report_daily_spend) AS first
-     FROM report_daily_spend WHERE day BETWEEN least($1::date, $3::date) AND $2`,
-    [
-      firstOf("month", today),
-      today,
-      addDays(today, -dailyBasis),
-      addDays(today, -1),
-    ],
+    `SELECT coalesce(sum(spend) FILTER (WHERE day >= $1), 0)::text AS month,
+            coalesce(sum(spend) FILTER (WHERE day >= $2), 0)::text AS lately,
+            (SELECT day::text FROM report_daily_spend ORDER BY day LIMIT 1) AS first
+       FROM report_daily_spend WHERE day BETWEEN least($1::date, $2::date) AND $3`,
+    [firstOf("month", today), addDays(today, -dailyBasis), addDays(today, -1)],
   );
-  return row === undefined
-    ? null
-    : forecastFrom({
-        today,
-        firstDay: row["first"] ?? null,
-        month: Number(row["month"]),
-        spentToday: Number(row["today"]),
-        basis: Number(row["basis"]),
-      });
+  return {
+    firstDay: row?.["first"] ?? null,
+    month: Number(row?.["month"] ?? 0),
+    lately: Number(row?.["lately"] ?? 0),
+  };
 }
 
 /**
- * What the month will have cost if it goes on as the last 28 finished days did (fewer where the ledger is younger): what was
- * spent, what is missing to an average day today, and an average day for each day that is left. Null before a day is over.
+ * What the month that holds `today` will have cost if it goes on as the last 28 finished days did (fewer where the ledger is
+ * younger): what was spent, what is missing to an average day today, and an average day for each day that is left. Null before
+ * a day of the ledger is over.
  */
-export function forecastFrom(known: {
-  readonly today: string;
-  /** The first day of the ledger. */
-  readonly firstDay: string | null;
-  readonly month: number;
-  readonly spentToday: number;
-  /** Dollars of the last 28 finished days. */
-  readonly basis: number;
-}): Forecast | null {
-  const { today, firstDay, month, spentToday } = known;
+export function forecastFrom(
+  { firstDay, month, lately }: ForecastBasis,
+  spentToday: number,
+  today: string,
+): Forecast | null {
   if (firstDay === null || firstDay >= today) return null;
   const days = Math.min(dailyBasis, daysBetween(firstDay, today));
-  const perDay = known.basis / days;
+  const perDay = lately / days;
   const until = endOfMonth(today);
   const left = daysBetween(today, until);
   return {
-    spend: month + Math.max(0, perDay - spentToday) + perDay * left,
+    spend: month + Math.max(spentToday, perDay) + perDay * left,
     ...{ until, perDay, basis: days },
   };
 }

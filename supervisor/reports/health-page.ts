@@ -1,6 +1,7 @@
 import { inWords } from "../duration.ts";
 import { moment, percent } from "../pages/words.ts";
 import type { CheckHealth, HealthReport, Trend } from "./health-report.ts";
+import { drawLines } from "./charts.ts";
 import {
   chartOf,
   tableOf,
@@ -181,7 +182,7 @@ function trendChart(
   return chartOf(
     `${check}: ${measures[measure] ?? measure}`,
     "hour",
-    "lines",
+    drawLines,
     {
       labels: shown.map(({ at }) => moment(at, timeZone)),
       series: [

@@ -1,10 +1,5 @@
 import { grouped } from "../pages/words.ts";
-import {
-  drawColumns,
-  drawLines,
-  type ChartData,
-  type Colour,
-} from "./charts.ts";
+import type { ChartData, Colour } from "./charts.ts";
 
 export type TableView = {
   readonly label: string;
@@ -62,18 +57,20 @@ export function tableOf(
   };
 }
 
+/** Makes markup of numbers, with words for those who do not see it. */
+export type Draw = (data: ChartData, description: string) => string;
+
 /** A chart and the table of its numbers; `write` makes a number a text for the table. */
 export function chartOf(
   title: string,
   step: string,
-  draw: "columns" | "lines",
+  draw: Draw,
   data: ChartData,
   write: (value: number) => string,
 ): ChartView {
-  const drawn = draw === "columns" ? drawColumns : drawLines;
   return {
     ...{ title, step },
-    svg: drawn(data, `${title}; the numbers are in the table below`),
+    svg: draw(data, `${title}; the numbers are in the table below`),
     series: data.series.map(({ name, colour }) => ({ name, colour })),
     rows: data.labels.map((label, at) => ({
       label,

@@ -10,7 +10,8 @@ import {
 import type { HealthReport } from "./health-report.ts";
 import { inFull } from "./period.ts";
 import type { Report } from "./report.ts";
-import type { Payer, SpendReport } from "./spend-report.ts";
+import type { Payer } from "./payers.ts";
+import type { SpendReport } from "./spend-report.ts";
 
 const mostRows = 20;
 

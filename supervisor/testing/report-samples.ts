@@ -1,6 +1,8 @@
 import type { HealthReport } from "../reports/health-report.ts";
 import { addDays, choosePeriod } from "../reports/period.ts";
-import type { Payer, SpendReport, Sums } from "../reports/spend-report.ts";
+import type { Payer } from "../reports/payers.ts";
+import type { SpendReport } from "../reports/spend-report.ts";
+import type { Sums } from "../reports/sums.ts";
 
 const today = "2026-11-21";
 const madeAt = "2026-11-21T09:02:00.000Z";

@@ -1,0 +1,32 @@
+import { shortened } from "./budgets.ts";
+import type { NamedSums } from "./daily-sums.ts";
+import type { Sums } from "./sums.ts";
+
+/** One user, key, team, alias or provider, beside what it spent before. */
+export type Payer = Sums & {
+  readonly id: string;
+  readonly name: string;
+  /** Dollars in the previous period. */
+  readonly previous: number;
+  /** Of all spend, from 0 to 1. */
+  readonly share: number;
+};
+
+const none = "—";
+
+/** Dearest first; a payer that only the previous period had is left out. */
+export function rankPayers(
+  now: readonly NamedSums[],
+  before: readonly NamedSums[],
+  total: number,
+): readonly Payer[] {
+  const previous = new Map(before.map(({ id, sums }) => [id, sums.spend]));
+  return now
+    .map(({ id, name, sums }) => ({
+      ...{ id, name: name || (id === "" ? none : shortened(id)) },
+      ...sums,
+      previous: previous.get(id) ?? 0,
+      share: total === 0 ? 0 : sums.spend / total,
+    }))
+    .toSorted((a, b) => b.spend - a.spend || (a.id < b.id ? -1 : 1));
+}

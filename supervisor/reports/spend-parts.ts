@@ -1,0 +1,185 @@
+import { grouped, money, percent } from "../pages/words.ts";
+import type { Colour } from "./charts.ts";
+import { changeWords } from "./findings.ts";
+import { chartOf, shortName, type ChartView, type Draw } from "./page-parts.ts";
+import {
+  endOfMonth,
+  inFull,
+  inShort,
+  monthName,
+  type PeriodUnit,
+} from "./period.ts";
+import type { SpendReport } from "./spend-report.ts";
+
+// What the page of a report and the console's page of spend show alike.
+
+export type FigureView = {
+  readonly name: string;
+  readonly value: string;
+  readonly note: string;
+};
+
+/** Colours of series, the dearest first. */
+export const seriesColours: readonly Colour[] = ["one", "two", "three", "four"];
+
+export function figuresOf(
+  report: Pick<
+    SpendReport,
+    "totals" | "previous" | "forecast" | "change" | "period"
+  >,
+): readonly FigureView[] {
+  const { totals, previous, forecast, change, period } = report;
+  const share = (count: number) =>
+    totals.requests === 0
+      ? "no calls"
+      : `${percent(count / totals.requests)} of all calls`;
+  return [
+    {
+      name: "Spend",
+      value: money(totals.spend),
+      note:
+        change === null
+          ? `nothing in ${period.previous.label}`
+          : `${changeWords(change, period.previous.label)} (${money(previous.spend)})`,
+    },
+    ...(forecast === null
+      ? []
+      : [
+          {
+            name: `Forecast to ${inFull(forecast.until)}`,
+            value: money(forecast.spend),
+            note: `at ${money(forecast.perDay)} a day, as in the last ${forecast.basis} days`,
+          },
+        ]),
+    {
+      name: "Calls",
+      value: grouped(totals.requests),
+      note: `${grouped(totals.promptTokens)} tokens in, ${grouped(totals.completionTokens)} out`,
+    },
+    {
+      name: "Saved by the cache",
+      value: money(totals.saved),
+      note: `${grouped(totals.cacheHits)} answers, ${share(totals.cacheHits)}`,
+    },
+    {
+      name: "Failed",
+      value: grouped(totals.failed),
+      note: `${share(totals.failed)}${totals.interrupted === 0 ? "" : `; ${grouped(totals.interrupted)} interrupted`}`,
+    },
+    {
+      name: "Without a price",
+      value: grouped(totals.unpriced),
+      note:
+        totals.unpriced === 0 ? "all calls were priced" : "they count as free",
+    },
+  ];
+}
+
+/** What a step is called above a table. */
+export const stepNames = {
+  day: "day",
+  week: "week from",
+  month: "month",
+} as const;
+
+export function stepLabel(unit: PeriodUnit, from: string): string {
+  return unit === "month"
+    ? `${monthName(from, false).slice(0, 3)} ${from.slice(2, 4)}`
+    : inShort(from);
+}
+
+/** Dollars of each step, stacked by alias. */
+export function columnsOf(
+  { series }: Pick<SpendReport, "series">,
+  draw: Draw,
+): ChartView {
+  const { unit, aliases, steps } = series;
+  const others = steps.map(
+    ({ spend, byAlias }) => spend - byAlias.reduce((sum, own) => sum + own, 0),
+  );
+  // What is left of rounding is no spend.
+  const hasOthers = others.some((spend) => spend > 1e-9);
+  return chartOf(
+    `Dollars a ${unit}, by alias`,
+    stepNames[unit],
+    draw,
+    {
+      labels: steps.map(({ from }) => stepLabel(unit, from)),
+      series: [
+        ...aliases.map((name, at) => ({
+          name: name === "" ? "—" : shortName(name),
+          colour: seriesColours[at] ?? "four",
+          values: steps.map(({ byAlias }) => byAlias[at] ?? 0),
+        })),
+        ...(hasOthers
+          ? [{ name: "others", colour: "none" as const, values: others }]
+          : []),
+      ],
+      label: axisMoney,
+    },
+    money,
+  );
+}
+
+/** How the sum grew, beside where it goes on its way to the forecast. */
+export function growthOf(
+  {
+    series,
+    forecast,
+    period,
+  }: Pick<SpendReport, "series" | "forecast" | "period">,
+  draw: Draw,
+): ChartView {
+  let sum = 0;
+  const grown = series.steps.map(({ spend }) => (sum += spend));
+  const labels = series.steps.map(({ from }) => stepLabel(series.unit, from));
+  const isMonth =
+    forecast !== null &&
+    series.unit === "day" &&
+    period.from === `${period.until.slice(0, 8)}01`;
+  const days = isMonth ? Number(endOfMonth(period.until).slice(8)) : 0;
+  const left = Math.max(0, days - labels.length);
+  const ahead =
+    isMonth && left > 0
+      ? Array.from(
+          { length: left + 1 },
+          (_, at) => sum + ((forecast.spend - sum) * at) / left,
+        )
+      : [];
+  const month = period.until.slice(0, 8);
+  return chartOf(
+    "Dollars since the beginning",
+    stepNames[series.unit],
+    draw,
+    {
+      labels: [
+        ...labels,
+        ...Array.from({ length: left }, (_, at) =>
+          inShort(`${month}${String(labels.length + at + 1).padStart(2, "0")}`),
+        ),
+      ],
+      series: [
+        {
+          name: "spent",
+          colour: "one",
+          values: [...grown, ...Array.from({ length: left }, () => null)],
+        },
+        ...(ahead.length === 0
+          ? []
+          : [
+              {
+                name: "forecast",
+                colour: "two" as const,
+                values: [...grown.slice(1).map(() => null), ...ahead],
+              },
+            ]),
+      ],
+      label: axisMoney,
+    },
+    money,
+  );
+}
+
+export function axisMoney(value: number): string {
+  return value === 0 ? "0" : `$ ${Number(value.toPrecision(3))}`;
+}

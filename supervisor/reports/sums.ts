@@ -1,0 +1,67 @@
+/** What the calls of some days add up to. Money is dollars. */
+export type Sums = {
+  readonly spend: number;
+  /** What answers from the cache would have cost. */
+  readonly saved: number;
+  readonly requests: number;
+  readonly failed: number;
+  readonly interrupted: number;
+  readonly cacheHits: number;
+  readonly unpriced: number;
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+};
+
+export const noSums: Sums = {
+  spend: 0,
+  saved: 0,
+  requests: 0,
+  failed: 0,
+  interrupted: 0,
+  cacheHits: 0,
+  unpriced: 0,
+  promptTokens: 0,
+  completionTokens: 0,
+};
+
+/** The columns that `sumsIn` reads. */
+export const sumColumns = `
+  sum(spend)::text AS spend, sum(saved)::text AS saved, sum(requests)::text AS requests, sum(failed)::text AS failed,
+  sum(interrupted)::text AS interrupted, sum(cache_hits)::text AS cache_hits, sum(unpriced)::text AS unpriced,
+  sum(prompt_tokens)::text AS prompt_tokens, sum(completion_tokens)::text AS completion_tokens`;
+
+export function sumsIn(row: Readonly<Record<string, unknown>>): Sums {
+  const number = (name: string) => Number(row[name] ?? 0);
+  return {
+    spend: number("spend"),
+    saved: number("saved"),
+    requests: number("requests"),
+    failed: number("failed"),
+    interrupted: number("interrupted"),
+    cacheHits: number("cache_hits"),
+    unpriced: number("unpriced"),
+    promptTokens: number("prompt_tokens"),
+    completionTokens: number("completion_tokens"),
+  };
+}
+
+export function addUp(all: Iterable<Sums>): Sums {
+  const sum = { ...noSums };
+  for (const each of all) {
+    sum.spend += each.spend;
+    sum.saved += each.saved;
+    sum.requests += each.requests;
+    sum.failed += each.failed;
+    sum.interrupted += each.interrupted;
+    sum.cacheHits += each.cacheHits;
+    sum.unpriced += each.unpriced;
+    sum.promptTokens += each.promptTokens;
+    sum.completionTokens += each.completionTokens;
+  }
+  return { ...sum, spend: exact(sum.spend), saved: exact(sum.saved) };
+}
+
+/** Dollars to a ten-billionth, a hundredth of the cheapest token: what adding in binary leaves behind is no money. */
+export function exact(dollars: number): number {
+  return Number(dollars.toFixed(10));
+}
