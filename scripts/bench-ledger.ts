@@ -38,6 +38,8 @@ function paths(key: string, today: string): readonly string[] {
     "/global/spend/tags",
     "/global/spend/provider",
     `/global/spend/report?start_date=${today}`,
+    "/global/spend/report",
+    "/global/spend/report?group_by=api_key",
     "/global/activity",
     "/global/activity/model",
     "/global/activity/cache_hits",

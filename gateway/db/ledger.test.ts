@@ -97,6 +97,49 @@ test("a row delivered twice counts once, in every sum", async () => {
   expect(await wrongSums()).toEqual([]);
 });
 
+test("the days of the proxy, of teams and of organizations follow every change of the daily rows", async () => {
+  const own = { api_key: "parted", team_id: "pt", organization_id: "po" };
+  const parts = () =>
+    query(
+      pool,
+      `SELECT part, sum(spend) AS spend, sum(requests)::integer AS calls, sum(prompt_tokens)::integer AS tokens
+         FROM daily_part_spend WHERE model = 'parted' AND id IN ('', 'pt', 'po') GROUP BY part ORDER BY part`,
+    );
+  const all = (spend: number, calls: number, tokens: number) =>
+    ["organization", "proxy", "team"].map((part) => ({
+      ...{ part, spend, calls, tokens },
+    }));
+  const call = row({ ...own, model: "parted", spend: 0.25 });
+  await recordRows(pool, [call], [], null, "UTC");
+  await recordRows(
+    pool,
+    [call, row({ ...own, model: "parted", spend: 0.5 })],
+    [],
+    null,
+    "UTC",
+  );
+  expect(await parts()).toEqual(all(0.75, 2, 20));
+  await query(
+    pool,
+    "UPDATE daily_spend SET spend = 1 WHERE api_key = 'parted'",
+  );
+  expect(await parts()).toEqual(all(1, 2, 20));
+  await query(
+    pool,
+    "UPDATE daily_part_spend SET spend = 3 WHERE part = 'team' AND id = 'pt'",
+  );
+  expect(await wrongSums()).toContainEqual(
+    expect.objectContaining({ kind: "part_day", name: "team:pt", recorded: 3 }),
+  );
+  await query(pool, "UPDATE daily_part_spend SET spend = 1 WHERE id = 'pt'");
+  await query(
+    pool,
+    "UPDATE daily_spend SET spend = 0.75 WHERE api_key = 'parted'",
+  );
+  expect(await parts()).toEqual(all(0.75, 2, 20));
+  expect(await wrongSums()).toEqual([]);
+});
+
 test("sums are exact where doubles are not", async () => {
   await recordRows(
     pool,

@@ -184,7 +184,8 @@ function holdable(delivered: readonly SpendRow[]): {
   readonly json: string;
 } {
   const written = JSON.stringify(delivered);
-  if (!UNHOLDABLE.test(written)) return { rows: delivered, json: written };
+  if (!written.includes("\\u") || !UNHOLDABLE.test(written))
+    return { rows: delivered, json: written };
   const json = JSON.stringify(delivered, (_, value: unknown) =>
     typeof value === "string"
       ? value.toWellFormed().replaceAll("\0", "\uFFFD")

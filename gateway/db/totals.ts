@@ -1,6 +1,5 @@
 import {
-  chargesOf,
-  entitiesOfRow,
+  groupsOf,
   windowsOf,
   type EntityWindow,
   type SpendRow,
@@ -91,9 +90,10 @@ export async function seedWindowsOfRows(
   rows: readonly SpendRow[],
   windowing: Windowing,
 ): Promise<void> {
-  const entities = [...new Set(rows.flatMap(entitiesOfRow))];
+  const groups = groupsOf(rows);
+  const entities = [...new Set(groups.flatMap(({ entities }) => entities))];
   const durations = await durationsOf(client, entities, windowing);
-  await seedWindows(client, windowsOf(rows, durations, windowing.timeZone));
+  await seedWindows(client, windowsOf(groups, durations, windowing.timeZone));
 }
 
 /** Seeds the windows that are open now of payers whose duration may have changed, and tells every instance. */
@@ -130,9 +130,11 @@ export async function announceTotals(
 }
 
 const ADD_TOTALS = `
-  WITH charges AS (
+  WITH groups AS (
+    SELECT id, sum(spend) AS spend FROM unnest($1::int[], $2::numeric[]) AS r(id, spend) GROUP BY 1
+  ), charges AS (
     SELECT entity, at, sum(spend) AS spend
-    FROM unnest($1::text[], $2::timestamptz[], $3::numeric[]) AS c(entity, at, spend) GROUP BY 1, 2
+    FROM unnest($3::int[], $4::text[], $5::timestamptz[]) AS p(id, entity, at) JOIN groups USING (id) GROUP BY 1, 2
   ), lifetimes AS (
     INSERT INTO spend_totals AS t (entity, window_name, window_start, window_end, spend, version)
     SELECT entity, 'all', '-infinity', 'infinity', sum(spend), 1 FROM charges GROUP BY 1
@@ -169,19 +171,28 @@ interface Added {
   readonly softBudgets: readonly SoftBudget[];
 }
 
-/** Adds rows that were really inserted to every total that they fall into: whole lives, and windows that are there. */
+/**
+ * Adds rows that were really inserted to every total that they fall into: whole lives, and windows that are there. The sums
+ * are made in SQL, where money is exact.
+ */
 export async function addTotals(
   client: Client,
   rows: readonly SpendRow[],
 ): Promise<Added> {
-  const charges = chargesOf(rows);
+  const groups = groupsOf(rows);
+  const payers = groups.flatMap(({ entities, second }, id) => {
+    const at = new Date(second).toISOString();
+    return entities.map((entity) => ({ id, entity, at }));
+  });
   const returned = await query<Total & { readonly threshold: number | null }>(
     client,
     ADD_TOTALS,
     [
-      charges.map((charge) => charge.entity),
-      charges.map((charge) => charge.at),
-      charges.map((charge) => String(charge.spend)),
+      groups.flatMap(({ rows }, id) => rows.map(() => id)),
+      groups.flatMap(({ rows }) => rows.map(({ spend }) => String(spend))),
+      payers.map(({ id }) => id),
+      payers.map(({ entity }) => entity),
+      payers.map(({ at }) => at),
     ],
   );
   return {

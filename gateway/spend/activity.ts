@@ -8,6 +8,7 @@ import { reachableTeam } from "../admin/team-fields.ts";
 import { refuseUser, requireUser } from "../admin/user-fields.ts";
 import { query } from "../db/pool.ts";
 import type { RouteName } from "../access/policy.ts";
+import { dailyRowsWith, type PayerColumn } from "./daily-rows.ts";
 import {
   DAY,
   dayRange,
@@ -34,8 +35,8 @@ interface ActivityRow extends Metrics {
 
 interface Subject {
   readonly route: RouteName;
-  readonly table: "daily_spend" | "daily_tag_spend";
-  readonly column: string;
+  /** The column of `daily_spend` that names the payer; null: a tag, whose days have a table of their own. */
+  readonly column: PayerColumn | null;
   readonly params: readonly string[];
   /** Throws 403 for one that is out of reach. */
   readonly refuse: (admin: Admin, id: string) => Promise<unknown>;
@@ -46,7 +47,6 @@ interface Subject {
 const SUBJECTS: readonly Subject[] = [
   {
     route: "GET /user/daily/activity",
-    table: "daily_spend",
     column: "user_id",
     params: ["user_id", "user_ids"],
     refuse: async (admin, user_id) =>
@@ -56,7 +56,6 @@ const SUBJECTS: readonly Subject[] = [
   },
   {
     route: "GET /team/daily/activity",
-    table: "daily_spend",
     column: "team_id",
     params: ["team_id", "team_ids"],
     refuse: (admin, team) => reachableTeam(admin, admin.pool, team),
@@ -69,7 +68,6 @@ const SUBJECTS: readonly Subject[] = [
   },
   {
     route: "GET /organization/daily/activity",
-    table: "daily_spend",
     column: "organization_id",
     params: ["organization_id", "organization_ids"],
     refuse: async (admin, organizationId) => {
@@ -87,8 +85,7 @@ const SUBJECTS: readonly Subject[] = [
   },
   {
     route: "GET /tag/daily/activity",
-    table: "daily_tag_spend",
-    column: "tag",
+    column: null,
     params: ["tag", "tags"],
     refuse: async () => undefined,
     own: () => [],
@@ -116,42 +113,53 @@ function activityRoute(subject: Subject): AdminRoute {
         ((given[param] ?? []) as readonly string[]).slice(),
       );
       for (const id of named) await subject.refuse(admin, id);
-      await restrictTo(admin, subject, filter, named);
-      if (asked.api_key !== undefined)
-        await ofKey(admin.pool, filter, "api_key", tokenOf(asked.api_key));
+      const chosenKey =
+        asked.api_key === undefined ? null : tokenOf(asked.api_key);
+      const ownKey = restrictTo(admin, subject, filter, named);
+      for (const token of [ownKey, chosenKey])
+        if (token !== null) await ofKey(admin.pool, filter, "api_key", token);
       if (asked.model !== undefined)
         filter.and("(model = ? OR model_group = ?)", asked.model);
-      const rows = await readActivity(admin, subject.table, filter);
+      const rows = await readActivity(admin, subject, filter, {
+        byKey: ownKey !== null || chosenKey !== null,
+      });
       return paged(rows, asked.page, asked.page_size);
     },
   );
 }
 
-async function restrictTo(
+/** Keeps rows of those named, else of those that may be seen; answers the key to which it comes down, if it does. */
+function restrictTo(
   admin: Admin,
   { column, own }: Subject,
   filter: Conditions,
   named: readonly string[],
-): Promise<void> {
-  if (named.length > 0) return filter.and(`${column} = ANY(?)`, named);
-  if (admin.reachesAll) return filter.and(`${column} <> ''`);
-  const ids = own(admin);
-  if (ids.length > 0) return filter.and(`${column} = ANY(?)`, ids);
-  if (admin.actor.token !== null)
-    await ofKey(admin.pool, filter, "api_key", admin.actor.token);
-  else filter.and("false");
+): string | null {
+  const id = column ?? "tag";
+  const ids = named.length > 0 || admin.reachesAll ? named : own(admin);
+  if (ids.length > 0) filter.and(`${id} = ANY(?)`, ids);
+  else if (admin.reachesAll) filter.and(`${id} <> ''`);
+  else if (admin.actor.token === null) filter.and("false");
+  else return admin.actor.token;
+  return null;
 }
 
 async function readActivity(
   admin: Admin,
-  table: Subject["table"],
+  { column }: Subject,
   filter: Conditions,
+  { byKey }: { readonly byKey: boolean },
 ): Promise<readonly ActivityRow[]> {
   const where = filter.where();
-  // Keys are many and models are few: the models' sums are made again from their own, not from all rows.
+  const table = column === null ? "daily_tag_spend" : "daily_spend";
+  // Keys are many and models are few: the models' sums are not made from the rows of all keys.
+  const modelRows =
+    column === null
+      ? table
+      : dailyRowsWith(byKey ? [column, "api_key"] : [column]);
   return query<ActivityRow>(
     admin.pool,
-    `WITH by_model AS (SELECT day, model, provider, ${METRICS} FROM ${table} ${where} GROUP BY day, model, provider),
+    `WITH by_model AS (SELECT day, model, provider, ${METRICS} FROM ${modelRows} ${where} GROUP BY day, model, provider),
       sums AS (
         SELECT day, CASE WHEN grouping(model) = 0 THEN 'models' WHEN grouping(provider) = 0 THEN 'providers' END AS part,
             coalesce(model, provider) AS name, ${METRIC_NAMES.map((metric) => `sum(${metric}) AS ${metric}`).join(", ")}

@@ -7,6 +7,7 @@ import { LIFETIME, windowAt } from "../accounting/windows.ts";
 import { query } from "../db/pool.ts";
 import type { Row } from "../db/rows.ts";
 import { readTotals } from "../db/totals.ts";
+import { dailyRowsWith, type PayerColumn } from "./daily-rows.ts";
 import { DAY, dayRange, onDays } from "./days.ts";
 import { KEY_NOW, ofKey, RENAMED } from "./former-keys.ts";
 
@@ -44,60 +45,69 @@ async function filterOf(admin: Admin, asked: Ranged): Promise<Conditions> {
   return filter;
 }
 
-/** A report that is one statement over the days asked for. */
+/** A report that is one statement over the days asked for, made from daily rows with `columns`. */
 function report(
   route: Parameters<typeof adminRoute>[0],
-  statement: (where: string, limit: number) => string,
+  columns: readonly PayerColumn[],
+  statement: (from: string, where: string, limit: number) => string,
   answer: (rows: readonly Row[]) => unknown = (rows) => rows,
 ): AdminRoute {
   return adminRoute(route, ranged, async (admin, asked) => {
     const filter = await filterOf(admin, asked);
+    const from = dailyRowsWith(
+      asked.api_key === undefined ? columns : [...columns, "api_key"],
+    );
     return answer(
       await query<Row>(
         admin.pool,
-        statement(filter.where(), asked.limit),
+        statement(from, filter.where(), asked.limit),
         filter.values,
       ),
     );
   });
 }
 
-/** What was spent by each value of a column of `daily_spend`, the dearest first. */
+/** What was spent by each value of a column, the dearest first. */
 function dearest(column: string, as: string, spend: string, joined = "") {
-  return (where: string, limit: number) =>
+  return (from: string, where: string, limit: number) =>
     `SELECT ${column} AS ${as}, sum(spend) AS ${spend}, sum(requests) AS api_requests,
         sum(prompt_tokens + completion_tokens) AS total_tokens
-      FROM daily_spend ${joined} ${where} AND ${column} <> '' GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ${limit}`;
+      FROM ${from} ${joined} ${where} AND ${column} <> '' GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ${limit}`;
 }
 
 const logs = report(
   "GET /global/spend/logs",
-  (where) =>
-    `SELECT ${DAY} AS date, sum(spend) AS spend FROM daily_spend ${where} GROUP BY day ORDER BY day`,
+  [],
+  (from, where) =>
+    `SELECT ${DAY} AS date, sum(spend) AS spend FROM ${from} ${where} GROUP BY day ORDER BY day`,
 );
 
 const keys = report(
   "GET /global/spend/keys",
-  (where, limit) =>
-    `SELECT d.*, k.key_alias, k.key_name FROM (${dearest(KEY_NOW, "api_key", "total_spend", RENAMED)(where, limit)}) d
+  ["api_key"],
+  (from, where, limit) =>
+    `SELECT d.*, k.key_alias, k.key_name FROM (${dearest(KEY_NOW, "api_key", "total_spend", RENAMED)(from, where, limit)}) d
        LEFT JOIN keys k ON k.token = d.api_key ORDER BY total_spend DESC, api_key`,
 );
 
 const models = report(
   "GET /global/spend/models",
+  [],
   dearest("model_group", "model", "total_spend"),
 );
 
 const providers = report(
   "GET /global/spend/provider",
+  [],
   dearest("provider", "provider", "spend"),
 );
 
 const teams = report(
   "GET /global/spend/teams",
-  (where) =>
+  ["team_id"],
+  (from, where) =>
     `SELECT ${DAY} AS date, d.team_id, coalesce(t.team_alias, d.team_id) AS team, sum(d.spend) AS spend
-       FROM (SELECT day, team_id, sum(spend) AS spend FROM daily_spend ${where} AND team_id <> '' GROUP BY 1, 2) d
+       FROM (SELECT day, team_id, sum(spend) AS spend FROM ${from} ${where} AND team_id <> '' GROUP BY 1, 2) d
        LEFT JOIN teams t ON t.team_id = d.team_id GROUP BY 1, 2, 3 ORDER BY 1, 2`,
   (rows) => {
     const days = Map.groupBy(rows, (row) => String(row["date"]));
@@ -121,7 +131,8 @@ const teams = report(
 
 const tags = report(
   "GET /global/spend/tags",
-  (where, limit) =>
+  [],
+  (_, where, limit) =>
     `SELECT tag AS name, sum(spend) AS spend, sum(requests) AS log_count FROM daily_tag_spend ${where}
        GROUP BY tag ORDER BY 2 DESC, 1 LIMIT ${limit}`,
   (rows) => ({ spend_per_tag: rows }),
@@ -136,8 +147,9 @@ function sumOf(rows: readonly Row[], column: string): number {
 
 const activity = report(
   "GET /global/activity",
-  (where) =>
-    `SELECT ${daily} FROM daily_spend ${where} GROUP BY day ORDER BY day`,
+  [],
+  (from, where) =>
+    `SELECT ${daily} FROM ${from} ${where} GROUP BY day ORDER BY day`,
   (rows) => ({
     daily_data: rows,
     sum_api_requests: sumOf(rows, "api_requests"),
@@ -147,8 +159,9 @@ const activity = report(
 
 const modelActivity = report(
   "GET /global/activity/model",
-  (where) =>
-    `SELECT model_group AS model, ${daily} FROM daily_spend ${where} AND model_group <> '' GROUP BY model_group, day ORDER BY day`,
+  [],
+  (from, where) =>
+    `SELECT model_group AS model, ${daily} FROM ${from} ${where} AND model_group <> '' GROUP BY model_group, day ORDER BY day`,
   (rows) =>
     [...Map.groupBy(rows, (row) => row["model"])]
       .map(([model, ofModel]) => ({
@@ -162,9 +175,10 @@ const modelActivity = report(
 
 const cacheHits = report(
   "GET /global/activity/cache_hits",
-  (where) =>
+  [],
+  (from, where) =>
     `SELECT ${DAY} AS date, sum(cache_hits) AS cache_hits, sum(requests - cache_hits) AS cache_misses, sum(saved) AS saved
-       FROM daily_spend ${where} GROUP BY day ORDER BY day`,
+       FROM ${from} ${where} GROUP BY day ORDER BY day`,
   (rows) => {
     const hits = sumOf(rows, "cache_hits");
     const misses = sumOf(rows, "cache_misses");
@@ -178,19 +192,26 @@ const cacheHits = report(
   },
 );
 
-/** What GET /global/spend/report can group by: the column, and what its list and its names are called. */
+interface Grouping {
+  /** null: the model, which every daily row has. */
+  readonly payer: PayerColumn | null;
+  readonly list: string;
+  readonly name: string;
+}
+
+/** What GET /global/spend/report can group by, and what its list and its names are called. */
 const GROUPS = {
-  team: { column: "team_id", list: "teams", name: "team_name" },
-  customer: { column: "end_user", list: "customers", name: "customer" },
-  user: { column: "user_id", list: "users", name: "user_id" },
-  api_key: { column: KEY_NOW, list: "api_keys", name: "api_key" },
+  team: { payer: "team_id", list: "teams", name: "team_name" },
+  customer: { payer: "end_user", list: "customers", name: "customer" },
+  user: { payer: "user_id", list: "users", name: "user_id" },
+  api_key: { payer: "api_key", list: "api_keys", name: "api_key" },
   organization: {
-    column: "organization_id",
+    payer: "organization_id",
     list: "organizations",
     name: "organization_id",
   },
-  model: { column: "model_group", list: "models", name: "model" },
-} as const;
+  model: { payer: null, list: "models", name: "model" },
+} as const satisfies Record<string, Grouping>;
 
 const grouped = adminRoute(
   "GET /global/spend/report",
@@ -209,31 +230,42 @@ const grouped = adminRoute(
     limit: queryNumber(1, 1_000, 100),
   }),
   async (admin, asked) => {
-    const { column, list, name: named } = GROUPS[asked.group_by];
+    const { payer, list, name: named } = GROUPS[asked.group_by];
     const filter = onDays(admin, asked);
-    if (asked.api_key !== undefined)
+    const columns: PayerColumn[] = payer === null ? [] : [payer];
+    const only = (column: PayerColumn, value: string | undefined) => {
+      if (value === undefined) return;
+      filter.and(`${column} = ?`, value);
+      columns.push(column);
+    };
+    only("user_id", asked.internal_user_id);
+    only("team_id", asked.team_id);
+    only("end_user", asked.customer_id);
+    if (asked.api_key !== undefined) {
       await ofKey(admin.pool, filter, "api_key", tokenOf(asked.api_key));
-    if (asked.internal_user_id !== undefined)
-      filter.and("user_id = ?", asked.internal_user_id);
-    if (asked.team_id !== undefined) filter.and("team_id = ?", asked.team_id);
-    if (asked.customer_id !== undefined)
-      filter.and("end_user = ?", asked.customer_id);
+      columns.push("api_key");
+    }
+    const isKey = payer === "api_key";
+    const column = isKey ? KEY_NOW : (payer ?? "model_group");
     const label =
       asked.group_by === "team" ? "coalesce(t.team_alias, c.name)" : "c.name";
+    // The dearest of each day are found before anything is written about them.
     return query<Row>(
       admin.pool,
       `WITH cells AS (
           SELECT day, ${column} AS name, model_group AS model, sum(spend) AS spend, sum(prompt_tokens + completion_tokens) AS total_tokens,
               sum(requests) AS api_requests
-            FROM daily_spend ${column === KEY_NOW ? RENAMED : ""} ${filter.where()} AND ${column} <> '' GROUP BY 1, 2, 3),
+            FROM ${dailyRowsWith(columns)} ${isKey ? RENAMED : ""} ${filter.where()} AND ${column} <> '' GROUP BY 1, 2, 3),
+        placed AS (
+          SELECT day, name, sum(spend) AS total_spend, row_number() OVER (PARTITION BY day ORDER BY sum(spend) DESC, name) AS place
+            FROM cells GROUP BY 1, 2),
         named AS (
-          SELECT day, name, sum(spend) AS total_spend, row_number() OVER (PARTITION BY day ORDER BY sum(spend) DESC, name) AS place,
+          SELECT day, name, total_spend,
               json_agg(json_build_object('model', model, 'spend', spend, 'total_tokens', total_tokens, 'api_requests', api_requests) ORDER BY spend DESC) AS metadata
-            FROM cells GROUP BY 1, 2)
+            FROM placed JOIN cells USING (day, name) WHERE place <= ${asked.limit} GROUP BY 1, 2, 3)
         SELECT ${DAY} AS group_by_day,
             json_agg(json_build_object('${named}', ${label}, 'id', c.name, 'total_spend', c.total_spend, 'metadata', c.metadata) ORDER BY c.total_spend DESC) AS ${list}
-          FROM named c LEFT JOIN teams t ON t.team_id = c.name
-            WHERE place <= ${asked.limit} GROUP BY day ORDER BY day`,
+          FROM named c LEFT JOIN teams t ON t.team_id = c.name GROUP BY day ORDER BY day`,
       filter.values,
     );
   },
