@@ -85,14 +85,6 @@ export function spendRow(
   };
 }
 
-/** What one row adds to one payer's totals. The sums are made in SQL, where money is exact. */
-export interface Charge {
-  readonly entity: string;
-  /** The second in which the call ended: no window begins or ends inside one. */
-  readonly at: string;
-  readonly spend: number | string;
-}
-
 /** Names of everyone that a row counts for. */
 export function entitiesOfRow(row: SpendRow): readonly string[] {
   if (row.payer !== null) return [row.payer];
@@ -107,35 +99,55 @@ export function entitiesOfRow(row: SpendRow): readonly string[] {
   });
 }
 
-/** What rows add to everyone that they count for. */
-export function chargesOf(rows: readonly SpendRow[]): readonly Charge[] {
-  return rows.flatMap((row) => {
-    const at = iso(Math.floor(Date.parse(row.ended_at) / 1_000) * 1_000);
-    return entitiesOfRow(row).map((entity) => ({
-      entity,
-      at,
-      spend: row.spend,
-    }));
-  });
+/**
+ * Rows that count for the same payers and ended in the same second: no window begins or ends inside one. Most rows of a
+ * batch are of a few such groups.
+ */
+export interface RowGroup {
+  readonly entities: readonly string[];
+  /** Ms since the epoch. */
+  readonly second: number;
+  readonly rows: readonly SpendRow[];
+}
+
+export function groupsOf(rows: readonly SpendRow[]): readonly RowGroup[] {
+  const groups = new Map<string, RowGroup & { readonly rows: SpendRow[] }>();
+  for (const row of rows) {
+    const second = Math.floor(Date.parse(row.ended_at) / 1_000) * 1_000;
+    const name = JSON.stringify([
+      second,
+      row.payer,
+      row.api_key,
+      row.user_id,
+      row.team_id,
+      row.organization_id,
+      row.end_user,
+      row.tags,
+      row.model_group,
+    ]);
+    const known = groups.get(name);
+    if (known === undefined)
+      groups.set(name, { entities: entitiesOfRow(row), second, rows: [row] });
+    else known.rows.push(row);
+  }
+  return [...groups.values()];
 }
 
 /** The windows of budgets that rows fall into, each once. */
 export function windowsOf(
-  rows: readonly SpendRow[],
+  groups: readonly RowGroup[],
   durations: ReadonlyMap<string, string | null>,
   timeZone: string,
 ): readonly EntityWindow[] {
   const windows = new Map<string, EntityWindow>();
-  for (const row of rows) {
-    const endedAt = Date.parse(row.ended_at);
-    for (const entity of entitiesOfRow(row)) {
+  for (const { entities, second } of groups)
+    for (const entity of entities) {
       const duration = durations.get(entity) ?? null;
       if (duration === null) continue;
-      const window = windowAt(duration, endedAt, timeZone);
+      const window = windowAt(duration, second, timeZone);
       if (window !== LIFETIME)
         windows.set(`${entity}|${window.name}`, { entity, window });
     }
-  }
   return [...windows.values()];
 }
 
