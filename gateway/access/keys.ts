@@ -1,4 +1,4 @@
-import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { hash, randomBytes, timingSafeEqual } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 
 const KEY_BYTES = 16;
@@ -10,7 +10,7 @@ export function newKey(): string {
 
 /** SHA-256 in lower-case hex: the only form in which a key is stored or named. */
 export function hashKey(key: string): string {
-  return createHash("sha256").update(key).digest("hex");
+  return hash("sha256", key);
 }
 
 export function isKeyHash(text: string): boolean {

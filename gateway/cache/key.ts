@@ -1,4 +1,4 @@
-import { createHash, type Hash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import type { Payers } from "../accounting/payers.ts";
 import type { CacheConfig } from "../config/types.ts";
@@ -69,7 +69,7 @@ export function cacheKeyOf(
   wishes: CacheWishes,
 ): string | null {
   if (!isCached(config, asked.callType, wishes)) return null;
-  return `${config.namespace}:${hashOf(config, asked, NOT_IN_KEY).digest("hex")}`;
+  return nameOf(config, textOf(config, asked, NOT_IN_KEY));
 }
 
 /** The name of each item of an embeddings call, whatever list it stands in; null: not cached. */
@@ -79,11 +79,10 @@ export function itemKeysOf(
   wishes: CacheWishes,
 ): readonly string[] | null {
   if (!isCached(config, asked.callType, wishes)) return null;
-  const common = hashOf(config, asked, NOT_IN_ITEM_KEY);
-  return itemsOf(asked.body["input"]).map((item) => {
-    const hash = common.copy().update(`,item:${canonical(item)}`);
-    return `${config.namespace}:${hash.digest("hex")}`;
-  });
+  const common = textOf(config, asked, NOT_IN_ITEM_KEY);
+  return itemsOf(asked.body["input"]).map((item) =>
+    nameOf(config, `${common},item:${canonical(item)}`),
+  );
 }
 
 /** What an embeddings call wants a vector of, each: texts, or lists of token numbers. */
@@ -105,23 +104,21 @@ function isCached(
   return wishes.read || wishes.store;
 }
 
-function hashOf(
+function nameOf({ namespace }: CacheConfig, text: string): string {
+  return `${namespace}:${hash("sha256", text)}`;
+}
+
+function textOf(
   config: CacheConfig,
   { callType, alias, payers, body }: AskedOfCache,
   without: ReadonlySet<string>,
-): Hash {
-  const hash = createHash("sha256");
-  hash.update(
-    JSON.stringify([
-      config.scope === "global" ? "global" : tenantOf(payers),
-      callType,
-      alias,
-    ]),
-  );
+): string {
+  const scope = config.scope === "global" ? "global" : tenantOf(payers);
+  let text = JSON.stringify([scope, callType, alias]);
   for (const name of Object.keys(body).sort())
     if (!without.has(name))
-      hash.update(`,${JSON.stringify(name)}:${canonical(body[name])}`);
-  return hash;
+      text += `,${JSON.stringify(name)}:${canonical(body[name])}`;
+  return text;
 }
 
 function tenantOf(payers: Payers): string {
@@ -132,9 +129,12 @@ function tenantOf(payers: Payers): string {
 
 /** JSON with sorted object keys. */
 function canonical(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
   if (typeof value !== "object" || value === null)
     return JSON.stringify(value) ?? "null";
-  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
-  return `{${entries.map(([name, inner]) => `${JSON.stringify(name)}:${canonical(inner)}`).join(",")}}`;
+  if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
+  const fields = value as Readonly<Record<string, unknown>>;
+  let text = "";
+  for (const name of Object.keys(fields).sort())
+    text += `${text === "" ? "" : ","}${JSON.stringify(name)}:${canonical(fields[name])}`;
+  return `{${text}}`;
 }
