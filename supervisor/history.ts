@@ -33,7 +33,10 @@ export type History = {
   readonly close: () => void;
 };
 
-/** restart: by itself after it ended; heal: because a check said so; restart-asked: a person said so. */
+/**
+ * restart: by itself after it ended; heal: because a check said so; restart-asked: a person said so; asked: what else the
+ * operator did, in the words of the reason.
+ */
 export type Act =
   | "start"
   | "adopt"
@@ -41,6 +44,7 @@ export type Act =
   | "restart"
   | "restart-asked"
   | "heal"
+  | "asked"
   | "alarm"
   | "alarm-over"
   | "supervisor-start"

@@ -14,6 +14,12 @@ export type SignIn =
   | { readonly kind: "wrong" }
   | { readonly kind: "wait"; readonly ms: number };
 
+/** wait: too many wrong ones; it was not looked at. */
+export type PasswordTrial =
+  | { readonly kind: "right" }
+  | { readonly kind: "wrong" }
+  | { readonly kind: "wait"; readonly ms: number };
+
 export type Door = {
   /**
    * Who may ask: anybody on this machine itself (loopback address, loopback Host, nothing forwarded), else the operator by
@@ -23,6 +29,11 @@ export type Door = {
   readonly judge: (request: FastifyRequest) => Access;
   /** The same for what anybody may ask. */
   readonly judgeOpen: (request: FastifyRequest) => Access;
+  /** Whether somebody knows the operator's password; wrong ones cost a growing wait. */
+  readonly tryPassword: (
+    request: FastifyRequest,
+    password: string,
+  ) => PasswordTrial;
   readonly signIn: (request: FastifyRequest, password: string) => SignIn;
   readonly signOut: (request: FastifyRequest) => void;
   /** Whether this request came in by a cookie, so that there is something to sign out of. */
@@ -67,7 +78,21 @@ export function openDoor(
     return { kind: "needs-password" };
   }
 
+  function tryPassword(request: FastifyRequest, given: string): PasswordTrial {
+    const access = knows(request, (password) => sameText(given, password));
+    switch (access.kind) {
+      case "allowed":
+        return { kind: "right" };
+      case "wait":
+        return access;
+      case "needs-password":
+      case "foreign-page":
+        return { kind: "wrong" };
+    }
+  }
+
   return {
+    tryPassword,
     judge: (request) => {
       if (isForeignChange(request)) return { kind: "foreign-page" };
       if (isLocal(request) || isSignedIn(request)) return { kind: "allowed" };
@@ -81,16 +106,10 @@ export function openDoor(
       kind: isForeignChange(request) ? "foreign-page" : "allowed",
     }),
     signIn: (request, given) => {
-      const access = knows(request, (password) => sameText(given, password));
-      switch (access.kind) {
-        case "allowed":
-          return { kind: "open", token: sessions.begin() };
-        case "wait":
-          return access;
-        case "needs-password":
-        case "foreign-page":
-          return { kind: "wrong" };
-      }
+      const trial = tryPassword(request, given);
+      return trial.kind === "right"
+        ? { kind: "open", token: sessions.begin() }
+        : trial;
     },
     signOut: (request) => {
       const token = tokenIn(request.headers.cookie);

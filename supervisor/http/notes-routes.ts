@@ -3,33 +3,16 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { listBackups } from "../backup/manifest.ts";
 import { Failure } from "../failure.ts";
-import { findConflicts, resolveConflict } from "../notes/conflicts.ts";
-import { basic, CouchRefusal, NoAnswer, type Couch } from "../notes/couch.ts";
-import { openDatabase, type Database } from "../notes/database.ts";
-import type { Keeper } from "../notes/keeper.ts";
-import { mostConflicts } from "../notes/report-jobs.ts";
-import type { NotesState } from "../notes/notes-state.ts";
-import { listVaults } from "../notes/overview.ts";
+import { basic, CouchRefusal, NoAnswer } from "../notes/couch.ts";
 import { deviceChoices, vaultChoices } from "../notes/plugin-settings.ts";
-import type { Provisioning } from "../notes/provisioning.ts";
-import { readRoster } from "../notes/roster.ts";
-import type { EscrowFiles } from "../notes/seed-escrow.ts";
-import type { Turns } from "../notes/turns.ts";
-import type { VaultFiles } from "../notes/vault-file.ts";
-import { checkVaultName, NoSuchVault } from "../notes/vault-names.ts";
+import type { VaultActs } from "../notes/vault-acts.ts";
+import { NoSuchVault } from "../notes/vault-names.ts";
 import { refuse } from "./refuse.ts";
 
 export type NotesRouteParts = {
-  readonly couch: Couch;
-  readonly state: NotesState;
-  readonly escrow: EscrowFiles;
-  readonly files: VaultFiles;
+  readonly acts: VaultActs;
   readonly backups: string;
-  readonly keeper: Keeper;
-  readonly provisioning: Provisioning;
-  readonly turns: Turns;
   readonly operatorPassword: string | undefined;
-  readonly now: () => number;
 };
 
 const text = z.string().min(1, "must not be empty").max(2000);
@@ -71,15 +54,10 @@ export function registerNotesRoutes(
       server.all(url, (_request, reply) => refuse(reply, 409, parts));
     return;
   }
-  const { couch, state, keeper, provisioning, turns } = parts;
-  const known = async (vault: string): Promise<Database> => {
-    const database = openDatabase(couch, checkVaultName(vault));
-    if ((await database.info()) === undefined) throw new NoSuchVault(vault);
-    return database;
-  };
+  const { acts } = parts;
 
   server.get("/api/notes", (_request, reply) =>
-    answering(reply, async () => ({ vaults: await listVaults(parts) })),
+    answering(reply, async () => ({ vaults: await acts.list() })),
   );
   server.get("/api/notes/backups", (_request, reply) =>
     answering(reply, async () => ({
@@ -90,62 +68,43 @@ export function registerNotesRoutes(
   server.post("/api/notes", (request, reply) =>
     withSecret(request, reply, addBody, (body) => {
       const { vault, url, forgetPassphrase, ...choices } = body;
-      return turns(() =>
-        provisioning.add({ vault, url, forgetPassphrase, choices }),
-      );
+      return acts.add({ vault, url, forgetPassphrase, choices });
     }),
   );
   server.post<VaultRequest>("/api/notes/:vault/setup-uri", (request, reply) =>
     withSecret(request, reply, setupBody, (body) =>
-      turns(() =>
-        provisioning.setupUri({ vault: request.params.vault, ...clean(body) }),
-      ),
+      acts.setupUri({ vault: request.params.vault, ...clean(body) }),
     ),
   );
   server.post<VaultRequest>("/api/notes/:vault/rotate", (request, reply) =>
     withSecret(request, reply, rotateBody, (body) =>
-      turns(() =>
-        provisioning.rotate({ vault: request.params.vault, ...body }),
-      ),
+      acts.rotate({ vault: request.params.vault, ...body }),
     ),
   );
   server.post<VaultRequest>("/api/notes/:vault/remove", (request, reply) =>
-    withBody(request, reply, nothing, () =>
-      turns(async () => {
-        const removed = await provisioning.remove(request.params.vault);
-        keeper.forget(removed.vault);
-        return removed;
-      }),
-    ),
+    withBody(request, reply, nothing, () => acts.remove(request.params.vault)),
   );
   server.post<VaultRequest>(
     "/api/notes/:vault/restore-seed",
     (request, reply) =>
       withBody(request, reply, seedBody, ({ accept }) =>
-        keeper.restoreSeed(checkVaultName(request.params.vault), accept),
+        acts.restoreSeed(request.params.vault, accept),
       ),
   );
   server.get<VaultRequest>("/api/notes/:vault/conflicts", (request, reply) =>
-    answering(reply, async () =>
-      findConflicts(
-        await known(request.params.vault),
-        state,
-        parts.now(),
-        mostConflicts,
-      ),
-    ),
+    answering(reply, () => acts.conflicts(request.params.vault)),
   );
   server.post<VaultRequest>("/api/notes/:vault/resolve", (request, reply) =>
-    withBody(request, reply, resolveBody, async (body) =>
-      resolveConflict(
-        await known(request.params.vault),
+    withBody(request, reply, resolveBody, (body) =>
+      acts.resolve(
+        request.params.vault,
         body.document,
         "rev" in body ? { rev: body.rev } : "newer",
       ),
     ),
   );
   server.get<VaultRequest>("/api/notes/:vault/devices", (request, reply) =>
-    answering(reply, async () => readRoster(await known(request.params.vault))),
+    answering(reply, () => acts.devices(request.params.vault)),
   );
 
   /** Anybody on this machine may ask most things, but a password is the operator's alone. */
@@ -200,11 +159,16 @@ async function answering(
     return await reply.send(await act());
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    return refuse(reply, statusOf(error), error.sentences.join(" "));
+    return refuse(
+      reply,
+      statusOfNotesFailure(error),
+      error.sentences.join(" "),
+    );
   }
 }
 
-function statusOf(error: Failure): number {
+/** The HTTP status of what the vaults' acts refuse. */
+export function statusOfNotesFailure(error: Failure): number {
   if (error instanceof NoSuchVault) return 404;
   return error instanceof NoAnswer || error instanceof CouchRefusal ? 502 : 400;
 }

@@ -8,7 +8,7 @@ import { restartAsked } from "../restart.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Status } from "../status.ts";
 import { inWords } from "../duration.ts";
-import { openDoor } from "./access.ts";
+import { openDoor, type Door } from "./access.ts";
 import { acceptForms } from "./forms.ts";
 import { noSuch, refuse } from "./refuse.ts";
 import { showFailure } from "./show-page.ts";
@@ -26,6 +26,10 @@ declare module "fastify" {
   interface FastifyRequest {
     /** Came in by the sign-in form's cookie. */
     signedIn: boolean;
+  }
+  interface FastifyInstance {
+    /** For what even this machine's own browser needs the operator's password. */
+    tryPassword: Door["tryPassword"];
   }
 }
 
@@ -54,6 +58,7 @@ export function buildApi(parts: ApiParts): FastifyInstance {
   const door = openDoor(parts.operatorPassword, Date.now);
 
   server.decorateRequest("signedIn", false);
+  server.decorate("tryPassword", door.tryPassword);
   server.addHook("onRequest", async (request, reply) => {
     const isOpen = request.routeOptions.config.open === true;
     const access = isOpen ? door.judgeOpen(request) : door.judge(request);

@@ -43,24 +43,21 @@ export async function findConflicts(
   const documents = await conflicted(database, limit + 1, signal);
   const known = state.vault(database.name).conflicts;
   const shown = documents.slice(0, limit);
-  const conflicts: Conflict[] = [];
-  for (const document of shown) {
-    const leaves = (await database.leaves(document._id)).filter(
-      (leaf) => leaf._deleted !== true,
-    );
+  const leaves = await leavesOf(database, shown, signal);
+  const conflicts = shown.map((document): Conflict => {
     const { path } = document;
     const readable =
       typeof path === "string" && !isEncryptedPath(path) ? path : null;
-    conflicts.push({
+    return {
       document: document._id,
       path: readable,
       device: /^ix:([^/]+)\//.exec(readable ?? "")?.[1] ?? null,
       firstSeen: known[document._id] ?? now,
-      versions: leaves
+      versions: (leaves.get(document._id) ?? [])
         .map((leaf) => versionOf(leaf, leaf._rev === document._rev))
         .toSorted((a, b) => Number(b.wins) - Number(a.wins)),
-    });
-  }
+    };
+  });
   state.change(database.name, {
     conflicts: Object.fromEntries(
       conflicts.map(({ document, firstSeen }) => [document, firstSeen]),
@@ -96,6 +93,22 @@ async function conflicted(
     },
     signal === undefined ? {} : { signal },
   );
+}
+
+/** The open versions of conflicted documents, all read at once. */
+async function leavesOf(
+  database: Database,
+  documents: readonly CouchDocument[],
+  signal: AbortSignal | undefined,
+): Promise<ReadonlyMap<string, readonly CouchDocument[]>> {
+  if (documents.length === 0) return new Map();
+  const leaves = await database.revisions(
+    documents.flatMap(({ _id: id, _rev, _conflicts = [] }) =>
+      [_rev, ..._conflicts].map((rev) => ({ id, rev })),
+    ),
+    signal === undefined ? {} : { signal },
+  );
+  return Map.groupBy(leaves, ({ _id }) => _id);
 }
 
 function versionOf(leaf: CouchDocument, wins: boolean): ConflictVersion {

@@ -108,9 +108,9 @@ export type Database = {
   /** All leaves of a document, deleted ones too. */
   readonly leaves: (id: string) => Promise<readonly CouchDocument[]>;
   readonly changes: (ask: ChangesAsk) => Promise<ChangesPage>;
-  /** The named revisions with their histories; one that is gone throws. */
+  /** The named revisions with their histories, without a name every leaf; those that are gone are left out. */
   readonly revisions: (
-    wanted: readonly { readonly id: string; readonly rev: string }[],
+    wanted: readonly { readonly id: string; readonly rev?: string }[],
     options?: CouchAsk,
   ) => Promise<readonly CouchDocument[]>;
   /** Writes documents; with `asTheyAre` their revisions and histories are kept. Throws for the first that is refused. */

@@ -18,6 +18,7 @@ import { dropUnfinished } from "./restore.ts";
 import { readRoster } from "./roster.ts";
 import { openEscrow } from "./seed-escrow.ts";
 import { takeTurns } from "./turns.ts";
+import { openVaultActs } from "./vault-acts.ts";
 import { openVaultFiles } from "./vault-file.ts";
 
 const tickEveryMs = 2000;
@@ -85,6 +86,11 @@ export function openNotesRoom(surroundings: Surroundings): Room {
     address,
     escrow,
     backups,
+  });
+  const acts = openVaultActs({
+    ...{ couch, state, escrow, files, keeper, provisioning, turns },
+    now: Date.now,
+    note: (sentence) => surroundings.history.act("notes", "asked", sentence),
   });
   for (const job of notesJobs({
     couch,
@@ -168,16 +174,8 @@ export function openNotesRoom(surroundings: Surroundings): Room {
   return {
     routes: (server) =>
       registerNotesRoutes(server, {
-        couch,
-        state,
-        escrow,
-        files,
-        backups,
-        keeper,
-        provisioning,
-        turns,
+        ...{ acts, backups },
         operatorPassword: surroundings.operatorPassword,
-        now: Date.now,
       }),
     begin: () => {
       tick();

@@ -9,6 +9,7 @@ const acts: Readonly<
   adopt: { look: "none", text: "found running, and kept" },
   stop: { look: "rest", text: "stopped" },
   restart: { look: "warn", text: "started again, since it had ended" },
+  asked: { look: "none", text: "done by the operator" },
   "restart-asked": { look: "none", text: "restarted by the operator" },
   heal: { look: "warn", text: "restarted by its heal rule" },
   alarm: { look: "bad", text: "alarm" },

@@ -1,0 +1,122 @@
+import {
+  findConflicts,
+  resolveConflict,
+  type ConflictReport,
+  type Resolution,
+  type Resolved,
+} from "./conflicts.ts";
+import type { Couch } from "./couch.ts";
+import { openDatabase, type Database } from "./database.ts";
+import type { Keeper, SeedAnswer } from "./keeper.ts";
+import type { NotesState } from "./notes-state.ts";
+import { listVaults, viewVault, type VaultView } from "./overview.ts";
+import type { Provisioning, Removed, SetupAnswer } from "./provisioning.ts";
+import { mostConflicts } from "./report-jobs.ts";
+import { readRoster, type Roster } from "./roster.ts";
+import type { EscrowFiles } from "./seed-escrow.ts";
+import type { Turns } from "./turns.ts";
+import type { VaultFiles } from "./vault-file.ts";
+import { checkVaultName, NoSuchVault } from "./vault-names.ts";
+
+export type VaultActParts = {
+  readonly couch: Couch;
+  readonly state: NotesState;
+  readonly escrow: EscrowFiles;
+  readonly files: VaultFiles;
+  readonly keeper: Keeper;
+  readonly provisioning: Provisioning;
+  readonly turns: Turns;
+  readonly now: () => number;
+  /** Keeps what the operator changed, a sentence each. */
+  readonly note: (sentence: string) => void;
+};
+
+/** What an operator may ask about vaults and do to them; the API and the pages do it by this. All throw Failures. */
+export type VaultActs = {
+  readonly list: () => Promise<readonly VaultView[]>;
+  readonly view: (vault: string) => Promise<VaultView>;
+  /** The database of a vault that is there. */
+  readonly database: (vault: string) => Promise<Database>;
+  readonly conflicts: (vault: string) => Promise<ConflictReport>;
+  readonly devices: (vault: string) => Promise<Roster>;
+  readonly resolve: (
+    vault: string,
+    document: string,
+    resolution: Resolution,
+  ) => Promise<Resolved>;
+  readonly add: (
+    wish: Parameters<Provisioning["add"]>[0],
+  ) => Promise<SetupAnswer>;
+  readonly setupUri: (
+    wish: Parameters<Provisioning["setupUri"]>[0],
+  ) => Promise<SetupAnswer>;
+  readonly rotate: (
+    wish: Parameters<Provisioning["rotate"]>[0],
+  ) => Promise<SetupAnswer>;
+  readonly remove: (vault: string) => Promise<Removed>;
+  readonly restoreSeed: (vault: string, accept: boolean) => Promise<SeedAnswer>;
+};
+
+export function openVaultActs(parts: VaultActParts): VaultActs {
+  const { couch, state, keeper, provisioning, turns, note } = parts;
+  const database = async (vault: string): Promise<Database> => {
+    const found = openDatabase(couch, checkVaultName(vault));
+    if ((await found.info()) === undefined) throw new NoSuchVault(vault);
+    return found;
+  };
+  /** Does it in its turn, and keeps that it was done. */
+  const noting = async <T>(
+    work: () => Promise<T>,
+    sentence: string,
+  ): Promise<T> => {
+    const answer = await turns(work);
+    note(sentence);
+    return answer;
+  };
+  return {
+    list: () => listVaults(parts),
+    view: async (vault) => {
+      const view = await viewVault(parts, checkVaultName(vault));
+      if (view === undefined) throw new NoSuchVault(vault);
+      return view;
+    },
+    database,
+    conflicts: async (vault) =>
+      findConflicts(await database(vault), state, parts.now(), mostConflicts),
+    devices: async (vault) => readRoster(await database(vault)),
+    resolve: async (vault, document, resolution) => {
+      const resolved = await resolveConflict(
+        await database(vault),
+        document,
+        resolution,
+      );
+      note(
+        `a conflict in vault ${vault} ended, version ${resolved.kept} of ${resolved.document} stays.`,
+      );
+      return resolved;
+    },
+    add: (wish) =>
+      noting(() => provisioning.add(wish), `vault ${wish.vault} was made.`),
+    setupUri: (wish) =>
+      noting(
+        () => provisioning.setupUri(wish),
+        `the Setup URI of vault ${wish.vault} was shown.`,
+      ),
+    rotate: (wish) =>
+      noting(
+        () => provisioning.rotate(wish),
+        `vault ${wish.vault} has a new password.`,
+      ),
+    remove: (vault) =>
+      noting(async () => {
+        const removed = await provisioning.remove(vault);
+        keeper.forget(removed.vault);
+        return removed;
+      }, `vault ${vault} was removed.`),
+    restoreSeed: async (vault, accept) => {
+      const answer = await keeper.restoreSeed(checkVaultName(vault), accept);
+      note(`the security seed of vault ${vault} was ${answer.did}.`);
+      return answer;
+    },
+  };
+}
