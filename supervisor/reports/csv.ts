@@ -4,16 +4,19 @@ import type { Payer } from "./payers.ts";
 import type { SpendReport } from "./spend-report.ts";
 import type { Sums } from "./sums.ts";
 
-type Value = string | number | null;
+export type Value = string | number | null;
 
 /** A report as rows for a spreadsheet: the first column says which table a row belongs to. */
 export function renderCsv(report: Report): string {
   const rows = report.kind === "spend" ? spendRows(report) : healthRows(report);
   const width = rows[0]?.length ?? 0;
-  return rows
-    .map((row) => [...row, ...Array<null>(width - row.length).fill(null)])
-    .map((row) => `${row.map(field).join(",")}\r\n`)
-    .join("");
+  return csvOf(
+    rows.map((row) => [...row, ...Array<null>(width - row.length).fill(null)]),
+  );
+}
+
+export function csvOf(rows: readonly (readonly Value[])[]): string {
+  return rows.map((row) => `${row.map(field).join(",")}\r\n`).join("");
 }
 
 /** Quoted where it must be. What a spreadsheet would take for a formula is made text: names come from strangers. */

@@ -31,7 +31,7 @@ export type DaySpend = {
 /** What callers name; calls that named nothing known have their model only. */
 const alias = "coalesce(nullif(model_group, ''), model)";
 
-/** Expressions of ours, of the columns of report_daily_spend. */
+/** Expressions of ours, over the columns of report_daily_spend. */
 const payers: Readonly<
   Record<PayerKind, { readonly id: string; readonly name: string }>
 > = {
@@ -62,7 +62,7 @@ export async function readCallSums(
   const rows = await rowsOf<{ day: string; alias: string; provider: string }>(
     client,
     `SELECT day::text, ${alias} AS alias, provider, ${sumColumns}
-       FROM report_daily_spend WHERE day BETWEEN $1 AND $2 GROUP BY 1, 2, 3 ORDER BY 1, 2, 3`,
+       FROM report_daily_part_spend WHERE part = 'proxy' AND day BETWEEN $1 AND $2 GROUP BY 1, 2, 3 ORDER BY 1, 2, 3`,
     [from, until],
   );
   return rows.map((row) => ({

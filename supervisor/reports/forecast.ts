@@ -31,8 +31,8 @@ export async function readForecastBasis(
     client,
     `SELECT coalesce(sum(spend) FILTER (WHERE day >= $1), 0)::text AS month,
             coalesce(sum(spend) FILTER (WHERE day >= $2), 0)::text AS lately,
-            (SELECT day::text FROM report_daily_spend ORDER BY day LIMIT 1) AS first
-       FROM report_daily_spend WHERE day BETWEEN least($1::date, $2::date) AND $3`,
+            (SELECT min(day)::text FROM report_daily_part_spend WHERE part = 'proxy') AS first
+       FROM report_daily_part_spend WHERE part = 'proxy' AND day BETWEEN least($1::date, $2::date) AND $3`,
     [firstOf("month", today), addDays(today, -dailyBasis), addDays(today, -1)],
   );
   return {

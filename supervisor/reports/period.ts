@@ -84,13 +84,39 @@ function sincePeriod(since: string, today: string): Period {
     throw new Failure(
       `"${since}" is no time to report since: write a day such as 2026-11-01 (not after today), or 30d, 4w.`,
     );
-  const days = daysBetween(from, today) + 1;
+  const { days, ...period } = stretch(from, today, today);
+  return { ...period, label: `${days} since ${inFull(from)}` };
+}
+
+/** The days from one to another, both included, beside as many before them. Throws a Failure where they are none. */
+export function periodBetween(
+  from: string,
+  until: string,
+  today: string,
+): Period {
+  if (!isDay(from) || !isDay(until))
+    throw new Failure("both days must be written as 2026-11-01.");
+  if (from > until)
+    throw new Failure("the first day must not be after the last.");
+  if (until > today) throw new Failure("the last day must not be after today.");
+  const { days, ...period } = stretch(from, until, today);
   return {
-    ...{ from, until: today, open: true },
-    label: `${days === 1 ? "1 day" : `${days} days`} since ${inFull(from)}`,
+    ...period,
+    label:
+      from === until
+        ? inFull(from)
+        : `${days} from ${inShort(from)} to ${inFull(until)}`,
+  };
+}
+
+function stretch(from: string, until: string, today: string) {
+  const count = daysBetween(from, until) + 1;
+  const days = count === 1 ? "1 day" : `${count} days`;
+  return {
+    ...{ from, until, days, open: until === today },
     previous: {
-      ...{ from: addDays(from, -days), until: before(from) },
-      label: `the ${days === 1 ? "day" : `${days} days`} before`,
+      ...{ from: addDays(from, -count), until: before(from) },
+      label: `the ${count === 1 ? "day" : days} before`,
     },
   };
 }
