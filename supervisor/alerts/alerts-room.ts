@@ -2,6 +2,7 @@ import { hostname } from "node:os";
 import type { SupervisorConfig } from "../config/schema.ts";
 import type { Environment } from "../environment.ts";
 import { readVariable } from "../environment.ts";
+import { textOf } from "../failure.ts";
 import type { History } from "../history.ts";
 import { registerAlertRoutes } from "../http/alert-routes.ts";
 import type { Room } from "../supervision.ts";
@@ -35,10 +36,18 @@ export function openAlerts({ env, config, history, onNotice }: AlertsOptions): {
   });
   let timer: NodeJS.Timeout | undefined;
   let endWatchdog = () => {};
+  let lastTrouble = "";
+  const advance = () =>
+    void alerting.advance().catch((error: unknown) => {
+      const trouble = textOf(error);
+      if (trouble !== lastTrouble)
+        onNotice(`alerts cannot be told: ${trouble}`);
+      lastTrouble = trouble;
+    });
   const room: Room = {
     routes: (server) => registerAlertRoutes(server, alerting),
     begin: () => {
-      timer = setInterval(() => void alerting.advance(), advanceEveryMs);
+      timer = setInterval(advance, advanceEveryMs);
       endWatchdog = startWatchdog(config.watchdog, alerting);
     },
     stop: async () => {

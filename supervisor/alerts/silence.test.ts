@@ -1,0 +1,41 @@
+import { expect, test } from "vitest";
+import type { Alarm } from "./alarm.ts";
+import { silenceOf } from "./silence.ts";
+
+function isSilent(pattern: string, fingerprint: string, subject = "it") {
+  const silence = { id: "1", pattern, why: "known", from: 0, until: 10 };
+  const alarm: Alarm = {
+    ...{ fingerprint, subject, level: "down", text: "", command: "" },
+  };
+  return silenceOf([silence], alarm, 5) !== undefined;
+}
+
+test.each([
+  ["gateway-ready", "check:gateway-ready"],
+  ["backup-postgres", "job:backup-postgres"],
+  ["job:*-backup", "job:postgres-backup"],
+  ["*", "anything at all"],
+  ["vault*notes", "vaultnotes"],
+  ["*a*b*", "cabc"],
+])("%s covers %s", (pattern, fingerprint) => {
+  expect(isSilent(pattern, fingerprint)).toBe(true);
+});
+
+test.each([
+  ["gateway", "check:gateway-ready"],
+  ["job:*-backup", "job:backup"],
+  ["ab*ba", "aba"],
+  ["*b*a*", "cabc"],
+  ["job.*", "job:backup"],
+])("%s does not cover %s", (pattern, fingerprint) => {
+  expect(isSilent(pattern, fingerprint)).toBe(false);
+});
+
+test("a subject is covered as it is written, whatever is in it", () => {
+  const subject = "vault (my) [notes]: $1 + \\d|^";
+  expect(isSilent(subject, "vault:x", subject)).toBe(true);
+});
+
+test("many stars take no time", () => {
+  expect(isSilent("*a".repeat(100), `x:${"a".repeat(90)}`)).toBe(false);
+});
