@@ -2,6 +2,7 @@ import type { FoundRunner } from "../discovery/runners.ts";
 import { inWords } from "../duration.ts";
 import { echoAlias } from "../embedded/echo.ts";
 import { asTyped } from "../embedded/home.ts";
+import { openAdminApi } from "../gateway/admin-api.ts";
 import { chatCommand, listModels, type Model } from "../gateway/first-call.ts";
 import { alignColumns, paint } from "./terminal.ts";
 
@@ -24,8 +25,11 @@ export type FirstSteps = {
 /** What a newcomer needs next: where everything is, a key, a first call, the models, the next commands. */
 export async function findFirstSteps(steps: FirstSteps): Promise<string> {
   const models = await listModels(
-    steps.addresses.gateway,
-    steps.masterKey,
+    openAdminApi({
+      address: steps.addresses.gateway,
+      credential: () => steps.masterKey,
+      timeoutMs: 3000,
+    }),
   ).catch(() => []);
   return describeFirstSteps(steps, models);
 }

@@ -2,7 +2,14 @@ import { money } from "../pages/words.ts";
 import { Failure } from "../failure.ts";
 import { publicAddress, type AdminApi } from "../gateway/admin-api.ts";
 import { chatCommand, listModels, modelToTry } from "../gateway/first-call.ts";
-import { keyPage, keyRow, newKeyRow, type KeyRow } from "../gateway/rows.ts";
+import {
+  keyPage,
+  keyRow,
+  newKeyRow,
+  type UsedKeyRow,
+} from "../gateway/rows.ts";
+import { keyStateWords } from "../gateway/key-states.ts";
+import { signs } from "../pages/shapes.ts";
 import { findGateway, gatewayArg } from "./gateway-client.ts";
 import { alignColumns, print, type Cell } from "./terminal.ts";
 import { defineVerb, UsageError, type Verb } from "./verb.ts";
@@ -86,7 +93,7 @@ const make = defineVerb({
       return 0;
     }
     const address = publicAddress(process.env, gateway.address);
-    const model = modelToTry(await listModels(gateway.address, made.key));
+    const model = modelToTry(await listModels(gateway.as(made.key)));
     print(
       [
         made.key,
@@ -155,8 +162,8 @@ async function readKeys(
   gateway: AdminApi,
   most: number,
   filter: Readonly<Record<string, string>>,
-): Promise<{ readonly keys: readonly KeyRow[]; readonly total: number }> {
-  const keys: KeyRow[] = [];
+): Promise<{ readonly keys: readonly UsedKeyRow[]; readonly total: number }> {
+  const keys: UsedKeyRow[] = [];
   for (let page = 1; ; page += 1) {
     const query = new URLSearchParams({
       ...filter,
@@ -173,7 +180,7 @@ async function readKeys(
   }
 }
 
-function describe(keys: readonly KeyRow[], total: number): string {
+function describe(keys: readonly UsedKeyRow[], total: number): string {
   if (keys.length === 0)
     return "There is no such key yet: `hearth keys new --user anna --budget 5 --per 1mo` makes one.";
   const head = ["", "alias", "key", "of", "spent", "until"].map(
@@ -187,11 +194,11 @@ function describe(keys: readonly KeyRow[], total: number): string {
   ].join("\n");
 }
 
-function rowOf(one: KeyRow): readonly Cell[] {
+function rowOf(one: UsedKeyRow): readonly Cell[] {
   const spent =
-    one.max_budget === null
+    one.budget_in_force === null
       ? money(one.spend)
-      : `${money(one.spend)} of ${money(one.max_budget)}`;
+      : `${money(one.spend)} of ${money(one.budget_in_force)}`;
   return [
     stateOf(one),
     { text: one.key_alias ?? "–", tone: "strong" },
@@ -202,13 +209,12 @@ function rowOf(one: KeyRow): readonly Cell[] {
   ];
 }
 
-function stateOf(one: KeyRow): Cell {
-  if (one.blocked) return { text: "✕ blocked", tone: "bad" };
-  if (one.expires !== null && Date.parse(one.expires) <= Date.now())
-    return { text: "✕ expired", tone: "bad" };
-  if (one.max_budget !== null && one.spend >= one.max_budget)
-    return { text: "▲ spent", tone: "warn" };
-  return { text: "● works", tone: "ok" };
+function stateOf({ state }: UsedKeyRow): Cell {
+  const { look, word } = keyStateWords[state];
+  return {
+    text: `${signs[look]} ${word}`,
+    tone: look === "rest" || look === "none" ? "soft" : look,
+  };
 }
 
 function setBlocked(verb: "block" | "unblock") {

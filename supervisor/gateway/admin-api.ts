@@ -11,6 +11,8 @@ export type AdminApi = {
     path: string,
     body?: Readonly<Record<string, unknown>>,
   ) => Promise<unknown>;
+  /** The same gateway for the holder of another key. */
+  readonly as: (key: string) => AdminApi;
 };
 
 /** What the gateway said no to, in its own words. */
@@ -39,6 +41,7 @@ export function openAdminApi(options: {
   const { address, timeoutMs } = options;
   return {
     address,
+    as: (key) => openAdminApi({ ...options, credential: () => key }),
     ask: async (method, path, body) => {
       const answer = await askHttp(`${address}${path}`, {
         method,

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { openAdminApi } from "./admin-api.ts";
+import type { AdminApi } from "./admin-api.ts";
 
 /** An alias of the gateway; a pending one waits for its provider's key or address. */
 export type Model = { readonly id: string; readonly pending: boolean };
@@ -9,14 +9,9 @@ const listed = z.looseObject({
     z.looseObject({ id: z.string(), status: z.string().optional() }),
   ),
 });
-const timeoutMs = 3000;
 
-/** The aliases that a key may use; throws a Failure. */
-export async function listModels(
-  address: string,
-  key: string,
-): Promise<readonly Model[]> {
-  const api = openAdminApi({ address, credential: () => key, timeoutMs });
+/** The aliases that whoever asks may use; throws a Failure. */
+export async function listModels(api: AdminApi): Promise<readonly Model[]> {
   const { data } = listed.parse(await api.ask("GET", "/v1/models"));
   return data.map(({ id, status }) => ({ id, pending: status === "pending" }));
 }

@@ -3,9 +3,9 @@ import { z } from "zod";
 /** What the gateway's admin routes answer, as far as it is shown. Dollars; times as ISO texts. */
 
 const limits = {
+  models: z.array(z.string()),
   max_budget: z.number().nullable(),
   budget_duration: z.string().nullable(),
-  budget_id: z.string().nullable(),
   rpm_limit: z.number().nullable(),
   tpm_limit: z.number().nullable(),
   max_parallel_requests: z.number().nullable(),
@@ -13,7 +13,11 @@ const limits = {
   spend: z.number(),
   budget_reset_at: z.string().nullable(),
   created_at: z.string(),
+  created_by: z.string().nullable(),
 } as const;
+
+/** Its own budget, else its tier's, with a temporary increase. */
+const budget_in_force = z.number().nullable();
 
 export const keyRow = z.looseObject({
   token: z.string(),
@@ -21,7 +25,6 @@ export const keyRow = z.looseObject({
   key_alias: z.string().nullable(),
   user_id: z.string().nullable(),
   team_id: z.string().nullable(),
-  models: z.array(z.string()),
   blocked: z.boolean(),
   expires: z.string().nullable(),
   ...limits,
@@ -32,8 +35,93 @@ export type KeyRow = z.infer<typeof keyRow>;
 /** The only answer in which a key itself stands. */
 export const newKeyRow = keyRow.extend({ key: z.string() });
 
+export const keyStates = [
+  "active",
+  "over_budget",
+  "blocked",
+  "expired",
+] as const;
+
+export const usedKeyRow = keyRow.extend({
+  budget_in_force,
+  state: z.enum(keyStates),
+  last_used_at: z.string().nullable(),
+});
+
+export type UsedKeyRow = z.infer<typeof usedKeyRow>;
+
 export const keyPage = z.object({
-  keys: z.array(keyRow),
+  keys: z.array(usedKeyRow),
   total_count: z.number(),
   total_pages: z.number(),
 });
+
+const userColumns = {
+  user_id: z.string(),
+  user_email: z.string().nullable(),
+  user_alias: z.string().nullable(),
+  user_role: z.string(),
+  ...limits,
+  budget_in_force,
+} as const;
+
+export const userPage = z.object({
+  users: z.array(z.looseObject({ ...userColumns, key_count: z.number() })),
+  total: z.number(),
+  total_pages: z.number(),
+});
+
+export type ListedUser = z.infer<typeof userPage>["users"][number];
+
+export const teamRow = z.looseObject({
+  team_id: z.string(),
+  team_alias: z.string().nullable(),
+  ...limits,
+  budget_in_force,
+  team_member_budget: z.number().nullable(),
+  blocked: z.boolean(),
+  members_with_roles: z.array(
+    z.looseObject({
+      user_id: z.string(),
+      user_email: z.string().nullable(),
+      role: z.string(),
+    }),
+  ),
+});
+
+export type TeamRow = z.infer<typeof teamRow>;
+
+export const teamPage = z.object({
+  teams: z.array(teamRow),
+  total: z.number(),
+  total_pages: z.number(),
+});
+
+export const userInfo = z.looseObject({
+  user_info: z.looseObject(userColumns),
+  keys: z.array(keyRow),
+  teams: z.array(
+    z.looseObject({
+      team_id: z.string(),
+      team_alias: z.string().nullable(),
+      ...limits,
+      blocked: z.boolean(),
+    }),
+  ),
+});
+
+const { models: _, created_by: __, ...memberLimits } = limits;
+
+export const teamInfo = z.looseObject({
+  team_info: teamRow,
+  team_memberships: z.array(
+    z.looseObject({
+      user_id: z.string(),
+      role: z.string(),
+      ...memberLimits,
+      budget_in_force,
+    }),
+  ),
+});
+
+export type Member = z.infer<typeof teamInfo>["team_memberships"][number];

@@ -9,7 +9,12 @@ export type Field = {
   /** What stands in it; "true" is a tick. Never shown again in a secret. */
   readonly value?: string | undefined;
 } & (
-  | { readonly kind: "text" | "lines" | "day" | "tick" | "secret" }
+  | { readonly kind: "lines" | "day" | "tick" | "secret" }
+  | {
+      readonly kind: "text";
+      /** What is proposed; other words may be typed. */
+      readonly among?: readonly string[];
+    }
   | {
       readonly kind: "choice";
       /** What is sent, and what is read. */

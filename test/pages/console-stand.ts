@@ -32,6 +32,8 @@ export type StandOptions = {
   /** Puts a past into the history file before the supervisor begins. */
   readonly past?: (history: History, now: number) => void;
   readonly databaseUrl?: string;
+  /** Further variables of the supervisor's. */
+  readonly env?: Readonly<Record<string, string>>;
   /** Small programs that a real runtime runs as processes, each watched by a check of its name. */
   readonly programs?: readonly string[];
   /** Further checks, as a file would have them. */
@@ -68,6 +70,7 @@ export async function startConsoleStand(
       ...(options.databaseUrl === undefined
         ? {}
         : { SUPERVISOR_DATABASE_URL: options.databaseUrl }),
+      ...options.env,
     },
     config: {
       leftOut: [],

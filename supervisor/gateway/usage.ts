@@ -1,0 +1,75 @@
+import { z } from "zod";
+
+/** What a key has spent, what is left of all that limits it, and what it was refused for: GET /key/usage, /refusals, /spend/logs. */
+
+const of = z.string();
+
+export const keyUsage = z.looseObject({
+  total_spend: z.number(),
+  budgets: z.array(
+    z.looseObject({
+      of,
+      name: z.string(),
+      spend: z.number(),
+      max_budget: z.number(),
+      remaining: z.number(),
+      budget_reset_at: z.string().nullable(),
+    }),
+  ),
+  limits: z.array(
+    z.looseObject({
+      of,
+      name: z.string(),
+      limit: z.enum(["requests", "tokens", "parallel"]),
+      allowed: z.number(),
+      remaining: z.number(),
+      reset_at: z.string().nullable(),
+    }),
+  ),
+  by_day: z.array(z.looseObject({ date: z.string(), spend: z.number() })),
+  by_model: z.array(
+    z.looseObject({
+      model: z.string(),
+      spend: z.number(),
+      api_requests: z.number(),
+      failed_requests: z.number(),
+      total_tokens: z.number(),
+    }),
+  ),
+  start_date: z.string(),
+  end_date: z.string(),
+  models: z.array(
+    z.looseObject({ id: z.string(), status: z.enum(["ready", "pending"]) }),
+  ),
+});
+
+export type KeyUsage = z.infer<typeof keyUsage>;
+
+export const refusals = z.looseObject({
+  refusals: z.array(
+    z.looseObject({
+      at: z.string(),
+      type: z.string(),
+      model: z.string().nullable(),
+      message: z.string(),
+    }),
+  ),
+  total: z.number(),
+});
+
+export type Refusals = z.infer<typeof refusals>;
+
+export const calls = z.array(
+  z.looseObject({
+    endTime: z.string(),
+    model_group: z.string().nullable(),
+    spend: z.number(),
+    total_tokens: z.number(),
+    cache_hit: z.enum(["True", "False"]),
+    status: z.enum(["success", "failure", "interrupted"]),
+    /** Set where spend was set by hand, without a call. */
+    payer: z.string().nullable(),
+  }),
+);
+
+export type Call = z.infer<typeof calls>[number];
