@@ -1,12 +1,9 @@
-/** OpenAI's two encodings. Every other provider's own is near `o200k_base`, and a learnt margin covers the rest. */
-export type Encoding = "o200k_base" | "cl100k_base";
-
-type CountTokens = (text: string) => number;
+import { loadEncoding, type CountTokens, type Encoding } from "./byte-pairs.ts";
 
 const CL100K =
   /(^|\/)(gpt-3\.5|gpt-35|gpt-4(?![.o\d])|text-embedding-|davinci-002|babbage-002)/;
 
-/** The encoding that counts for a model; models of other providers get the newer one. */
+/** The encoding that counts for a model; those of other providers are near the newer one, and a learnt margin covers the rest. */
 export function encodingOf(model: string): Encoding {
   return CL100K.test(model) ? "cl100k_base" : "o200k_base";
 }
@@ -19,7 +16,7 @@ const SAMPLE_LENGTH = 256;
 const SAMPLED_RAISE = 1.1;
 
 /**
- * Counts tokens with encodings that are loaded on first use (65 MB and an eighth of a second for the larger one).
+ * Counts tokens with encodings that are loaded on first use (4 MB and an eighth of a second for the larger one, in pieces between which calls go on).
  * Until one is loaded, its counts are upper bounds by size.
  */
 export interface Tokenizers {
@@ -37,7 +34,7 @@ export function createTokenizers(): Tokenizers {
   function load(encoding: Encoding): Promise<void> {
     let promise = loading.get(encoding);
     if (promise === undefined) {
-      promise = importEncoding(encoding).then((count) => {
+      promise = loadEncoding(encoding).then((count) => {
         loaded.set(encoding, count);
       });
       loading.set(encoding, promise);
@@ -66,20 +63,6 @@ export function createTokenizers(): Tokenizers {
       return count === null ? boundBySize(text) : countInSlices(text, count);
     },
   };
-}
-
-// Text that looks like a special token (`<|endoftext|>`) is text, not an error.
-const AS_TEXT = {
-  allowedSpecial: new Set<string>(),
-  disallowedSpecial: new Set<string>(),
-};
-
-async function importEncoding(encoding: Encoding): Promise<CountTokens> {
-  const module =
-    encoding === "o200k_base"
-      ? await import("gpt-tokenizer/encoding/o200k_base")
-      : await import("gpt-tokenizer/encoding/cl100k_base");
-  return (text) => module.countTokens(text, AS_TEXT);
 }
 
 /** Half the UTF-8 bytes: prose has four bytes a token, code and Chinese three, JSON and markup two and a half. */
