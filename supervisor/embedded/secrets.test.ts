@@ -2,7 +2,12 @@ import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { temporaryHome } from "../testing/temporary-home.ts";
 import { makeHome, type Home } from "./home.ts";
-import { handOver, readOrMakeSecrets } from "./secrets.ts";
+import {
+  changeSecrets,
+  followSecrets,
+  handOver,
+  readOrMakeSecrets,
+} from "./secrets.ts";
 
 let place: ReturnType<typeof temporaryHome>;
 let home: Home;
@@ -56,4 +61,28 @@ test("a secret is handed over as a file without a line end", () => {
   const path = handOver(home, "DATABASE_URL", "postgres://x");
   expect(readFileSync(path, "utf8")).toBe("postgres://x");
   expect(statSync(path).mode & 0o777).toBe(0o600);
+});
+
+test("whoever follows them sees each as it is in the file now, the key in its grace too", () => {
+  const old = readOrMakeSecrets(home);
+  const followed = followSecrets(home, old);
+  expect(followed.previousMasterKey).toBeUndefined();
+  const until = "2026-11-22T10:00:00.000Z";
+  changeSecrets(home, {
+    masterKey: "sk-0123456789abcdef",
+    previousMasterKey: old.masterKey,
+    previousMasterKeyUntil: until,
+    gatewayDbRole: "gateway_b",
+  });
+  expect(followed).toMatchObject({
+    ...{ saltKey: old.saltKey, masterKey: "sk-0123456789abcdef" },
+    previousMasterKey: old.masterKey,
+    ...{ previousMasterKeyUntil: until, gatewayDbRole: "gateway_b" },
+  });
+  const later = followSecrets(home, readOrMakeSecrets(home));
+  changeSecrets(home, {
+    ...{ previousMasterKey: undefined, previousMasterKeyUntil: undefined },
+  });
+  expect(later.previousMasterKey).toBeUndefined();
+  expect(later.previousMasterKeyUntil).toBeUndefined();
 });

@@ -81,17 +81,29 @@ export function readSecretsFile(home: Home): Partial<Secrets> | undefined {
   }
 }
 
-/** The secrets as they are now, for a process that runs while `hearth rotate` changes them. */
+/** Those that a stack may lack. */
+const optionalNames = [
+  "gatewayDbRole",
+  "previousMasterKey",
+  "previousMasterKeyUntil",
+] as const;
+
+/** The secrets as they are now, but for a rotation that has begun, for a process that runs while `hearth rotate` changes them. */
 export function followSecrets(home: Home, known: Secrets): Secrets {
-  const now = (): Secrets => ({ ...known, ...readSecretsFile(home) });
+  const now = (): Partial<Secrets> => readSecretsFile(home) ?? {};
   return Object.defineProperties(
     {},
-    Object.fromEntries(
-      [...names, "gatewayDbRole" as const].map((name) => [
+    Object.fromEntries([
+      ...names.map((name) => [
+        name,
+        { enumerable: true, get: () => now()[name] ?? known[name] },
+      ]),
+      // What is not in the file any more is over, whatever was known before.
+      ...optionalNames.map((name) => [
         name,
         { enumerable: true, get: () => now()[name] },
       ]),
-    ),
+    ]),
   ) as Secrets;
 }
 

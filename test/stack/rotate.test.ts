@@ -4,18 +4,25 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import pg from "pg";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { prepareStack, projectRoot, type Stack } from "./stack.ts";
+import {
+  prepareStack,
+  pressCtrlC,
+  projectRoot,
+  type Stack,
+  type StartedStack,
+} from "./stack.ts";
 
 // A whole stack starts here, on machines that may be busy.
 vi.setConfig({ testTimeout: 120_000 });
 
 let stack: Stack;
+let running: StartedStack;
 let key: string;
 const secrets: string[] = [];
 
 beforeAll(async () => {
   stack = await prepareStack();
-  await stack.start();
+  running = await stack.start();
   const answer = await fetch(`${stack.gatewayUrl}/key/generate`, {
     method: "POST",
     headers: { authorization: `Bearer ${stack.secrets()["masterKey"]}` },
@@ -104,8 +111,12 @@ async function keyAnswer(masterKey = ""): Promise<number> {
   return answer.status;
 }
 
-test("the master key: both work for a while, --end refuses the old one", async () => {
+test("the master key: both work for a while, after a restart of the stack too; --end refuses the old one", async () => {
   const [pair] = await rotated("master", "masterKey");
+  expect(await keyAnswer(pair?.old)).toBe(200);
+  pressCtrlC(running);
+  await running.exited;
+  running = await stack.start();
   expect(await keyAnswer(pair?.old)).toBe(200);
   expect(await keyAnswer(pair?.now)).toBe(200);
   const { code, said } = await hearth("rotate", "master", "--end");
