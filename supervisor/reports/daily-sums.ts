@@ -31,13 +31,11 @@ export type DaySpend = {
 /** What callers name; calls that named nothing known have their model only. */
 const alias = "coalesce(nullif(model_group, ''), model)";
 
-/** Expressions of ours, over the columns of report_daily_spend. */
-const payers: Readonly<
-  Record<PayerKind, { readonly id: string; readonly name: string }>
-> = {
-  user: { id: "user_id", name: "coalesce(user_alias, user_email)" },
-  key: { id: "api_key", name: "coalesce(key_alias, key_name)" },
-  team: { id: "team_id", name: "team_alias" },
+/** The columns of report_daily_payer_spend that tell payers apart. */
+const payerColumns: Readonly<Record<PayerKind, string>> = {
+  user: "user_id",
+  key: "api_key",
+  team: "team_id",
 };
 
 /** Reads the gateway's report views in one snapshot, as the role supervisor. Throws a Failure when Postgres is away. */
@@ -77,14 +75,15 @@ export async function readPayerSums(
   from: string,
   until: string,
 ): Promise<readonly NamedSums[]> {
-  const { id, name } = payers[kind];
   const rows = await rowsOf<{ id: string; name: string | null }>(
     client,
-    `SELECT ${id} AS id, max(${name}) AS name, ${sumColumns}
-       FROM report_daily_spend WHERE day BETWEEN $1 AND $2 GROUP BY 1`,
-    [from, until],
+    `SELECT s.*, n.name
+       FROM (SELECT ${payerColumns[kind]} AS id, ${sumColumns}
+               FROM report_daily_payer_spend WHERE day BETWEEN $1 AND $2 GROUP BY 1) s
+       LEFT JOIN report_names n ON n.kind = $3 AND n.id = s.id`,
+    [from, until, kind],
   );
-  return rows.map((row) => ({ ...row, sums: sumsIn(row) }));
+  return rows.map((row) => ({ id: row.id, name: row.name, sums: sumsIn(row) }));
 }
 
 /** Day by day, of some payers. */
@@ -95,11 +94,11 @@ export async function readDaySpend(
   from: string,
   until: string,
 ): Promise<readonly DaySpend[]> {
-  const { id } = payers[kind];
+  const id = payerColumns[kind];
   const rows = await rowsOf<{ day: string; id: string; spend: string }>(
     client,
     `SELECT day::text, ${id} AS id, sum(spend)::text AS spend
-       FROM report_daily_spend WHERE day BETWEEN $1 AND $2 AND ${id} = ANY ($3) GROUP BY 1, 2`,
+       FROM report_daily_payer_spend WHERE day BETWEEN $1 AND $2 AND ${id} = ANY ($3) GROUP BY 1, 2`,
     [from, until, ids],
   );
   return rows.map((row) => ({ ...row, spend: Number(row.spend) }));
