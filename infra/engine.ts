@@ -10,17 +10,20 @@ export interface EngineAddress {
   readonly sshOpts: readonly string[];
 }
 
+/** Longer than the slowest of them: containers that get a minute to stop. */
+const commandWithinMs = 180_000;
+
 /**
  * Runs one docker command for an engine and gives its standard output. Over ssh it is the host's own docker that runs. A secret
- * goes in as `input`: arguments are seen by everybody on both machines.
+ * goes in as `input`: arguments are seen by everybody on both machines. Throws a sentence when it takes longer than `withinMs`.
  */
 export async function dockerAt(
   engine: EngineAddress,
   args: readonly string[],
   input = "",
-  signal?: AbortSignal,
+  withinMs = commandWithinMs,
 ): Promise<string> {
-  return (await runDocker(engine, args, input, signal)).stdout;
+  return (await runDocker(engine, args, input, withinMs)).stdout;
 }
 
 /** The last lines that a container wrote, to either output; a program's reason not to start is on the second. */
@@ -33,6 +36,7 @@ export async function containerLog(
     engine,
     ["logs", "--tail", String(lines), container],
     "",
+    commandWithinMs,
   );
   return `${stdout}${stderr}`;
 }
@@ -41,15 +45,23 @@ async function runDocker(
   engine: EngineAddress,
   args: readonly string[],
   input: string,
-  signal?: AbortSignal,
+  withinMs: number,
 ): Promise<{ readonly stdout: string; readonly stderr: string }> {
   const [file, ...rest] = dockerCommand(engine, args);
   const running = run(file, rest, {
     maxBuffer: 64 * 1024 * 1024,
-    ...(signal && { signal }),
+    timeout: withinMs,
   });
   running.child.stdin?.on("error", () => undefined).end(input);
-  return running;
+  try {
+    return await running;
+  } catch (error) {
+    if ((error as { readonly killed?: boolean }).killed !== true) throw error;
+    throw new Error(
+      `Docker at ${engine.endpoint} did not answer within ${withinMs / 1000} s: see whether \`docker -H ${engine.endpoint} ps\` does, then run the same command again.`,
+      { cause: error },
+    );
+  }
 }
 
 /** The program of this machine, and its arguments, that runs one docker command for an engine. */
@@ -63,17 +75,23 @@ export function dockerCommand(
     : [...ssh, ["docker", ...args].map(shellWord).join(" ")];
 }
 
-/** How this machine's ssh reaches the host, without what it is to do there; null for an engine that is reached without ssh. */
-export function sshCommand({
-  endpoint,
-  sshOpts,
-}: EngineAddress): readonly [string, ...string[]] | null {
+/**
+ * How this machine's ssh reaches the host, without what it is to do there; null for an engine that is reached without ssh. ssh
+ * takes the first of two options that differ: `firm` ones count before the operator's own, which count before ours.
+ */
+export function sshCommand(
+  { endpoint, sshOpts }: EngineAddress,
+  firm: readonly string[] = [],
+): readonly [string, ...string[]] | null {
   const ssh = /^ssh:\/\/([^/:]+)(?::(\d+))?$/.exec(endpoint);
   return ssh === null
     ? null
     : [
         "ssh",
+        ...firm,
         ...sshOpts,
+        // Asked for a password, it would wait on the terminal; an address where nobody is, for minutes.
+        ...["-o", "BatchMode=yes", "-o", "ConnectTimeout=10"],
         ...(ssh[2] === undefined ? [] : ["-p", ssh[2]]),
         ssh[1] ?? "",
       ];

@@ -7,6 +7,7 @@ import { dockerAt, type EngineAddress } from "./engine.ts";
 export async function askPostgres(
   engine: EngineAddress,
   statements: string,
+  withinMs?: number,
 ): Promise<string> {
   const said = await dockerAt(
     engine,
@@ -26,6 +27,7 @@ export async function askPostgres(
       "--no-align",
     ],
     statements,
+    withinMs,
   );
   return said.trim();
 }

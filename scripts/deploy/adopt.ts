@@ -47,12 +47,15 @@ export async function adopt(session: Session): Promise<void> {
     }
 }
 
+/** All but the superuser: ours, and an operator's own. */
 export async function loginRoles(
   engine: EngineAddress,
+  withinMs?: number,
 ): Promise<readonly string[]> {
   const said = await askPostgres(
     engine,
     "SELECT rolname FROM pg_roles WHERE rolcanlogin AND rolname <> 'postgres' ORDER BY rolname;",
+    withinMs,
   );
   return said.split("\n").filter((name) => name !== "");
 }

@@ -15,9 +15,10 @@ export async function examine(session: Session): Promise<readonly Finding[]> {
   const { engines, stack } = session;
   const config = await readSettings(session);
   const [a, b] = await Promise.all([look(engines.a), look(engines.b)]);
-  const roles = await loginRoles(engines[config.placement.postgres]).catch(
-    () => null,
-  );
+  const roles = await loginRoles(
+    engines[config.placement.postgres],
+    answersWithinMs,
+  ).catch(() => null);
   return [
     ...(await ofThisMachine(session)),
     ...ofSettings(config),
@@ -87,7 +88,7 @@ const answersWithinMs = 15_000;
 
 async function look(engine: EngineAddress): Promise<HostView | null> {
   const ask = (...args: readonly string[]) =>
-    dockerAt(engine, args, "", AbortSignal.timeout(answersWithinMs));
+    dockerAt(engine, args, "", answersWithinMs);
   try {
     const containers = await ask(
       "ps",

@@ -1,0 +1,50 @@
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, expect, test, vi } from "vitest";
+import { dockerAt, sshCommand } from "./engine.ts";
+
+const directories: string[] = [];
+afterEach(() => {
+  vi.unstubAllEnvs();
+  for (const directory of directories.splice(0))
+    rmSync(directory, { recursive: true });
+});
+
+/** Puts a program named ssh before the machine's own. */
+function fakeSsh(script: string): void {
+  const directory = mkdtempSync(join(tmpdir(), "hearth-ssh-"));
+  directories.push(directory);
+  writeFileSync(join(directory, "ssh"), `#!/bin/sh\n${script}\n`);
+  chmodSync(join(directory, "ssh"), 0o755);
+  vi.stubEnv("PATH", `${directory}:${process.env["PATH"] ?? ""}`);
+}
+
+const engine = { endpoint: "ssh://root@10.8.0.1:2222", sshOpts: ["-i", "key"] };
+
+test("ssh never asks and never waits long; firm options come first, the operator's before ours", () => {
+  expect(sshCommand(engine, ["-o", "ControlPath=none"])).toEqual([
+    "ssh",
+    ...["-o", "ControlPath=none"],
+    ...["-i", "key"],
+    ...["-o", "BatchMode=yes", "-o", "ConnectTimeout=10"],
+    ...["-p", "2222", "root@10.8.0.1"],
+  ]);
+  expect(
+    sshCommand({ endpoint: "unix:///var/run/docker.sock", sshOpts: [] }),
+  ).toBeNull();
+});
+
+test("a docker command gets its input and gives what it says", async () => {
+  fakeSsh('for last; do :; done; printf "%s: " "$last"; cat');
+  expect(await dockerAt(engine, ["exec", "a b"], "secret")).toBe(
+    "'docker' 'exec' 'a b': secret",
+  );
+});
+
+test("a docker command that does not end is ended, with a sentence", async () => {
+  fakeSsh("exec sleep 600");
+  await expect(dockerAt(engine, ["ps"], "", 100)).rejects.toThrow(
+    "Docker at ssh://root@10.8.0.1:2222 did not answer within 0.1 s: see whether `docker -H ssh://root@10.8.0.1:2222 ps` does, then run the same command again.",
+  );
+});
