@@ -26,7 +26,15 @@ export const address = z
     "must be one address of that host: everything would be open to every network",
   );
 
-const role = "(gateway_a|gateway_b|supervisor|backup)";
+/** All that the program ever makes; an operator's own roles are none of ours. */
+export const loginRoleNames = [
+  "gateway_a",
+  "gateway_b",
+  "supervisor",
+  "backup",
+] as const;
+
+const role = `(${loginRoleNames.join("|")})`;
 
 /** Login roles by name; "yes" stands for all of them. */
 export const roleNames = z

@@ -144,6 +144,12 @@ test.each<[string, Seen, string, string]>([
   expect(findDisagreements(seen)).toEqual([{ what, mend }]);
 });
 
+test("a role of the operator's own is nobody's business", () => {
+  expect(
+    findDisagreements({ ...well, roles: ["gateway_a", "grafana"] }),
+  ).toEqual([]);
+});
+
 test("a Postgres that cannot be asked says nothing about roles", () => {
   expect(findDisagreements({ ...well, roles: null })).toEqual([]);
 });

@@ -1,3 +1,4 @@
+import { loginRoleNames } from "../../infra/config-fields.ts";
 import { configLabel } from "../../infra/container.ts";
 import { hostOf, nameOf, type State, type StateResource } from "./state.ts";
 
@@ -146,8 +147,8 @@ function disagreeingRoles(
         what: `Postgres does not know the role ${name}, which is in the state`,
         mend: `${run}up --refresh`,
       })),
-    ...there
-      .filter((name) => !names.includes(name))
+    ...loginRoleNames
+      .filter((name) => there.includes(name) && !names.includes(name))
       .map((name) => ({
         what: `Postgres knows the role ${name}, which is not in the state`,
         mend: `${run}adopt`,
