@@ -36,6 +36,9 @@ export class ConfigRefused extends RunError {
 
 const namespace = "hearth:";
 
+/** HOST:PORT at which this machine reaches Postgres for one run; counts before hearth:postgresAt. */
+export const postgresAtVariable = "HEARTH_POSTGRES_AT";
+
 /** Exported, but left out of the package's types. */
 const { isConfigSecret } = stackConfig as unknown as {
   readonly isConfigSecret: (key: string) => boolean;
@@ -47,13 +50,22 @@ export function readStackConfig(): HearthConfig {
     key.startsWith(namespace),
   );
   const result = readConfig({
-    values: Object.fromEntries(
-      own.map(([key, value]) => [key.slice(namespace.length), value]),
-    ),
+    values: {
+      ...Object.fromEntries(
+        own.map(([key, value]) => [key.slice(namespace.length), value]),
+      ),
+      ...postgresAtFrom(process.env[postgresAtVariable]),
+    },
     isSecret: (key) => isConfigSecret(`${namespace}${key}`),
   });
   if (!result.ok) throw new ConfigRefused(result.errors);
   return result.config;
+}
+
+function postgresAtFrom(text: string | undefined): RawConfig["values"] {
+  if (text === undefined) return {};
+  const [, host = "", port = ""] = /^(.*):([^:]*)$/.exec(text) ?? [];
+  return { postgresAt: JSON.stringify({ host, port }) };
 }
 
 /** Checks everything at once; each mistake is a sentence that ends with the command that mends it. */

@@ -1,125 +1,118 @@
 import { spawn } from "node:child_process";
-import { createConnection, createServer, type AddressInfo } from "node:net";
+import { createHash } from "node:crypto";
+import { createConnection } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Stack } from "@pulumi/pulumi/automation/stack.js";
-import type { EngineAddress } from "../infra/engine.ts";
+import { sshCommand, type EngineAddress } from "../infra/engine.ts";
+
+/** What is to be reached, and from where. */
+export interface TunnelWish {
+  /** Of the host that the address is reached from, by ssh. */
+  readonly engine: EngineAddress;
+  readonly host: "a" | "b";
+  readonly address: string;
+  readonly port: number;
+  /** Where it begins on this machine's loopback. */
+  readonly localPort: number;
+}
 
 export interface Tunnel {
   close(): Promise<void>;
 }
 
-const postgresPort = 5432;
 const reachableWithinMs = 2_000;
 const tunnelWithinMs = 15_000;
 
-/**
- * Opens `ssh -L` to Postgres where this machine does not reach it, and tells the program for as long as the tunnel stands. null:
- * none is needed, or there is no Postgres yet that could be reached (then its port is free and only ssh can bring it).
- */
-export async function openTunnel(
-  stack: Stack,
-  engines: Readonly<Record<"a" | "b", EngineAddress>>,
-): Promise<Tunnel | null> {
-  const config = await stack.getAllConfig();
-  if (config["hearth:postgresAt"] !== undefined) return null;
-  const hosts = JSON.parse(config["hearth:hosts"]?.value ?? "{}") as Partial<
-    Record<"a" | "b", { readonly address?: string }>
-  >;
-  const placement = JSON.parse(config["hearth:placement"]?.value ?? "{}") as {
-    readonly postgres?: "a" | "b";
-  };
-  const at = placement.postgres ?? "a";
-  const address = hosts[at]?.address;
-  const ssh = /^ssh:\/\/([^/:]+)(?::(\d+))?$/.exec(engines[at].endpoint);
-  // Configuration mistakes are the program's to tell; without ssh there is no other way than the address.
-  if (address === undefined || ssh === null) return null;
-  if (await hasRouteTo(address)) return null;
+/** The same at each run: another port is another setting of the program's provider, and no preview would be empty. */
+export function tunnelPort(stackName: string): number {
+  // Below the ports that systems give to outgoing connections.
+  return 20_000 + (createHash("sha256").update(stackName).digest()[0] ?? 0);
+}
 
-  const port = await freePort();
-  const child = spawn(
-    "ssh",
-    [
-      ...engines[at].sshOpts,
-      "-N",
-      "-o",
-      "ExitOnForwardFailure=yes",
-      // The tunnel ends with this process, not with a shared connection.
-      "-o",
-      "ControlPath=none",
-      "-L",
-      `127.0.0.1:${port}:${address}:${postgresPort}`,
-      ...(ssh[2] === undefined ? [] : ["-p", ssh[2]]),
-      ssh[1] ?? "",
-    ],
-    { stdio: ["ignore", "ignore", "inherit"] },
-  );
+/** Whether the address answers at all: an accepted or a refused connection both show a way there. */
+export async function isReached(
+  address: string,
+  port: number,
+): Promise<boolean> {
+  return (await knock(address, port, reachableWithinMs)) !== "silent";
+}
+
+/**
+ * Opens `ssh -L` and keeps it open until `close`, or until this process ends, whichever way it does. Throws a sentence when it
+ * cannot be opened.
+ */
+export async function openTunnel({
+  engine,
+  host,
+  address,
+  port,
+  localPort,
+}: TunnelWish): Promise<Tunnel> {
+  const elsewhere =
+    "or set hearth:postgresAt to where this machine reaches Postgres.";
+  if ((await knock("127.0.0.1", localPort, reachableWithinMs)) === "accepted")
+    throw new Error(
+      `port ${localPort} of this machine, where the ssh tunnel to Postgres is to begin, is taken by another program: end it, ${elsewhere}`,
+    );
+  const to = address.includes(":") ? `[${address}]` : address;
+  const ssh = sshCommand(engine, [
+    "-T",
+    // The tunnel ends with this process, not with a shared connection.
+    ...["-o", "ControlPath=none"],
+    ...["-o", "ExitOnForwardFailure=yes"],
+    ...["-L", `127.0.0.1:${localPort}:${to}:${port}`],
+  ]);
+  if (ssh === null) throw new Error(`${engine.endpoint} is not reached by ssh`);
+  const [file, ...args] = ssh;
+  // cat ends when its input does: when this process is gone, killed too. In a group of its own, as Ctrl-C is not meant for it.
+  const child = spawn(file, [...args, "cat"], {
+    stdio: ["pipe", "ignore", "inherit"],
+    detached: true,
+  });
+  let failed: NodeJS.ErrnoException | undefined;
+  child.on("error", (error) => (failed = error));
+  child.stdin.on("error", () => undefined);
+  const ended = new Promise<void>((resolve) => {
+    child.on("close", () => resolve());
+  });
   const until = Date.now() + tunnelWithinMs;
-  while (!(await answers("127.0.0.1", port, 500))) {
+  while ((await knock("127.0.0.1", localPort, 500)) !== "accepted") {
+    if (failed !== undefined)
+      throw new Error(
+        failed.code === "ENOENT"
+          ? `no ssh tunnel to Postgres on host ${host.toUpperCase()}: this machine has no ssh command; install it, ${elsewhere}`
+          : `no ssh tunnel to Postgres on host ${host.toUpperCase()} (${failed.message}): ssh could not be started; mend that, ${elsewhere}`,
+      );
     if (child.exitCode !== null || Date.now() > until) {
       child.kill();
       throw new Error(
-        `no ssh tunnel to Postgres on host ${at.toUpperCase()}: see what ssh says above, or set hearth:postgresAt to where this machine reaches it.`,
+        `no ssh tunnel to Postgres on host ${host.toUpperCase()}: see what ssh says above, ${elsewhere}`,
       );
     }
     await sleep(200);
   }
-  await stack.setConfig(
-    "hearth:postgresAt",
-    { value: JSON.stringify({ host: "127.0.0.1", port }) },
-    false,
-  );
   return {
     async close() {
-      await stack.removeConfig("hearth:postgresAt");
       child.kill();
+      await ended;
     },
   };
 }
 
-/** Whether the address answers at all: an accepted or a refused connection both show a way there. */
-function hasRouteTo(address: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = createConnection({
-      host: address,
-      port: postgresPort,
-      timeout: reachableWithinMs,
-    });
-    const end = (reached: boolean): void => {
-      socket.destroy();
-      resolve(reached);
-    };
-    socket.on("connect", () => end(true));
-    socket.on("timeout", () => end(false));
-    socket.on("error", (error: NodeJS.ErrnoException) =>
-      end(error.code === "ECONNREFUSED"),
-    );
-  });
-}
-
-function answers(
+function knock(
   host: string,
   port: number,
   timeout: number,
-): Promise<boolean> {
+): Promise<"accepted" | "refused" | "silent"> {
   return new Promise((resolve) => {
     const socket = createConnection({ host, port, timeout });
-    const end = (reached: boolean): void => {
+    const end = (answer: "accepted" | "refused" | "silent"): void => {
       socket.destroy();
-      resolve(reached);
+      resolve(answer);
     };
-    socket.on("connect", () => end(true));
-    socket.on("timeout", () => end(false));
-    socket.on("error", () => end(false));
-  });
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.on("error", reject);
-    server.listen(0, "127.0.0.1", () => {
-      const { port } = server.address() as AddressInfo;
-      server.close(() => resolve(port));
-    });
+    socket.on("connect", () => end("accepted"));
+    socket.on("timeout", () => end("silent"));
+    socket.on("error", (error: NodeJS.ErrnoException) =>
+      end(error.code === "ECONNREFUSED" ? "refused" : "silent"),
+    );
   });
 }

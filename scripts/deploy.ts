@@ -7,9 +7,12 @@ import {
   openStack,
   type FailedResource,
 } from "./deploy-stack.ts";
-import { openTunnel, type Tunnel } from "./deploy-tunnel.ts";
+import type { Tunnel } from "./deploy-tunnel.ts";
+import { onInterrupts } from "./deploy/interrupts.ts";
+import { reachPostgres } from "./deploy/reach-postgres.ts";
+import { reasonOf } from "./deploy/reason.ts";
 import { openSession } from "./deploy/session.ts";
-import { NotUnderstood, runVerb, usage } from "./deploy/verbs.ts";
+import { hostFlag, NotUnderstood, runVerb, usage } from "./deploy/verbs.ts";
 
 /** Runs one verb on the stack. Exit codes: 0 done, 1 failed, 2 not understood. */
 async function main(): Promise<number> {
@@ -43,14 +46,14 @@ async function main(): Promise<number> {
     if (verb !== "doctor" && verb !== "cancel") letEngineStop(say);
     // Neither needs Postgres, and both must work when nothing else does.
     if (verb !== "cancel" && verb !== "doctor")
-      tunnel = await openTunnel(stack, session.engines);
+      tunnel = await reachPostgres(session, hostFlag(values.without));
     return await runVerb(session, positionals, values);
   } catch (error) {
     if (error instanceof NotUnderstood) {
       process.stderr.write(`hearth: ${error.message}\n`);
       return 2;
     }
-    process.stderr.write(`hearth: ${firstLine(error)}\n`);
+    process.stderr.write(`hearth: ${reasonOf(error)}\n`);
     for (const { container, host } of failed)
       if (container !== null && host !== null)
         process.stderr.write(
@@ -67,13 +70,10 @@ async function main(): Promise<number> {
  * it would leave it without its program.
  */
 function letEngineStop(say: (line: string) => void): void {
-  let told = 0;
-  process.on("SIGINT", () => {
-    told += 1;
-    if (told === 1)
-      say("Stopping after what is under way; Ctrl-C again stops at once.");
-    else setTimeout(() => process.exit(130), 3_000).unref();
-  });
+  onInterrupts(
+    () => say("Stopping after what is under way; Ctrl-C again stops at once."),
+    () => void setTimeout(() => process.exit(130), 3_000).unref(),
+  );
 }
 
 function readArguments() {
@@ -115,22 +115,10 @@ async function askForPassphrase(): Promise<void> {
   process.env["PULUMI_CONFIG_PASSPHRASE"] = answer;
 }
 
-/** Of the engine's long report, what went wrong. */
-function firstLine(error: unknown): string {
-  const text = error instanceof Error ? error.message : String(error);
-  const said = /^\s*error: (?!update failed|preview failed)(.+)$/m.exec(text);
-  if (said?.[1] !== undefined) return said[1];
-  const [first = text] = text.split("\n");
-  // All that the command's wrapper knows is the exit code.
-  return first.startsWith("code:")
-    ? "the engine stopped; what failed is named above."
-    : first;
-}
-
 main().then(
   (code) => process.exit(code),
   (error: unknown) => {
-    process.stderr.write(`hearth: ${firstLine(error)}\n`);
+    process.stderr.write(`hearth: ${reasonOf(error)}\n`);
     process.exit(1);
   },
 );

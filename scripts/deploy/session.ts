@@ -1,9 +1,16 @@
+import type { ConfigMap } from "@pulumi/pulumi/automation/config.js";
 import type {
   OpMap,
   Stack,
   UpOptions,
 } from "@pulumi/pulumi/automation/stack.js";
-import { readConfig, type HearthConfig } from "../../infra/config.ts";
+import {
+  ConfigRefused,
+  readConfig,
+  readHostSettings,
+  type HearthConfig,
+  type HostSettings,
+} from "../../infra/config.ts";
 import type { EngineAddress } from "../../infra/engine.ts";
 import { parallel } from "../deploy-stack.ts";
 import { dropPendingCreates } from "./state.ts";
@@ -11,6 +18,9 @@ import { dropPendingCreates } from "./state.ts";
 /** What every verb of `npm run deploy` works with. */
 export interface Session {
   readonly stack: Stack;
+  /** null where the configuration of the hosts has a mistake. */
+  readonly hosts: HostSettings | null;
+  /** An empty address where the configuration of the hosts has a mistake: `cancel` works all the same. */
   readonly engines: Readonly<Record<"a" | "b", EngineAddress>>;
   /** One line for the operator. */
   readonly say: (line: string) => void;
@@ -21,37 +31,43 @@ export interface Session {
   >;
 }
 
+const namespace = "hearth:";
+
 /** A session on an open stack. */
 export async function openSession(
   stack: Stack,
   say: Session["say"],
   options: Partial<Session["options"]> = {},
 ): Promise<Session> {
+  const read = readHostSettings(await readOwnValues(stack));
+  const hosts = read.ok ? read.config : null;
   return {
     stack,
-    engines: await readEngines(stack),
+    hosts,
+    engines: { a: engineOf(hosts, "a"), b: engineOf(hosts, "b") },
     say,
     options: { parallel, ...options },
   };
 }
 
-/** The stack's configuration as the program reads it. Throws a sentence for each mistake. */
-export async function readSettings({ stack }: Session): Promise<HearthConfig> {
-  const own = Object.entries(await stack.getAllConfig()).flatMap(
-    ([key, value]) =>
-      key.startsWith("hearth:")
-        ? [[key.slice("hearth:".length), value] as const]
-        : [],
-  );
-  const secrets = new Set(
-    own.filter(([, { secret }]) => secret === true).map(([key]) => key),
-  );
+/** The stack's configuration as the program reads it. Throws ConfigRefused with every mistake. */
+export async function readSettings({
+  stack,
+}: Pick<Session, "stack">): Promise<HearthConfig> {
+  const own = await readOwn(stack);
   const read = readConfig({
-    values: Object.fromEntries(own.map(([key, { value }]) => [key, value])),
-    isSecret: (key) => secrets.has(key),
+    values: valuesOf(own),
+    isSecret: (key) => own[key]?.secret === true,
   });
-  if (!read.ok) throw new Error(read.errors.join("\n"));
+  if (!read.ok) throw new ConfigRefused(read.errors);
   return read.config;
+}
+
+/** Our own settings by their keys without namespace, secrets in clear; objects and lists as JSON. */
+export async function readOwnValues(
+  stack: Stack,
+): Promise<Readonly<Record<string, string>>> {
+  return valuesOf(await readOwn(stack));
 }
 
 /** Brings the hosts to what program and configuration say, after what an interrupted run left in the state is cleared. */
@@ -67,15 +83,25 @@ export async function bringUp(
   return summary.resourceChanges;
 }
 
-/** Mistakes in the configuration are the program's to tell: here a missing host is an empty address. */
-async function readEngines(stack: Stack): Promise<Session["engines"]> {
-  const all = await stack.getAllConfig();
-  const hosts = JSON.parse(all["hearth:hosts"]?.value ?? "{}") as Partial<
-    Record<"a" | "b", { docker?: string; sshOpts?: readonly string[] }>
-  >;
-  const of = (name: "a" | "b") => ({
-    endpoint: hosts[name]?.docker ?? "",
-    sshOpts: hosts[name]?.sshOpts ?? [],
-  });
-  return { a: of("a"), b: of("b") };
+async function readOwn(stack: Stack): Promise<ConfigMap> {
+  return Object.fromEntries(
+    Object.entries(await stack.getAllConfig()).flatMap(([key, setting]) =>
+      key.startsWith(namespace)
+        ? [[key.slice(namespace.length), setting] as const]
+        : [],
+    ),
+  );
+}
+
+function valuesOf(own: ConfigMap): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(own).map(([key, { value }]) => [key, value]),
+  );
+}
+
+function engineOf(hosts: HostSettings | null, name: "a" | "b"): EngineAddress {
+  return {
+    endpoint: hosts?.hosts[name].docker ?? "",
+    sshOpts: hosts?.hosts[name].sshOpts ?? [],
+  };
 }

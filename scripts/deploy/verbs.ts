@@ -1,5 +1,6 @@
 import { confirm, isCancel, password, text } from "@clack/prompts";
 import type { OpMap } from "@pulumi/pulumi/automation/stack.js";
+import type { HostName } from "../../infra/config.ts";
 import { adopt } from "./adopt.ts";
 import {
   describeKept,
@@ -69,6 +70,8 @@ export async function runVerb(
         }),
       );
     case "preview": {
+      // The engine's report would bury them.
+      await readSettings(session);
       const { changeSummary } = await session.stack.preview({
         ...session.options,
         refresh: flags.refresh === true,
@@ -104,10 +107,15 @@ async function withoutHost(
   session: Session,
   { without }: Flags,
 ): Promise<{ readonly exclude?: string[] }> {
-  if (without === undefined) return {};
-  if (without !== "a" && without !== "b")
-    throw new NotUnderstood("--without takes a host: a or b.");
-  return { exclude: await onHost(session, without) };
+  const host = hostFlag(without);
+  return host === undefined ? {} : { exclude: await onHost(session, host) };
+}
+
+/** The host that --without names. Throws NotUnderstood. */
+export function hostFlag(without: string | undefined): HostName | undefined {
+  if (without === undefined || without === "a" || without === "b")
+    return without;
+  throw new NotUnderstood("--without takes a host: a or b.");
 }
 
 /** Half of a rotation would be brought up, and its server may not have the new secret yet. */

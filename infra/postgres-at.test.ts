@@ -1,0 +1,35 @@
+import { runtime } from "@pulumi/pulumi";
+import { afterEach, expect, test, vi } from "vitest";
+import { rightConfig } from "../test/infra/stack-config.ts";
+import { postgresAtVariable, readStackConfig } from "./config.ts";
+import { secretFields } from "./config-schema.ts";
+
+afterEach(() => vi.unstubAllEnvs());
+
+function read(more: Readonly<Record<string, string>> = {}) {
+  runtime.setAllConfig(
+    Object.fromEntries(
+      Object.entries({ ...rightConfig, ...more }).map(([key, value]) => [
+        `hearth:${key}`,
+        value,
+      ]),
+    ),
+    secretFields.map((key) => `hearth:${key}`),
+  );
+  return readStackConfig().postgresAt;
+}
+
+test("one run may reach Postgres elsewhere than the stack's file says", () => {
+  expect(read()).toBeUndefined();
+  vi.stubEnv(postgresAtVariable, "127.0.0.1:20007");
+  expect(read()).toEqual({ host: "127.0.0.1", port: 20_007 });
+  const written = { postgresAt: '{"host":"10.8.0.9","port":5432}' };
+  expect(read(written)).toEqual({ host: "127.0.0.1", port: 20_007 });
+  vi.stubEnv(postgresAtVariable, undefined);
+  expect(read(written)).toEqual({ host: "10.8.0.9", port: 5432 });
+});
+
+test("a place that is none is refused like any other setting", () => {
+  vi.stubEnv(postgresAtVariable, "somewhere");
+  expect(() => read()).toThrow("hearth:postgresAt.host must be a host");
+});
