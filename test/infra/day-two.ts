@@ -19,8 +19,8 @@ export interface Ended {
 }
 
 /**
- * Runs `npm run deploy -- WORDS` on the test stack as an operator does, in a process group of its own. `end` is asked after every
- * piece of output and may send the group a signal.
+ * Runs `npm run deploy -- WORDS` on the test stack as an operator does, in a process group of its own. `onOutput` is asked after
+ * every piece of output and may send the group a signal, as a terminal does: bin/run.js passes it on once more.
  */
 export function deploy(
   { stack: { workspace } }: Stand,
@@ -33,6 +33,7 @@ export function deploy(
   const child = spawn(
     process.execPath,
     [
+      inProject("bin/run.js"),
       inProject("scripts/deploy.ts"),
       ...words,
       ...["--stack", "test", "--cwd", workspace.workDir],

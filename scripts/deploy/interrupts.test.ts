@@ -1,0 +1,26 @@
+import { EventEmitter } from "node:events";
+import { expect, test } from "vitest";
+import { onInterrupts } from "./interrupts.ts";
+
+test("one Ctrl-C that comes by several ways counts once, another one later is the second", () => {
+  const source = new EventEmitter();
+  const told: string[] = [];
+  let now = 0;
+  onInterrupts(
+    () => told.push("first"),
+    () => told.push("second"),
+    source,
+    () => now,
+  );
+  // The terminal, bin/run.js and npm.
+  for (const at of [0, 3, 40]) {
+    now = at;
+    source.emit("SIGINT");
+  }
+  expect(told).toEqual(["first"]);
+  for (const at of [1_500, 1_510]) {
+    now = at;
+    source.emit("SIGINT");
+  }
+  expect(told).toEqual(["first", "second"]);
+});
