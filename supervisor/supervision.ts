@@ -20,6 +20,7 @@ import { openJobsRoom } from "./jobs/jobs-room.ts";
 import { openJobRunner, type JobRunner } from "./jobs/runner.ts";
 import { openNotesRoom } from "./notes/room.ts";
 import { registerServicePage } from "./pages/service/service-page.ts";
+import { registerSpendPage } from "./pages/spend/spend-page.ts";
 import { registerPayersPages } from "./pages/payers/payers-pages.ts";
 import type { DeviceView } from "./pages/status/status-view.ts";
 import { registerStatusPage } from "./pages/status/status-page.ts";
@@ -192,6 +193,7 @@ export async function openSupervision(
     timeZone: config.jobs.time_zone,
   });
   registerPayersPages(api, env, config.jobs.time_zone);
+  registerSpendPage(api, { env, timeZone: config.jobs.time_zone });
   registerMetricsRoutes(api, () => ({
     status: status(),
     alarms: alerts.alerting.active(),

@@ -106,11 +106,12 @@ function stretchesOf(
   return stretches.filter(({ length }) => length > 0);
 }
 
-/** The next 1, 2 or 5 with zeros; 1 for nothing. */
+/** The next round number whose half is one too; 1 for nothing. */
 function roundUp(value: number): number {
   if (value <= 0) return 1;
   const power = 10 ** Math.floor(Math.log10(value));
-  const factor = [1, 2, 5, 10].find((each) => each * power >= value) ?? 10;
+  const factor =
+    [1, 2, 3, 4, 5, 6, 8, 10].find((each) => each * power >= value) ?? 10;
   return factor * power;
 }
 

@@ -12,6 +12,7 @@ export type PageLink = { readonly path: string; readonly name: string };
 
 export const pageLinks: readonly PageLink[] = [
   { path: "/", name: "Status" },
+  { path: "/spend", name: "Spend" },
   { path: "/keys", name: "Keys" },
   { path: "/jobs", name: "Jobs" },
   { path: "/reports/", name: "Reports" },

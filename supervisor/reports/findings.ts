@@ -52,7 +52,7 @@ export function callFindings({
   if (totals.unpriced > 0)
     findings.push({
       level: "warning",
-      text: `${grouped(totals.unpriced)} calls have no price and count as free${namesOf(models, ({ unpriced }) => unpriced)}.`,
+      text: `${totals.unpriced === 1 ? "1 call has no price and counts" : `${grouped(totals.unpriced)} calls have no price and count`} as free${namesOf(models, ({ unpriced }) => unpriced)}.`,
       command: "add input_cost_per_token to config/gateway.local.yaml",
     });
   if (

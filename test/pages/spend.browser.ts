@@ -1,0 +1,216 @@
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { hashKey } from "../../gateway/access/keys.ts";
+import { query } from "../../gateway/db/pool.ts";
+import { startAdminFixture, type AdminFixture } from "../servers/admin.ts";
+import { readerUrl, throwAwayDatabase } from "../servers/database.ts";
+import { openBrowser, openPage } from "./browser.ts";
+import { startConsoleStand, type ConsoleStand } from "./console-stand.ts";
+import { lookOnEveryScreen } from "./every-screen.ts";
+
+const desk = { width: 1280, scheme: "light" } as const;
+const dayMs = 86_400_000;
+const hostile = `<img src=x onerror="document.title=1">'"& 💸 \u202eabc ${"long".repeat(40)}`;
+
+let browser: Browser;
+let spending: AdminFixture;
+let empty: Awaited<ReturnType<typeof throwAwayDatabase>>;
+const stands: ConsoleStand[] = [];
+
+beforeAll(async () => {
+  browser = await openBrowser();
+  spending = await startAdminFixture();
+  await fillMonths(spending);
+  empty = await throwAwayDatabase();
+});
+afterAll(async () => {
+  for (const stand of stands) await stand.stop();
+  await browser?.close();
+  await spending?.stop();
+  await empty?.drop();
+});
+
+async function standOn(databaseUrl: string): Promise<ConsoleStand> {
+  const stand = await startConsoleStand({ services: [], databaseUrl });
+  stands.push(stand);
+  return stand;
+}
+
+const onSpending = () => standOn(readerUrl(spending.databaseUrl, "supervisor"));
+
+/** Seventy days of calls: two users' keys and one of a hostile name, five aliases, failures, cached and unpriced answers. */
+async function fillMonths(fixture: AdminFixture): Promise<void> {
+  await fixture.post("/team/new", { team_id: "home", team_alias: "Home" });
+  const keys = [
+    await fixture.makeKey({ key_alias: "editor", user_id: "anna" }),
+    await fixture.makeKey({ key_alias: "office", team_id: "home" }),
+    await fixture.makeKey({
+      key_alias: hostile.slice(0, 250),
+      user_id: hostile,
+    }),
+  ].map(hashKey);
+  const owners = [
+    { user_id: "anna" },
+    { team_id: "home" },
+    { user_id: hostile },
+  ];
+  const models = ["chat-large", "sonnet", "embed", "vision", hostile];
+  const now = Date.now();
+  await fixture.spend(
+    ...Array.from({ length: 70 }, (_, day) =>
+      models.map((model_group, at) => {
+        const who = (day + at) % 3;
+        return {
+          ended_at: new Date(now - day * dayMs).toISOString(),
+          api_key: keys[who] ?? null,
+          ...owners[who],
+          model_group,
+          provider: at % 2 === 0 ? "openai" : "anthropic",
+          spend: (at + 1) * 0.037 + (day % 7) * 0.011,
+          ...(day % 9 === 0 && at === 1
+            ? { status: "failure" as const, spend: 0 }
+            : {}),
+          ...(at === 2
+            ? { cache_hit: day % 2 === 0, saved: day % 2 === 0 ? 0.01 : 0 }
+            : {}),
+          ...(at === 3 && day % 11 === 0 ? { unpriced: true, spend: 0 } : {}),
+        };
+      }),
+    ).flat(),
+  );
+}
+
+describe("the spend page", () => {
+  test.each([
+    ["usual", ""],
+    ["keys", "?by=key&period=7d&sort=requests&order=up"],
+    ["days", "?by=day&from=2026-01-01"],
+  ])("%s: fits every screen, and holds no barrier", async (name, query) => {
+    const stand = await onSpending();
+    await lookOnEveryScreen(browser, `${stand.address}/spend${query}`, {
+      ...{ name: `spend-${name}`, heading: /^\$ / },
+    });
+  });
+
+  test("without a call it says how to make one", async () => {
+    const stand = await standOn(readerUrl(empty.url, "supervisor"));
+    await lookOnEveryScreen(browser, `${stand.address}/spend`, {
+      ...{ name: "spend-empty", heading: /^No calls in / },
+    });
+  });
+
+  test("without Postgres it says so, and keeps its controls", async () => {
+    const stand = await standOn("postgres://nobody@127.0.0.1:1/hearth");
+    await lookOnEveryScreen(browser, `${stand.address}/spend`, {
+      ...{ name: "spend-away", heading: "What was spent cannot be read now." },
+    });
+  });
+});
+
+test("sums of the page and of its CSV are the ledger's, by whatever they are told apart", async () => {
+  const stand = await onSpending();
+  const { page } = await openPage(browser, desk, { javaScript: false });
+  const from = new Date(Date.now() - 40 * dayMs).toISOString().slice(0, 10);
+  const until = new Date(Date.now() - 3 * dayMs).toISOString().slice(0, 10);
+  const [ledger] = await query<{ spend: number; calls: number; keys: number }>(
+    spending.pool,
+    `SELECT sum(spend)::float8 AS spend, count(*)::int AS calls, count(DISTINCT api_key)::int AS keys
+       FROM spend_log WHERE payer IS NULL AND day BETWEEN '${from}' AND '${until}'`,
+  );
+  for (const by of ["model", "key", "user", "team", "provider", "day"]) {
+    const address = `${stand.address}/spend?by=${by}&from=${from}&until=${until}`;
+    await page.goto(address);
+    const cells = await page.locator("tfoot td").allInnerTexts();
+    expect(cells.filter((text) => text !== "").slice(0, 2)).toEqual([
+      `$ ${ledger?.spend.toFixed(2)}`,
+      "100 %",
+    ]);
+    const csv = await fetch(address.replace("/spend?", "/spend.csv?"));
+    const rows = (await csv.text()).trimEnd().split("\r\n");
+    const [head, ...body] = rows.map((row) => row.split(","));
+    const [spend, calls] = ["Spend", "Calls"].map((name) =>
+      head?.indexOf(name),
+    );
+    const total = body.at(-1);
+    expect(Number(total?.[spend ?? -1])).toBe(ledger?.spend);
+    expect(Number(total?.[calls ?? -1])).toBe(ledger?.calls);
+    if (by === "key") expect(body).toHaveLength((ledger?.keys ?? 0) + 1);
+  }
+  await page.context().close();
+});
+
+test("a call is seen at once, also beside days that were read before", async () => {
+  const stand = await onSpending();
+  const { page } = await openPage(browser, desk);
+  await page.goto(`${stand.address}/spend?period=7d&by=provider`);
+  await spending.spend({ provider: "gemini", spend: 1.25 });
+  await expect
+    .poll(
+      async () => {
+        await page.reload();
+        return page.locator("tbody tr", { hasText: "gemini" }).allInnerTexts();
+      },
+      { timeout: 20_000 },
+    )
+    .toEqual([expect.stringContaining("$ 1.25")]);
+  await page.context().close();
+});
+
+test("by the keyboard alone: days are chosen, rows sorted and found, several keys drawn beside each other", async () => {
+  const stand = await onSpending();
+  const { page, complaints } = await openPage(browser, desk);
+  await page.goto(`${stand.address}/spend`);
+  await page.getByRole("link", { name: "7 days" }).press("Enter");
+  await page.getByRole("heading", { name: /7 days since/ }).waitFor();
+  await page.getByRole("link", { name: "Key", exact: true }).press("Enter");
+  await page.getByRole("heading", { name: "By key" }).waitFor();
+  await page.getByRole("link", { name: "Calls" }).press("Enter");
+  await page
+    .locator('th[aria-sort="descending"]', { hasText: "Calls" })
+    .waitFor();
+  await page.getByRole("link", { name: "Calls" }).press("Enter");
+  await page
+    .locator('th[aria-sort="ascending"]', { hasText: "Calls" })
+    .waitFor();
+  await page.getByLabel("Draw editor").press("Space");
+  await page.getByLabel("Draw office").press("Space");
+  await page.getByRole("button", { name: "Draw the ticked" }).press("Enter");
+  await page.getByText("of what you picked").first().waitFor();
+  expect(await page.locator("figure").first().locator("polyline").count()).toBe(
+    2,
+  );
+  await page.getByLabel("Key whose name holds").fill("edit");
+  await page.keyboard.press("Enter");
+  await page.getByText("1 to 1 of 1").waitFor();
+  expect(
+    await page.locator("tbody tr", { hasText: "editor" }).count(),
+  ).toBeGreaterThan(0);
+  expect(complaints).toEqual([]);
+  await page.context().close();
+});
+
+test("two days that are none are named, and the page stands", async () => {
+  const stand = await onSpending();
+  const { page } = await openPage(browser, desk);
+  for (const [query, words] of [
+    [
+      "from=2026-11-09&until=2026-11-01",
+      "The first day must not be after the last.",
+    ],
+    [
+      "from=2031-01-01&until=2031-01-02",
+      "The last day must not be after today.",
+    ],
+    ["from=yesterday", "Both days must be written as 2026-11-01."],
+  ]) {
+    const answer = await page.goto(`${stand.address}/spend?${query}`);
+    expect(answer?.status()).toBe(400);
+    expect(await page.locator("#mistake").innerText()).toBe(words);
+    expect(await page.getByLabel("From").getAttribute("aria-invalid")).toBe(
+      "true",
+    );
+  }
+  const csv = await fetch(`${stand.address}/spend.csv?from=yesterday`);
+  expect(csv.status).toBe(400);
+  await page.context().close();
+});
