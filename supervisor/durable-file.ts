@@ -4,7 +4,7 @@ import {
   openSync,
   renameSync,
   rmSync,
-  writeSync,
+  writeFileSync,
 } from "node:fs";
 import { dirname } from "node:path";
 
@@ -22,7 +22,8 @@ export function writeDurably(
     rmSync(next, { force: true });
     const file = openSync(next, "wx", mode);
     try {
-      writeSync(file, text);
+      // Unlike writeSync it goes on until all is written, or throws: half a file must not take the place of a good one.
+      writeFileSync(file, text);
       fsyncSync(file);
     } finally {
       closeSync(file);
