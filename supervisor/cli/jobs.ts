@@ -1,5 +1,6 @@
 import { inWords } from "../duration.ts";
 import type { JobView, RunView } from "../jobs/runner.ts";
+import { forceWords } from "../notes/compaction-words.ts";
 import { printTable, runJob, toneOf } from "./job-run.ts";
 import { addressArg, findStack } from "./stack-client.ts";
 import { print, type Cell } from "./terminal.ts";
@@ -129,7 +130,7 @@ export const compact = defineVerb({
     },
     force: {
       type: "boolean",
-      description: "Even where its gates say that there is little to gain",
+      description: `${forceWords.label}. ${forceWords.note}`,
     },
     json,
     ...addressArg,

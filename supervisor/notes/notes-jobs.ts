@@ -5,6 +5,7 @@ import { whichBackup } from "../backup/which-backup.ts";
 import type { Job, JobContext, JobOption, JobOutcome } from "../jobs/job.ts";
 import { backup, drill, restore } from "./backup-jobs.ts";
 import { compact } from "./compaction-job.ts";
+import { forceWords } from "./compaction-words.ts";
 import { openDatabase } from "./database.ts";
 import { examine } from "./doctor.ts";
 import { optionsOf, type NotesJobParts } from "./job-parts.ts";
@@ -30,8 +31,7 @@ export function notesJobs(parts: NotesJobParts): readonly Job[] {
         whichVault("every one"),
         {
           ...{ name: "force", kind: "tick" },
-          label: "In spite of many open conflicts",
-          note: "They can then no longer be merged by themselves.",
+          ...forceWords,
         },
       ],
       run: (context) => compact(parts, context),
