@@ -4,6 +4,7 @@ import {
   mkdirSync,
   readFileSync,
   readdirSync,
+  readlinkSync,
   rmSync,
   writeFileSync,
 } from "node:fs";
@@ -31,11 +32,13 @@ let server: FastifyInstance;
 let peer: Peer;
 /** Requests that the other host's supervisor got. */
 let asked: string[];
+let onAsked: (line: string) => void;
 let most: number;
 
 beforeEach(async () => {
   place = temporaryHome();
   asked = [];
+  onAsked = () => {};
   most = 100e6;
   await startPeer();
 });
@@ -47,7 +50,9 @@ afterEach(async () => {
 async function startPeer(): Promise<void> {
   server = Fastify({ forceCloseConnections: true });
   server.addHook("onRequest", async ({ method, url }) => {
-    asked.push(`${method} ${url.split("?")[0]}`);
+    const line = `${method} ${url.split("?")[0]}`;
+    asked.push(line);
+    onAsked(line);
   });
   const rule = { daily: 2, weekly: 0, monthly: 0 };
   registerCopyRoutes(
@@ -133,6 +138,44 @@ test("a copy that was cut off goes on where it stopped, and shows only when it i
   );
   expect(await fetchTo("back")).toBe(made.name);
 });
+
+test("a file that cannot be read fails the copy in one sentence, and stays open nowhere", async () => {
+  const made = makeBackup(20, { "a.gz": randomBytes(1000) });
+  const file = join(made.backup, "a.gz");
+  rmSync(file);
+  mkdirSync(file);
+  await expect(send(made)).rejects.toThrow(
+    `${file} cannot be read (EISDIR): take another backup (\`hearth backup run\`) and see what is wrong with the disk.`,
+  );
+  expect(await listPeerCopies(peer, never)).toEqual([]);
+});
+
+test("a copy that is stopped midway leaves no file open", async () => {
+  const made = makeBackup(20, { "a.gz": randomBytes(30_000_000) });
+  const abort = new AbortController();
+  onAsked = (line) => line.startsWith("PUT") && abort.abort();
+  await expect(
+    sendCopy({
+      ...{ peer, key, kind: "postgres", ...made, signal: abort.signal },
+      progress: () => {},
+    }),
+  ).rejects.toThrow();
+  await expect.poll(() => filesOpenIn(made.backup)).toEqual([]);
+});
+
+/** Where the machine does not tell which files a process has open, none are seen. */
+function filesOpenIn(directory: string): readonly string[] {
+  const place = "/proc/self/fd";
+  if (!existsSync(place)) return [];
+  return readdirSync(place).flatMap((fd) => {
+    try {
+      const path = readlinkSync(join(place, fd));
+      return path.startsWith(directory) ? [path] : [];
+    } catch {
+      return [];
+    }
+  });
+}
 
 test("the other host keeps no more than it is told to, in number and in bytes", async () => {
   for (const day of [10, 15, 20])

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { join } from "node:path";
-import { Readable, type Transform } from "node:stream";
+import { pipeline, Readable, type Transform } from "node:stream";
 import { z } from "zod";
-import { Failure } from "../failure.ts";
+import { codeOf, Failure, textOf } from "../failure.ts";
 import { watching } from "./backup-files.ts";
 import { copyFile, copySchema, type CopyFile } from "./copies.ts";
 import { keyId } from "./copy-key.ts";
@@ -91,20 +91,41 @@ async function sendFile(
   signal: AbortSignal,
 ): Promise<CopyFile> {
   const hash = createHash("sha256");
-  const sealed = createReadStream(source)
-    .on("error", (error) => sealer.destroy(error))
-    .pipe(sealer)
-    .pipe(watching((chunk) => hash.update(chunk)));
+  let unreadable: Failure | undefined;
+  const sealed = pipeline(
+    readFile(source),
+    sealer,
+    watching((chunk) => hash.update(chunk)),
+    (error) => {
+      if (error instanceof Failure) unreadable = error;
+    },
+  );
   const answer = await askPeer(peer, path, {
     method: "PUT",
     headers: { "content-type": "application/octet-stream" },
     body: Readable.toWeb(sealed) as ReadableStream,
     duplex: "half",
     signal,
-  });
+  })
+    .catch((error: unknown) => {
+      throw unreadable ?? error;
+    })
+    .finally(() => sealed.destroy());
   const stored = copyFile.parse(await answer.json());
   if (stored.sha256 === hash.digest("hex")) return stored;
   throw new Failure(
     `${stored.name} did not arrive as it was sent: run \`hearth jobs run backup-copy\` again.`,
   );
+}
+
+/** The file in pieces; it is closed however this ends. */
+async function* readFile(path: string): AsyncGenerator<Buffer> {
+  try {
+    yield* createReadStream(path) as AsyncIterable<Buffer>;
+  } catch (error) {
+    throw new Failure(
+      `${path} cannot be read (${codeOf(error) ?? textOf(error)}): take another backup (\`hearth backup run\`) and see what is wrong with the disk.`,
+      error,
+    );
+  }
 }
