@@ -8,7 +8,7 @@ import {
   statfsSync,
   statSync,
 } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { Transform, type Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { constants, createGunzip, createGzip } from "node:zlib";
@@ -28,23 +28,34 @@ export type Making = {
   readonly abandon: () => void;
 };
 
-/** Begins a backup `name` in `parent`. What a killed run left there is removed; a full disk is refused before it is filled. */
+/** Those of this process: what lies there besides was left by one that was killed. */
+const open = new Set<string>();
+
+/**
+ * Begins a backup `name` in `parent`, which is `backups/<kind>`. What a killed run left there is removed; a full disk is
+ * refused before it is filled.
+ */
 export function beginBackup(parent: string, name: string): Making {
   mkdirSync(parent, { recursive: true, mode: 0o700 });
   for (const left of readdirSync(parent))
-    if (left.startsWith(making))
+    if (left.startsWith(making) && !open.has(join(parent, left)))
       rmSync(join(parent, left), { recursive: true, force: true });
   needRoom(parent);
   const directory = join(parent, `${making}${name}`);
   mkdirSync(directory, { mode: 0o700 });
+  open.add(directory);
   return {
     directory,
     finish: () => {
       syncDirectory(directory);
       renameSync(directory, join(parent, name));
+      open.delete(directory);
       syncDirectory(parent);
     },
-    abandon: () => rmSync(directory, { recursive: true, force: true }),
+    abandon: () => {
+      rmSync(directory, { recursive: true, force: true });
+      open.delete(directory);
+    },
   };
 }
 
@@ -58,7 +69,7 @@ function needRoom(parent: string): void {
   const free = bavail * bsize;
   if (free < needed)
     throw new Failure(
-      `the disk that holds ${parent} has ${mib(free)} MiB left, a backup needs about ${mib(needed)}: free some, or keep fewer backups (\`jobs: postgres_backup: keep\`).`,
+      `the disk that holds ${parent} has ${mib(free)} MiB left, a backup needs about ${mib(needed)}: free some, or keep fewer backups (\`jobs: ${basename(parent)}_backup: keep\`).`,
     );
 }
 

@@ -1,0 +1,34 @@
+import { existsSync, mkdirSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { temporaryHome } from "../testing/temporary-home.ts";
+import { beginBackup } from "./backup-files.ts";
+
+let place: ReturnType<typeof temporaryHome>;
+let parent: string;
+
+beforeEach(() => {
+  place = temporaryHome();
+  parent = join(place.directory, "notes");
+});
+afterEach(() => place.remove());
+
+test("what a killed run left is removed; what another run of this process makes there is not", () => {
+  mkdirSync(join(parent, ".making-2026-11-19T030000Z"), { recursive: true });
+  const fetched = beginBackup(parent, "2026-11-20T030000Z");
+  const taken = beginBackup(parent, "2026-11-21T030000Z");
+  expect(existsSync(fetched.directory)).toBe(true);
+  taken.finish();
+  fetched.finish();
+  expect(readdirSync(parent).toSorted()).toEqual([
+    "2026-11-20T030000Z",
+    "2026-11-21T030000Z",
+  ]);
+});
+
+test("one that was abandoned leaves no trace and can be begun again", () => {
+  beginBackup(parent, "2026-11-20T030000Z").abandon();
+  expect(readdirSync(parent)).toEqual([]);
+  beginBackup(parent, "2026-11-20T030000Z").finish();
+  expect(readdirSync(parent)).toEqual(["2026-11-20T030000Z"]);
+});
