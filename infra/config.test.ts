@@ -53,6 +53,12 @@ test("a right configuration is read, with its defaults", () => {
   });
 });
 
+test("the notes alone may have a host name", () => {
+  expect(
+    errorsOf(edge({ tls: "internal", notesHostname: "notes.example.org" })),
+  ).toEqual([]);
+});
+
 test("ten mistakes at once: ten sentences, each with the command that mends it", () => {
   expect(
     errorsOf({
@@ -144,6 +150,13 @@ test.each([
   [
     "a host name without a certificate",
     edge({ hostname: "hearth.example.org" }),
+    [
+      `hearth:edge.tls is none although a host name is given, which is served with a certificate: ${set("--path hearth:edge.tls", "internal")}`,
+    ],
+  ],
+  [
+    "a host name of the notes without a certificate",
+    edge({ notesHostname: "notes.example.org" }),
     [
       `hearth:edge.tls is none although a host name is given, which is served with a certificate: ${set("--path hearth:edge.tls", "internal")}`,
     ],

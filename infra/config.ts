@@ -216,11 +216,11 @@ function crossCheck(config: HearthConfig): readonly string[] {
         "is missing, and a previous master key is never accepted for ever",
       ),
     );
-  if (edge.tls !== "none" && edge.hostname === undefined)
+  if (edge.tls !== "none" && !servesHttps(config))
     errors.push(
       sentence(["edge", "hostname"], `is missing, edge.tls is ${edge.tls}`),
     );
-  if (edge.tls === "none" && edge.hostname !== undefined)
+  if (edge.tls === "none" && servesHttps(config))
     errors.push(
       sentence(
         ["edge", "tls"],
@@ -241,6 +241,11 @@ function crossCheck(config: HearthConfig): readonly string[] {
       if (config[key] === undefined)
         errors.push(sentence([key], "is missing, edge.tls is files"));
   return errors;
+}
+
+/** Whether the edge serves a host name, the gateway's or the notes', with a certificate. */
+export function servesHttps({ edge }: Pick<HearthConfig, "edge">): boolean {
+  return edge.hostname !== undefined || edge.notesHostname !== undefined;
 }
 
 /** The image to run: the operator's, else the pinned one. */

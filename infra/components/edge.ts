@@ -1,7 +1,7 @@
 import type * as docker from "@pulumi/docker";
 import * as pulumi from "@pulumi/pulumi";
 import { buildCaddyfile } from "../caddyfile.ts";
-import { imageReferenceOf, type HearthConfig } from "../config.ts";
+import { imageReferenceOf, servesHttps, type HearthConfig } from "../config.ts";
 import type { ContainerSpec, UploadedFile } from "../container.ts";
 import { networkName, ports, type Host, type Hosts } from "../hosts.ts";
 import { keepVolume, placeContainer, pullImage } from "./placed.ts";
@@ -79,9 +79,7 @@ export function buildEdgeArgs(
           ? [...host.publish, host.address]
           : host.publish,
       ),
-      ...(config.edge.hostname === undefined
-        ? []
-        : published(ports.edgeTls, host.publish)),
+      ...(servesHttps(config) ? published(ports.edgeTls, host.publish) : []),
     ],
     volumes: [{ source: volumeName, path: "/data" }],
     networks: [{ name: networkName, aliases: ["edge"] }],

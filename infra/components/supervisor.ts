@@ -70,6 +70,7 @@ export function buildSupervisorArgs(
   const notes = reach(hosts, host.name, config.placement.notes, "notes");
   const redis = reach(hosts, host.name, config.placement.redis, "redis");
   const peer = hosts[otherHost(host.name)];
+  const certified = config.edge.hostname ?? config.edge.notesHostname;
   const databaseUrl = (role: string, password: string) =>
     `postgresql://${role}:${password}@${postgres.host}:${postgres.port}/hearth`;
   const secrets = secretFiles(
@@ -127,9 +128,9 @@ export function buildSupervisorArgs(
       REDIS_HOST: redis.host,
       REDIS_PORT: String(redis.port),
       // A certificate of the edge's own making is trusted by nobody here, and renewed by itself.
-      ...(config.edge.hostname === undefined || config.edge.tls === "internal"
+      ...(certified === undefined || config.edge.tls === "internal"
         ? {}
-        : { EDGE_URL: `https://${config.edge.hostname}` }),
+        : { EDGE_URL: `https://${certified}` }),
       ...(ownConfig.length === 0
         ? {}
         : { HEARTH_SUPERVISOR_CONFIG: "/app/supervisor.yaml" }),

@@ -1,4 +1,8 @@
-import type { HostName, HostSettings } from "../../infra/config.ts";
+import {
+  servesHttps,
+  type HostName,
+  type HostSettings,
+} from "../../infra/config.ts";
 import { otherHost, ports } from "../../infra/hosts.ts";
 
 /** Something that listens on a host when the stack runs. */
@@ -13,7 +17,7 @@ export function listenersOn(
   host: HostName,
   settings: HostSettings,
 ): readonly Listener[] {
-  const { placement, edge } = settings;
+  const { placement } = settings;
   const { address, publish } = settings.hosts[host];
   const everywhere = [...new Set([...publish, address])];
   const at = (service: string, port: number, addresses: readonly string[]) =>
@@ -25,9 +29,7 @@ export function listenersOn(
       ports.notes,
       placement.notes === host ? everywhere : publish,
     ),
-    ...(edge.hostname === undefined
-      ? []
-      : at("the edge", ports.edgeTls, publish)),
+    ...(servesHttps(settings) ? at("the edge", ports.edgeTls, publish) : []),
     ...at("the gateway", ports.gateway, [address]),
     ...at("the supervisor", ports.supervisor, everywhere),
     ...(placement.postgres === host
