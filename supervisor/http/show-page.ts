@@ -18,6 +18,8 @@ export type Page = {
 
 const usualSeconds = 15;
 const soonSeconds = 3;
+/** Characters; in any script that is less than the 4 kB that browsers keep of a cookie. */
+const longestSaid = 400;
 const saidCookie = "hearth_said";
 
 /** Answers with a page of the console: a template of pages/templates/ and what it shows. */
@@ -54,7 +56,9 @@ export function afterwards(
   path: string,
   said: string,
 ): FastifyReply {
-  const value = encodeURIComponent(said.slice(0, 1000));
+  const value = encodeURIComponent(
+    said.slice(0, longestSaid).toWellFormed(),
+  );
   return reply
     .header(
       "set-cookie",

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { inWords } from "../duration.ts";
-import type { Door } from "./access.ts";
+import type { Door, PasswordTrial } from "./access.ts";
 import { cookieName, sessionSeconds } from "./sessions.ts";
 import { showPage } from "./show-page.ts";
 
@@ -21,20 +21,14 @@ export function registerSignInRoutes(
             .header("set-cookie", cookie(request, result.token, sessionSeconds))
             .redirect(to, 303);
         case "wrong":
-          return askToSignIn(
-            request,
-            reply,
-            401,
-            to,
-            "That is not the password.",
-          );
+          return askToSignIn(request, reply, 401, to, refusalOf(result));
         case "wait":
           return askToSignIn(
             request,
             reply.header("retry-after", Math.ceil(result.ms / 1000)),
             429,
             to,
-            `Too many wrong passwords: try again in ${inWords(result.ms)}.`,
+            refusalOf(result),
           );
       }
     },
@@ -62,6 +56,15 @@ export async function askToSignIn(
     "sign-in",
     { to, mistake },
   );
+}
+
+/** What is said to somebody whose password was not taken. */
+export function refusalOf(
+  trial: Exclude<PasswordTrial, { readonly kind: "right" }>,
+): string {
+  return trial.kind === "wrong"
+    ? "That is not the password."
+    : `Too many wrong passwords: try again in ${inWords(trial.ms)}.`;
 }
 
 /** Whether a person with a browser asks for a page, and not a program for data. */

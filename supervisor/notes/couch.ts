@@ -95,6 +95,19 @@ export function openCouch(options: CouchOptions): Couch {
   };
 }
 
+/** The same store, but nothing is waited for longer than so many milliseconds: somebody looks at a page meanwhile. */
+export function impatient(couch: Couch, ms: number): Couch {
+  const hasten = (options: CouchAsk = {}): CouchAsk => ({
+    ...options,
+    timeoutMs: Math.min(options.timeoutMs ?? ms, ms),
+  });
+  return {
+    ...couch,
+    ask: (method, path, options) => couch.ask(method, path, hasten(options)),
+    look: (path, options) => couch.look(path, hasten(options)),
+  };
+}
+
 type RawAnswer = { readonly status: number; readonly text: string };
 
 /** Lets a password through once one single request has shown that it is right, and holds it back while it was refused. */

@@ -4,10 +4,12 @@ import { readVariable } from "../environment.ts";
 import { Failure, sentencesOf } from "../failure.ts";
 import { registerNotesRoutes } from "../http/notes-routes.ts";
 import { jobsAreOn } from "../jobs/job-switch.ts";
+import { registerNotesPage } from "../pages/notes/notes-page.ts";
+import { openNotesLook } from "../pages/notes/notes-look.ts";
 import type { Room, Surroundings } from "../supervision.ts";
 import type { DeviceView } from "../pages/status/status-view.ts";
 import { largeBytes } from "./compaction.ts";
-import { openCouch, type Couch } from "./couch.ts";
+import { impatient, openCouch, type Couch } from "./couch.ts";
 import { openDatabase, vaultNames } from "./database.ts";
 import { openKeeper } from "./keeper.ts";
 import { notesJobs } from "./notes-jobs.ts";
@@ -24,6 +26,7 @@ import { openVaultFiles } from "./vault-file.ts";
 const tickEveryMs = 2000;
 const lookEveryMs = 60_000;
 const largeAgainAfterMs = 24 * 3_600_000;
+const pageWaitsAtMostMs = 2500;
 const stopWithinMs = 5000;
 const beginFingerprint = "notes-begin";
 
@@ -32,12 +35,16 @@ export function openNotesRoom(surroundings: Surroundings): Room {
   const { home, env, config, alarms, jobs, onNotice } = surroundings;
   const url = readVariable("NOTES_URL", env);
   if (url === undefined || !jobsAreOn(env)) {
+    const peer = readVariable("HEARTH_PEER_URL", env);
     const why =
       url === undefined
         ? "NOTES_URL is not set, so this supervisor knows no notes store."
-        : `this supervisor does not look after the notes store (HEARTH_JOBS is off): ask the one on the host that has it${peerHint(readVariable("HEARTH_PEER_URL", env))}.`;
+        : `this supervisor does not look after the notes store (HEARTH_JOBS is off): ask the one on the host that has it${peerHint(peer)}.`;
     return {
-      routes: (server) => registerNotesRoutes(server, why),
+      routes: (server) => {
+        registerNotesRoutes(server, why);
+        registerNotesPage(server, { why, peer });
+      },
       begin: () => {},
       stop: async () => {},
     };
@@ -87,10 +94,20 @@ export function openNotesRoom(surroundings: Surroundings): Room {
     escrow,
     backups,
   });
-  const acts = openVaultActs({
+  const actParts = {
     ...{ couch, state, escrow, files, keeper, provisioning, turns },
     now: Date.now,
-    note: (sentence) => surroundings.history.act("notes", "asked", sentence),
+    note: (sentence: string) =>
+      surroundings.history.act("notes", "asked", sentence),
+  };
+  const acts = openVaultActs(actParts);
+  const look = openNotesLook({
+    acts: openVaultActs({
+      ...actParts,
+      couch: impatient(couch, pageWaitsAtMostMs),
+    }),
+    ...{ escrow, files, jobs, backups, now: Date.now },
+    timeZone: config.jobs.time_zone,
   });
   for (const job of notesJobs({
     couch,
@@ -172,11 +189,11 @@ export function openNotesRoom(surroundings: Surroundings): Room {
   }
 
   return {
-    routes: (server) =>
-      registerNotesRoutes(server, {
-        ...{ acts, backups },
-        operatorPassword: surroundings.operatorPassword,
-      }),
+    routes: (server) => {
+      const { operatorPassword } = surroundings;
+      registerNotesRoutes(server, { acts, backups, operatorPassword });
+      registerNotesPage(server, { acts, look, operatorPassword });
+    },
     begin: () => {
       tick();
       timer = setInterval(tick, tickEveryMs);

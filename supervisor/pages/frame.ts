@@ -14,6 +14,7 @@ export const pageLinks: readonly PageLink[] = [
   { path: "/", name: "Status" },
   { path: "/spend", name: "Spend" },
   { path: "/keys", name: "Keys" },
+  { path: "/notes", name: "Notes" },
   { path: "/jobs", name: "Jobs" },
   { path: "/reports/", name: "Reports" },
 ];

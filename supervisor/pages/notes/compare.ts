@@ -1,0 +1,120 @@
+import { diffLines, diffWordsWithSpace } from "diff";
+
+/** Part of a line; marked where the two versions differ. */
+export type Piece = { readonly text: string; readonly marked: boolean };
+
+/** Two lines side by side; null where one version has none. A gap stands for lines that are the same. */
+export type Row =
+  | {
+      readonly kind: "same" | "changed";
+      readonly left: readonly Piece[] | null;
+      readonly right: readonly Piece[] | null;
+    }
+  | { readonly kind: "gap"; readonly lines: number };
+
+export type Comparison =
+  | { readonly kind: "same" }
+  /** Cut: there are more differences than `rows` holds. */
+  | {
+      readonly kind: "rows";
+      readonly rows: readonly Row[];
+      readonly cut: boolean;
+    }
+  /** So little is alike that comparing would take too long. */
+  | { readonly kind: "all-different" };
+
+const around = 3;
+const mostRows = 150;
+const longestLine = 500;
+const mostEdits = 5000;
+const withinMs = 300;
+const withinMsPerLine = 20;
+
+/** Two texts line by line, with the words that differ marked; what is the same is shown only around a difference. */
+export function compareTexts(left: string, right: string): Comparison {
+  const changes = diffLines(left, right, {
+    ...{ ignoreNewlineAtEof: true, stripTrailingCr: true },
+    ...{ maxEditLength: mostEdits, timeout: withinMs },
+  });
+  if (changes === undefined) return { kind: "all-different" };
+  if (changes.every(({ added, removed }) => !added && !removed))
+    return { kind: "same" };
+  const rows: Row[] = [];
+  for (const [index, { value, added, removed }] of changes.entries()) {
+    const lines = linesOf(value);
+    const next = changes[index + 1];
+    if (removed)
+      rows.push(...pairs(lines, next?.added ? linesOf(next.value) : []));
+    else if (added)
+      rows.push(...(changes[index - 1]?.removed ? [] : pairs([], lines)));
+    else rows.push(...shorten(lines, index === 0, next === undefined));
+  }
+  return {
+    kind: "rows",
+    rows: rows.slice(0, mostRows),
+    cut: rows.length > mostRows,
+  };
+}
+
+function linesOf(text: string): readonly string[] {
+  const lines = text.split(/\r?\n/);
+  return lines.at(-1) === "" ? lines.slice(0, -1) : lines;
+}
+
+function pairs(
+  left: readonly string[],
+  right: readonly string[],
+): readonly Row[] {
+  return Array.from(
+    { length: Math.max(left.length, right.length) },
+    (_, at) => {
+      const [one, other] = [left[at], right[at]];
+      if (one === undefined || other === undefined)
+        return {
+          kind: "changed",
+          left: one === undefined ? null : whole(one, true),
+          right: other === undefined ? null : whole(other, true),
+        };
+      const words =
+        Math.max(one.length, other.length) > longestLine
+          ? undefined
+          : diffWordsWithSpace(one, other, { timeout: withinMsPerLine });
+      const side = (gone: "added" | "removed") =>
+        words
+          ?.filter((word) => !word[gone])
+          .map(({ value, added, removed }) => ({
+            text: value,
+            marked: added || removed,
+          }));
+      return {
+        kind: "changed",
+        left: side("added") ?? whole(one, true),
+        right: side("removed") ?? whole(other, true),
+      };
+    },
+  );
+}
+
+function shorten(
+  lines: readonly string[],
+  first: boolean,
+  last: boolean,
+): readonly Row[] {
+  const [before, after] = [first ? 0 : around, last ? 0 : around];
+  const same = (line: string): Row => {
+    const pieces = whole(line, false);
+    return { kind: "same", left: pieces, right: pieces };
+  };
+  const hidden = lines.length - before - after;
+  if (hidden <= 1) return lines.map(same);
+  return [
+    ...lines.slice(0, before).map(same),
+    { kind: "gap", lines: hidden },
+    ...lines.slice(lines.length - after).map(same),
+  ];
+}
+
+function whole(line: string, marked: boolean): readonly Piece[] {
+  const cut = line.length > longestLine;
+  return [{ text: cut ? `${line.slice(0, longestLine)} …` : line, marked }];
+}

@@ -1,0 +1,361 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { z } from "zod";
+import { Failure } from "../../failure.ts";
+import { readForm, type Fields } from "../../http/forms.ts";
+import { statusOfNotesFailure } from "../../http/notes-routes.ts";
+import { afterwards, showFailure, showPage } from "../../http/show-page.ts";
+import { refusalOf } from "../../http/sign-in-routes.ts";
+import type { SetupAnswer } from "../../notes/provisioning.ts";
+import type { VaultActs } from "../../notes/vault-acts.ts";
+import { withTyped } from "../field.ts";
+import { viewNotes } from "./notes-view.ts";
+import { viewSetup } from "./setup-answer.ts";
+import {
+  addFields,
+  addForm,
+  rotateFields,
+  rotateForm,
+  setupFields,
+  setupForm,
+} from "./vault-forms.ts";
+import type { NotesLook } from "./notes-look.ts";
+import { viewVault } from "./vault-view.ts";
+
+export type NotesPageParts = {
+  readonly acts: VaultActs;
+  /** What the pages show, read within a few seconds. */
+  readonly look: NotesLook;
+  readonly operatorPassword: string | undefined;
+};
+
+/** Why there are no notes here, and the supervisor that has them where it is known. */
+export type NoNotes = {
+  readonly why: string;
+  readonly peer: string | undefined;
+};
+
+const path = "/notes";
+const confirmForm = z.object({ confirm: z.string().default("") });
+const seedForm = confirmForm.extend({ accept: z.literal("true").optional() });
+const resolveForm = z.object({
+  document: z.string("say which note").max(10_000),
+  keep: z.union([z.literal("newer"), z.string().regex(/^\d+-[0-9a-f]+$/)], {
+    error: "say which version stays",
+  }),
+});
+
+type VaultRequest = FastifyRequest<{ Params: { vault: string } }>;
+type Again = {
+  readonly form: "add" | "setup-uri" | "rotate";
+  readonly typed: Fields;
+  readonly mistakes: Readonly<Record<string, string>>;
+};
+
+/** GET /notes and /notes/:vault; POST /notes makes a vault, /notes/:vault/setup-uri|rotate|resolve|restore-seed|remove. */
+export function registerNotesPage(
+  server: FastifyInstance,
+  parts: NotesPageParts | NoNotes,
+): void {
+  if ("why" in parts) {
+    for (const url of [path, `${path}/*`])
+      server.get(url, (request, reply) => showNoNotes(request, reply, parts));
+    return;
+  }
+  const { acts, look, operatorPassword } = parts;
+  const needsPassword = (request: FastifyRequest) =>
+    operatorPassword !== undefined && !request.signedIn;
+
+  async function showNotes(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    again?: Again & { readonly status: number },
+  ): Promise<FastifyReply> {
+    const fields = addFields({ password: needsPassword(request) });
+    const view = viewNotes({
+      ...(await look.atAll()),
+      adding: again !== undefined,
+      addFields:
+        again === undefined
+          ? fields
+          : withTyped(fields, again.typed, again.mistakes),
+    });
+    return showPage(
+      request,
+      reply,
+      {
+        ...{ title: view.title, look: view.look, current: path },
+        ...{ status: again?.status ?? 200, json: "/api/notes" },
+      },
+      "notes",
+      view,
+    );
+  }
+
+  async function showVault(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    vault: string,
+    {
+      from = 0,
+      again,
+    }: {
+      readonly from?: number;
+      readonly again?: Again & { readonly status: number };
+    } = {},
+  ): Promise<FastifyReply> {
+    const also = {
+      password: needsPassword(request),
+      passphrase: look.asksForPassphrase(vault),
+    };
+    const typed = (
+      form: Again["form"],
+      fields: ReturnType<typeof setupFields>,
+    ) =>
+      again?.form === form
+        ? withTyped(fields, again.typed, again.mistakes)
+        : fields;
+    const view = viewVault({
+      ...(await look.at(vault, from)),
+      setupFields: typed("setup-uri", setupFields(also)),
+      rotateFields: typed("rotate", rotateFields(also)),
+      formOpen: again === undefined || again.form === "add" ? null : again.form,
+    });
+    return showPage(
+      request,
+      reply,
+      {
+        ...{ title: view.title, look: view.look, current: path },
+        status: again?.status ?? 200,
+        json: `/api/notes/${encodeURIComponent(vault)}/conflicts`,
+      },
+      "vault",
+      view,
+    );
+  }
+
+  /** What shows a password is for who signed in, or types the operator's. Else the form comes again. */
+  async function withSecret<T extends z.ZodType>(
+    request: FastifyRequest,
+    schema: T,
+    showAgain: (
+      status: number,
+      typed: Fields,
+      mistakes: Again["mistakes"],
+    ) => Promise<FastifyReply>,
+    act: (value: z.output<T>) => Promise<FastifyReply>,
+  ): Promise<FastifyReply> {
+    const form = readForm(request, schema);
+    const typed = (request.body ?? {}) as Fields;
+    if (form.kind === "mistakes") return showAgain(400, typed, form.mistakes);
+    if (needsPassword(request)) {
+      const { operator = "" } = typed;
+      const trial = server.tryPassword(request, String(operator));
+      if (trial.kind !== "right")
+        return showAgain(trial.kind === "wrong" ? 401 : 429, typed, {
+          operator: refusalOf(trial),
+        });
+    }
+    return act(form.value);
+  }
+
+  async function showSetup(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    title: string,
+    answer: SetupAnswer,
+  ): Promise<FastifyReply> {
+    return showPage(
+      request,
+      reply,
+      { title, look: "ok", current: path },
+      "setup-answer",
+      await viewSetup(answer, title),
+    );
+  }
+
+  server.get(path, (request, reply) => showNotes(request, reply));
+  server.post(path, (request, reply) =>
+    attempting(request, reply, path, () =>
+      withSecret(
+        request,
+        addForm,
+        (status, typed, mistakes) =>
+          showNotes(request, reply, { form: "add", status, typed, mistakes }),
+        async ({
+          vault,
+          url,
+          forgetPassphrase,
+          operator: _proven,
+          ...choices
+        }) =>
+          showSetup(
+            request,
+            reply,
+            `Vault ${vault} is made.`,
+            await acts.add({
+              ...{ vault, url, forgetPassphrase },
+              choices: { ...look.usualChoices, ...choices },
+            }),
+          ),
+      ),
+    ),
+  );
+  server.get<{ Params: { vault: string }; Querystring: { from?: string } }>(
+    `${path}/:vault`,
+    (request, reply) =>
+      attempting(request, reply, path, () => {
+        const { from = "" } = request.query;
+        return showVault(request, reply, request.params.vault, {
+          from: /^\d{1,6}$/.test(from) ? Number(from) : 0,
+        });
+      }),
+  );
+  atVault("setup-uri", (request, reply, vault) =>
+    withSecret(
+      request,
+      setupForm,
+      (status, typed, mistakes) =>
+        showVault(request, reply, vault, {
+          again: { form: "setup-uri", status, typed, mistakes },
+        }),
+      async ({ url, keep, mode, vaultPassphrase }) =>
+        showSetup(
+          request,
+          reply,
+          `Connect a device to ${vault}.`,
+          await acts.setupUri({
+            ...{ vault, url, keep, vaultPassphrase },
+            choices: mode === undefined ? {} : { mode },
+          }),
+        ),
+    ),
+  );
+  atVault("rotate", (request, reply, vault) =>
+    withSecret(
+      request,
+      rotateForm,
+      (status, typed, mistakes) =>
+        showVault(request, reply, vault, {
+          again: { form: "rotate", status, typed, mistakes },
+        }),
+      async ({ vaultPassphrase }) =>
+        showSetup(
+          request,
+          reply,
+          `${vault} has a new password.`,
+          await acts.rotate({ vault, vaultPassphrase }),
+        ),
+    ),
+  );
+  atVault("resolve", async (request, reply, vault) => {
+    const { document, keep } = wanted(request, resolveForm);
+    const { kept } = await acts.resolve(
+      vault,
+      document,
+      keep === "newer" ? "newer" : { rev: keep },
+    );
+    return afterwards(
+      reply,
+      `${path}/${encodeURIComponent(vault)}`,
+      `Version ${kept.slice(0, 8)} of ${document} stays; devices hear of it with their next sync.`,
+    );
+  });
+  atVault("restore-seed", async (request, reply, vault) => {
+    const { accept, confirm } = wanted(request, seedForm);
+    if (accept === "true") needName(vault, confirm, "the seed stays as it is");
+    const { did } = await acts.restoreSeed(vault, accept === "true");
+    return afterwards(
+      reply,
+      `${path}/${encodeURIComponent(vault)}`,
+      did === "restored"
+        ? `The old seed of ${vault} is back, and its devices may in again.`
+        : `The new seed of ${vault} counts from now on, and its devices may in again.`,
+    );
+  });
+  atVault("remove", async (request, reply, vault) => {
+    const { confirm } = wanted(request, confirmForm);
+    needName(vault, confirm, "nothing was removed");
+    const { documents, stays } = await acts.remove(vault);
+    return afterwards(
+      reply,
+      path,
+      [`Vault ${vault} with ${documents} documents is removed.`, ...stays].join(
+        " ",
+      ),
+    );
+  });
+
+  function atVault(
+    act: string,
+    handle: (
+      request: VaultRequest,
+      reply: FastifyReply,
+      vault: string,
+    ) => Promise<FastifyReply>,
+  ): void {
+    server.post<{ Params: { vault: string } }>(
+      `${path}/:vault/${act}`,
+      (request, reply) => {
+        const { vault } = request.params;
+        const back = `${path}/${encodeURIComponent(vault)}`;
+        return attempting(request, reply, back, () =>
+          handle(request, reply, vault),
+        );
+      },
+    );
+  }
+}
+
+function showNoNotes(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { why, peer }: NoNotes,
+): Promise<FastifyReply> {
+  return showPage(
+    request,
+    reply,
+    { title: "No notes are looked after here.", look: "none", current: path },
+    "no-notes",
+    { why, peer: peer ?? null },
+  );
+}
+
+function wanted<T extends z.ZodType>(
+  request: FastifyRequest,
+  schema: T,
+): z.output<T> {
+  const form = readForm(request, schema);
+  if (form.kind === "read") return form.value;
+  throw new Failure(
+    Object.entries(form.mistakes).map(
+      ([field, mistake]) => `${field}: ${mistake}.`,
+    ),
+  );
+}
+
+/** Throws a Failure unless the name was typed. */
+function needName(vault: string, typed: string, otherwise: string): void {
+  if (typed.trim() !== vault)
+    throw new Failure(`That is not its name (${vault}): ${otherwise}.`);
+}
+
+async function attempting(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  back: string,
+  act: () => Promise<FastifyReply>,
+): Promise<FastifyReply> {
+  try {
+    return await act();
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    const status = statusOfNotesFailure(error);
+    return showFailure(
+      request,
+      reply,
+      status,
+      error.sentences,
+      status === 404 ? path : back,
+    );
+  }
+}

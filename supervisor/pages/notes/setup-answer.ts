@@ -1,0 +1,14 @@
+import type { SetupAnswer } from "../../notes/provisioning.ts";
+
+/** What a device needs, with the QR code as a picture in the page itself. */
+export async function viewSetup(answer: SetupAnswer, title: string) {
+  const { default: qrcode } = await import("qrcode");
+  return {
+    ...answer,
+    title,
+    path: `/notes/${encodeURIComponent(answer.vault)}`,
+    qr: await qrcode.toDataURL(answer.setupUri, {
+      ...{ errorCorrectionLevel: "L", scale: 3, margin: 4 },
+    }),
+  };
+}
