@@ -26,16 +26,19 @@ export function buildCaddyfile(
 			keepalive off
 		}
 	}`;
-  // X-Forwarded-For decides whom the notes server locks out. It is believed from the other host's edge alone.
-  const notes =
-    host.name === config.placement.notes
-      ? `reverse_proxy notes:${ports.notes} {
+  // X-Forwarded-For decides whom the notes server locks out: it takes the last one. So it gets exactly one, the device's, which
+  // the notes' own edge believes from the other host's edge alone.
+  const isNotesHost = host.name === config.placement.notes;
+  const notes = `reverse_proxy ${isNotesHost ? "notes" : bracketed(other.address)}:${ports.notes} {
 		lb_try_duration 5s
-		trusted_proxies ${other.address}/${other.address.includes(":") ? 128 : 32}
-	}`
-      : `reverse_proxy ${bracketed(other.address)}:${ports.notes} {
-		lb_try_duration 5s
+		header_up X-Forwarded-For {client_ip}
 	}`;
+  const believed = isNotesHost
+    ? `
+	servers :${ports.notes} {
+		trusted_proxies static ${other.address}/${other.address.includes(":") ? 128 : 32}
+	}`
+    : "";
   const { hostname, notesHostname, tls, email } = config.edge;
   const certificate = {
     none: "",
@@ -49,7 +52,7 @@ export function buildCaddyfile(
 	# Nobody reconfigures a running edge: a changed one is replaced.
 	admin off
 	# Port 80 is not ours.
-	auto_https disable_redirects
+	auto_https disable_redirects${believed}
 }
 
 http://:${ports.edge} {

@@ -479,9 +479,12 @@ test("edges try their own gateway first, and only the notes host's edge is belie
   expect(caddyfile("edge-b")).toContain(
     "reverse_proxy gateway:4001 10.8.0.1:4001",
   );
-  expect(caddyfile("edge-a")).toContain("trusted_proxies 10.8.0.2/32");
+  expect(caddyfile("edge-a")).toContain("trusted_proxies static 10.8.0.2/32");
   expect(caddyfile("edge-b")).toContain("reverse_proxy 10.8.0.1:5984");
   expect(caddyfile("edge-b")).not.toContain("trusted_proxies");
+  // CouchDB locks out the last one of several.
+  for (const edge of ["edge-a", "edge-b"])
+    expect(caddyfile(edge)).toContain("header_up X-Forwarded-For {client_ip}");
 });
 
 test("outputs tell addresses and next commands", () => {

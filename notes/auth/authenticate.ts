@@ -162,11 +162,10 @@ function accountOf(document: Record<string, unknown>): Account {
   };
 }
 
-/** The caller's address; a proxy in front names it, or one device could lock out all. */
+/** The caller's address: a proxy in front names it, or one device could lock out all. Of several the last one, as CouchDB has it. */
 function addressOf(request: IncomingMessage): string {
-  const forwarded = request.headers["x-forwarded-for"];
-  const first = (Array.isArray(forwarded) ? forwarded[0] : forwarded)?.split(
-    ",",
-  )[0];
-  return first?.trim() || (request.socket.remoteAddress ?? "unknown");
+  const last = String(request.headers["x-forwarded-for"] ?? "")
+    .split(",")
+    .at(-1);
+  return last?.trim() || (request.socket.remoteAddress ?? "unknown");
 }

@@ -128,6 +128,28 @@ test("SIGTERM ends open feeds with a whole answer and the process with 0; what w
   }
 });
 
+test("behind proxies the last address that they name is locked out, as CouchDB does", async () => {
+  const notes = await startNotes();
+  try {
+    const from = (
+      addresses: string,
+      user?: { name: string; password: string },
+    ) =>
+      ask(notes.url, {
+        headers: { "x-forwarded-for": addresses },
+        ...(user === undefined ? {} : { user }),
+      });
+    const wrong = { name: "admin", password: "not-a-secret-wrong" };
+    for (let count = 0; count < 6; count += 1)
+      await from("203.0.113.7, 203.0.113.1", wrong);
+    expect((await from("203.0.113.7")).status).toBe(200);
+    expect((await from("203.0.113.1")).status).toBe(403);
+    expect((await from("203.0.113.7, 203.0.113.1")).status).toBe(403);
+  } finally {
+    await notes.stop();
+  }
+});
+
 test("the log holds no password, with right ones, wrong ones, and ones that are set", async () => {
   const notes = await startNotes();
   try {
