@@ -1,7 +1,4 @@
-import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { setTimeout as sleep } from "node:timers/promises";
-import { promisify } from "node:util";
 import pg from "pg";
 import { expect, test } from "vitest";
 import { containerLog } from "../../infra/engine.ts";
@@ -21,6 +18,7 @@ import {
   type Running,
 } from "./day-two.ts";
 import { addresses } from "./two-engines.ts";
+import { watchArguments } from "./watch-arguments.ts";
 
 const edges = [`http://${addresses.a}:4000`, `http://${addresses.b}:4000`];
 const graceSeconds = 3_600;
@@ -199,8 +197,12 @@ export function rotationScenarios(running: () => Running): void {
       }
     expect(secrets.length).toBeGreaterThan(12);
     for (const [place, text] of Object.entries(places))
-      for (const secret of secrets)
-        expect(text.includes(secret), place).toBe(false);
+      for (const secret of secrets) {
+        const at = text.indexOf(secret);
+        expect(at, `${place}: …${text.slice(Math.max(0, at - 200), at)}`).toBe(
+          -1,
+        );
+      }
   });
 }
 
@@ -236,35 +238,4 @@ async function notesAnswer(password = ""): Promise<number> {
   });
   await answer.text();
   return answer.status;
-}
-
-/** Looks at the arguments of every command that runs below this process, four times a second: everybody on the machine may. */
-function watchArguments(): { stop(): Promise<string> } {
-  const seen = new Set<string>();
-  let stopped = false;
-  const watching = (async () => {
-    while (!stopped) {
-      const { stdout } = await promisify(execFile)("ps", [
-        ...["-axo", "pid=,ppid=,args="],
-      ]);
-      const ours = new Set([process.pid]);
-      // Children come after their parents but where ids wrapped around: those are seen at the next look.
-      for (const line of stdout.split("\n")) {
-        const [, pid, parent, args] =
-          /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(line) ?? [];
-        if (!ours.has(Number(parent))) continue;
-        ours.add(Number(pid));
-        seen.add(args ?? "");
-      }
-      await sleep(250);
-    }
-  })();
-  return {
-    async stop() {
-      stopped = true;
-      await watching;
-      expect(seen.size).toBeGreaterThan(1);
-      return [...seen].join("\n");
-    },
-  };
 }
