@@ -12,6 +12,7 @@ import { freePort, startPostgres } from "../test/servers/postgres.ts";
 import { redisServerHere, startRedis } from "../test/servers/redis.ts";
 import { createCleanup } from "./bench/cleanup.ts";
 import { projectRoot } from "../supervisor/embedded/home.ts";
+import { smallMemory } from "../supervisor/small-memory.ts";
 
 const { values } = parseArgs({
   options: {
@@ -80,7 +81,7 @@ async function startSupervisor(
 ): Promise<ChildProcess> {
   const child = spawn(
     process.execPath,
-    [join(projectRoot, "supervisor", "main.ts")],
+    [...smallMemory, join(projectRoot, "supervisor", "main.ts")],
     {
       stdio: ["ignore", "ignore", "inherit"],
       env: {

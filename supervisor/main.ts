@@ -1,4 +1,3 @@
-import "./small-memory.ts";
 import { locateHome } from "./embedded/home.ts";
 import { startStack } from "./embedded/stack.ts";
 import { readVariable } from "./environment.ts";

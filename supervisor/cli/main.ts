@@ -1,7 +1,3 @@
-import "../small-memory.ts";
-import { existsSync } from "node:fs";
-import { enableCompileCache } from "node:module";
-import { locateHome } from "../embedded/home.ts";
 import { sentencesOf } from "../failure.ts";
 import { complain } from "./terminal.ts";
 import { runVerb, UsageError, type ExitCode, type Verb } from "./verb.ts";
@@ -56,6 +52,4 @@ async function main(): Promise<ExitCode> {
 process.stdout.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code === "EPIPE") process.exit(0);
 });
-const home = locateHome();
-if (existsSync(home.root)) enableCompileCache(home.compileCache);
 process.exitCode = await main();

@@ -11,6 +11,7 @@ import { readSecretsFile } from "../embedded/secrets.ts";
 import { Failure } from "../failure.ts";
 import { lastLines, sizeOf } from "../processes/log-files.ts";
 import { readRunFile } from "../processes/run-file.ts";
+import { smallMemory } from "../small-memory.ts";
 import type { Status } from "../status.ts";
 import { findFirstSteps } from "./first-steps.ts";
 import { openScreen } from "./live-screen.ts";
@@ -43,7 +44,7 @@ export async function upDetached(start: DetachedStart): Promise<ExitCode> {
   const log = openSync(logFile, "a", 0o600);
   const child = spawn(
     process.execPath,
-    [join(home.project, "supervisor", "main.ts")],
+    [...smallMemory, join(home.project, "supervisor", "main.ts")],
     {
       cwd: home.project,
       detached: true,

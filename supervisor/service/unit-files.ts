@@ -1,3 +1,6 @@
+import { join } from "node:path";
+import { smallMemory } from "../small-memory.ts";
+
 /** What a service manager needs to know to start Hearth at boot. All paths absolute. */
 export type ServicePlan = {
   readonly node: string;
@@ -51,7 +54,12 @@ export function plainSettingsOf(
 }
 
 function environmentOf({ home, settings }: ServicePlan) {
-  return { ...settings, HEARTH_RUNTIME: "process", HEARTH_HOME: home };
+  return {
+    ...settings,
+    HEARTH_RUNTIME: "process",
+    HEARTH_HOME: home,
+    NODE_COMPILE_CACHE: join(home, "cache"),
+  };
 }
 
 /** The systemd unit. Secrets go into `service.env` beside the data, which only its owner reads. */
@@ -66,7 +74,7 @@ Wants=network-online.target
 
 [Service]
 Type=exec
-ExecStart=${quoted(node)} ${quoted(`${project}/supervisor/main.ts`).replaceAll("$", "$$$$")}
+ExecStart=${quoted(node)} ${smallMemory.join(" ")} ${quoted(`${project}/supervisor/main.ts`).replaceAll("$", "$$$$")}
 WorkingDirectory=${percents(project)}
 ${Object.entries(environmentOf(plan))
   .map(([name, value]) => `Environment=${quoted(`${name}=${value}`)}`)
@@ -105,6 +113,7 @@ export function launchdPlist(plan: ServicePlan): string {
   <key>ProgramArguments</key>
   <array>
     <string>${escaped(node)}</string>
+${smallMemory.map((option) => `    <string>${option}</string>`).join("\n")}
     <string>${escaped(`${project}/supervisor/main.ts`)}</string>
   </array>
   <key>WorkingDirectory</key><string>${escaped(project)}</string>
