@@ -5,6 +5,8 @@ export interface Lookup<Value> {
   find(id: string): Promise<Value>;
   /** What is known without asking the database; undefined when it has to be asked. */
   peek(id: string): Value | undefined;
+  /** What was last known, however long ago and whatever changed since; undefined: it was never asked for. */
+  recall(id: string): Value | undefined;
   /** Entries for which `concerns` holds are asked for again at their next use. */
   invalidate(concerns: (value: Value, id: string) => boolean): void;
 }
@@ -77,6 +79,7 @@ export function createLookup<Value>(options: {
         ? entry.value
         : undefined;
     },
+    recall: (id) => entries.get(id)?.value,
     async find(id) {
       const at = now();
       const entry = entries.get(id);

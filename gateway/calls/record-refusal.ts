@@ -49,5 +49,5 @@ function keyOf(gateway: Gateway, request: FastifyRequest): string | null {
   if (credential === null) return null;
   const token = hashKey(credential);
   if (isMasterKey(gateway, token)) return "";
-  return gateway.callers.keys.peek(token)?.token ?? null;
+  return gateway.callers.keys.recall(token)?.token ?? null;
 }
