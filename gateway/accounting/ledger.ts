@@ -256,13 +256,14 @@ export function createLedger(options: LedgerOptions): Ledger {
   };
 }
 
-/** The counters that held rows of a batch as pending, each once. */
+/** The counters that held rows of a batch as pending, each once. Rows of one key share their windows. */
 function countersOf(
   entries: readonly JournalRow<Intent, Outcome>[],
 ): readonly Counter[] {
+  const charged = new Set(entries.map(({ outcome }) => outcome?.charged ?? {}));
   const counters = new Map<string, Counter>();
-  for (const { outcome } of entries)
-    for (const [entity, window] of Object.entries(outcome?.charged ?? {}))
+  for (const windows of charged)
+    for (const [entity, window] of Object.entries(windows))
       counters.set(`${entity}|${window}`, { entity, window });
   return [...counters.values()];
 }

@@ -100,12 +100,7 @@ export async function beginCall(
   kind: CallKind,
 ): Promise<Call> {
   const payers = payersOf(caller, group.alias, body, request);
-  const [endUser, tags] = await Promise.all([
-    payers.endUser === null
-      ? null
-      : findPayer(gateway.callers.endUsers, payers.endUser),
-    Promise.all(payers.tags.map((tag) => findPayer(gateway.callers.tags, tag))),
-  ]);
+  const { endUser, tags } = await otherPayersOf(gateway, payers);
   if (endUser?.blocked === true)
     throw new CallError(
       "blocked",
@@ -134,7 +129,7 @@ export async function beginCall(
       caller,
       alias: group.alias,
       endUser,
-      tags: tags.filter((tag) => tag !== null),
+      tags,
       proxy: proxyLimitsOf(config.general),
     },
     inputTokens: kind.countInput(gateway, body, tokenizedModel(group)),
@@ -169,17 +164,12 @@ function payersOf(
   const endUser =
     headerOf(request, "end-user-id") ??
     (typeof body["user"] === "string" ? body["user"] : "");
-  const sent = [
+  const tags = distinct([
+    ...(caller.kind === "key" ? caller.tags : []),
+    ...(caller.kind === "key" ? (caller.team?.tags ?? []) : []),
     ...tagsOf(body),
     ...(headerOf(request, "tags")?.split(",") ?? []),
-  ];
-  const own =
-    caller.kind === "key" ? [...caller.tags, ...(caller.team?.tags ?? [])] : [];
-  const tags = [
-    ...new Set(
-      [...own, ...sent].map((tag) => tag.trim()).filter((tag) => tag !== ""),
-    ),
-  ];
+  ]);
   refuseTooLong("tags", tags);
   refuseTooLong("user", [endUser]);
   const common = { alias, endUser: endUser === "" ? null : endUser, tags };
@@ -197,6 +187,27 @@ function payersOf(
     userId: caller.userId,
     teamId: caller.team?.id ?? null,
     organizationId: caller.organization?.id ?? null,
+  };
+}
+
+const NO_OTHERS: Pick<LimitSources, "endUser" | "tags"> = {
+  endUser: null,
+  tags: [],
+};
+
+/** The end user and the tags of a call as far as they are known here; most calls have neither. */
+async function otherPayersOf(
+  { callers }: Gateway,
+  { endUser, tags }: Payers,
+): Promise<Pick<LimitSources, "endUser" | "tags">> {
+  if (endUser === null && tags.length === 0) return NO_OTHERS;
+  const [foundUser, foundTags] = await Promise.all([
+    endUser === null ? null : findPayer(callers.endUsers, endUser),
+    Promise.all(tags.map((tag) => findPayer(callers.tags, tag))),
+  ]);
+  return {
+    endUser: foundUser,
+    tags: foundTags.filter((tag) => tag !== null),
   };
 }
 
@@ -235,6 +246,12 @@ function refuseTooLong(field: "user" | "tags", names: readonly string[]): void {
     );
 }
 
+function distinct(tags: readonly string[]): readonly string[] {
+  if (tags.length === 0) return tags;
+  const named = tags.map((tag) => tag.trim()).filter((tag) => tag !== "");
+  return [...new Set(named)];
+}
+
 /** The value of `x-hearth-<name>` or its LiteLLM twin. */
 function headerOf(
   { headers }: FastifyRequest,
@@ -253,9 +270,9 @@ const HEADERS = {
 
 const FORWARDED = ["anthropic-version", "anthropic-beta"];
 
-function forwardedOf(request: FastifyRequest): ForwardedHeaders {
+function forwardedOf({ headers }: FastifyRequest): ForwardedHeaders {
   const found = FORWARDED.flatMap((name) => {
-    const value = request.headers[name];
+    const value = headers[name];
     return typeof value === "string" ? [[name, value] as const] : [];
   });
   return Object.fromEntries(found);
@@ -269,8 +286,11 @@ function metadataOf(body: CallBody): Readonly<Record<string, unknown>> {
 }
 
 function tagsOf(body: CallBody): readonly string[] {
-  const tags = [body["tags"], metadataOf(body)["tags"]].flat();
-  return tags.filter((tag) => typeof tag === "string");
+  const { tags } = body;
+  const inner = metadataOf(body)["tags"];
+  return tags === undefined && inner === undefined
+    ? []
+    : [tags, inner].flat().filter((tag) => typeof tag === "string");
 }
 
 function sessionOf(body: CallBody, request: FastifyRequest): string | null {

@@ -30,7 +30,9 @@ export function readCallWishes(
 ): CallWishes {
   const timeout = numberOf(
     "timeout",
-    body["timeout"] ?? headerOf(headers, "timeout"),
+    body["timeout"] ??
+      headers["x-hearth-timeout"] ??
+      headers["x-litellm-timeout"],
     0,
     86_400,
   );
@@ -38,7 +40,9 @@ export function readCallWishes(
     timeoutMs: timeout === null ? null : timeout * 1_000,
     numRetries: numberOf(
       "num_retries",
-      body["num_retries"] ?? headerOf(headers, "num-retries"),
+      body["num_retries"] ??
+        headers["x-hearth-num-retries"] ??
+        headers["x-litellm-num-retries"],
       0,
       MOST_RETRIES,
     ),
@@ -61,10 +65,6 @@ function mayMock(caller: Caller): boolean {
     caller.kind === "master" ||
     caller.metadata["allow_client_mock_response"] === true
   );
-}
-
-function headerOf(headers: IncomingHttpHeaders, name: string): unknown {
-  return headers[`x-hearth-${name}`] ?? headers[`x-litellm-${name}`];
 }
 
 function numberOf(
