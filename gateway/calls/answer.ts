@@ -79,16 +79,27 @@ export function sendWhole(
   body: Buffer,
   reply: FastifyReply,
 ): FastifyReply {
-  return reply
-    .headers(
-      answerHeaders(gateway, call, admitted, {
-        upstream,
-        cost: outcome.spend,
-        cache: call.cacheKey === null ? "bypass" : "miss",
-      }),
-    )
-    .type(upstream.contentType)
-    .send(body);
+  const headers = answerHeaders(gateway, call, admitted, {
+    upstream,
+    cost: outcome.spend,
+    cache: call.cacheKey === null ? "bypass" : "miss",
+  });
+  return sendBytes(reply, headers, upstream.contentType, body);
+}
+
+/** Past the framework's own way, which looks at every header once more. A header that cannot be sent is thrown. */
+function sendBytes(
+  reply: FastifyReply,
+  headers: Record<string, string>,
+  contentType: string,
+  body: Buffer,
+): FastifyReply {
+  headers["content-type"] = contentType;
+  headers["content-length"] = String(body.length);
+  reply.raw.writeHead(200, headers);
+  reply.hijack();
+  reply.raw.end(body);
+  return reply;
 }
 
 /** Sends what the cache held, if it held anything; null: a provider must be asked. */
@@ -128,16 +139,12 @@ export async function sendCached(
   storePrompt(gateway, call, () =>
     call.stream || call.itemKeys !== null ? null : answer.body.toString("utf8"),
   );
-  return reply
-    .headers(
-      answerHeaders(gateway, call, admitted, {
-        upstream: null,
-        cost: 0,
-        cache: "hit",
-      }),
-    )
-    .type(answer.contentType)
-    .send(answer.body);
+  const headers = answerHeaders(gateway, call, admitted, {
+    upstream: null,
+    cost: 0,
+    cache: "hit",
+  });
+  return sendBytes(reply, headers, answer.contentType, answer.body);
 }
 
 /** Keeps an answer for the next identical call, unless the caller said not to. */
