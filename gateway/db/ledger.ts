@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { SpendRow } from "../accounting/rows.ts";
 import {
   ensurePartitions,
@@ -109,7 +110,7 @@ export async function recordRows(
   proxyDuration: string | null,
   timeZone: string,
 ): Promise<Recorded> {
-  const { rows, json } = holdable(delivered);
+  const { rows, json } = await holdable(delivered);
   const record = async () => {
     await ensurePartitions(pool, rows);
     return transaction(pool, async (client) => {
@@ -179,11 +180,20 @@ function othersOf(
 /** Postgres holds neither NUL nor half a surrogate pair in text; such characters come only from hostile input. */
 const UNHOLDABLE = /\\u(?:0000|d[89a-f])/i;
 
-function holdable(delivered: readonly SpendRow[]): {
+/** Rows written before calls have their turn. */
+const ROWS_AT_ONCE = 50;
+
+async function holdable(delivered: readonly SpendRow[]): Promise<{
   readonly rows: readonly SpendRow[];
   readonly json: string;
-} {
-  const written = JSON.stringify(delivered);
+}> {
+  const pieces: string[] = [];
+  for (let at = 0; at < delivered.length; at += ROWS_AT_ONCE) {
+    if (at > 0) await nextTurn();
+    const piece = JSON.stringify(delivered.slice(at, at + ROWS_AT_ONCE));
+    pieces.push(piece.slice(1, -1));
+  }
+  const written = `[${pieces.join(",")}]`;
   if (!written.includes("\\u") || !UNHOLDABLE.test(written))
     return { rows: delivered, json: written };
   const json = JSON.stringify(delivered, (_, value: unknown) =>
