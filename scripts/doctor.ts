@@ -2,10 +2,10 @@ import { existsSync, readFileSync } from "node:fs";
 import { parseArgs, styleText } from "node:util";
 import { parse, YAMLParseError } from "yaml";
 import { readHostSettings } from "../infra/config.ts";
-import { inProject } from "../infra/project-files.ts";
 import { checkHosts } from "./host-checks/check-hosts.ts";
 import type { Finding } from "./host-checks/finding.ts";
 import { questions, withAnswers } from "./init-questions.ts";
+import { isExample, stackFile } from "./stack-file.ts";
 
 const usage = `usage: hearth doctor --hosts [--stack home] [--file Pulumi.home.yaml] [--json] [answers]
 
@@ -73,14 +73,14 @@ function readSettings(flags: Flags): Readonly<Record<string, string>> {
     if (typeof answer === "string") answers[flag] = answer;
   }
   const answered = Object.keys(answers).length > 0;
-  const written = readStackFile(stackFile(flags), answered);
+  const written = readStackFile(fileOf(flags), answered);
   return answered ? withAnswers(written, answers) : written;
 }
 
-function stackFile(flags: Flags): string {
+function fileOf(flags: Flags): string {
   return typeof flags["file"] === "string"
     ? flags["file"]
-    : inProject(`Pulumi.${String(flags["stack"])}.yaml`);
+    : stackFile(String(flags["stack"]));
 }
 
 /** Pulumi's file for a stack; what is encrypted is not needed here. */
@@ -110,10 +110,6 @@ function readStackFile(
     if (!(error instanceof YAMLParseError)) throw error;
     throw new NotUnderstood(`${file} cannot be read: ${error.message}`);
   }
-}
-
-function isExample(file: string): boolean {
-  return !readFileSync(file, "utf8").includes("encryptionsalt");
 }
 
 function describe(findings: readonly Finding[]): string {

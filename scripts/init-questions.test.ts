@@ -1,5 +1,11 @@
 import { expect, test } from "vitest";
-import { settingsOf, withAnswers } from "./init-questions.ts";
+import {
+  answersOf,
+  offerFor,
+  questions,
+  settingsOf,
+  withAnswers,
+} from "./init-questions.ts";
 
 const hosts = (text: string | undefined): unknown => JSON.parse(text ?? "");
 
@@ -52,4 +58,41 @@ test("what was answered counts, what was not stays; a new host is published at i
     b: { address: "10.8.0.2", publish: ["10.8.0.2"] },
   });
   expect(settings["localRunnerA"]).toBe("http://10.8.0.1:1234");
+});
+
+const answered = {
+  "docker-a": "ssh://root@192.168.1.10",
+  "address-a": "192.168.1.10",
+  "publish-a": "192.168.1.10, 10.8.0.1",
+  "docker-b": "ssh://root@192.168.1.11",
+  "address-b": "192.168.1.11",
+  "publish-b": "192.168.1.11",
+  "runner-a": "http://192.168.1.10:11434",
+};
+
+test("settings give back the answers that they were made from", () => {
+  expect(answersOf(settingsOf(answered))).toEqual(answered);
+  expect(answersOf({})).toEqual({});
+});
+
+test("what is known is offered again; what followed from another answer follows the new one", () => {
+  const answers: Record<string, string> = {};
+  for (const question of questions)
+    answers[question.flag] =
+      question.flag === "docker-b"
+        ? "ssh://root@192.168.1.12"
+        : offerFor(question, answers, answered);
+  expect(answers).toEqual({
+    ...answered,
+    "docker-b": "ssh://root@192.168.1.12",
+    "address-b": "192.168.1.12",
+    "publish-b": "192.168.1.12",
+    "runner-b": "",
+  });
+});
+
+test("an answer that was emptied takes its setting away", () => {
+  expect(
+    withAnswers(settingsOf(answered), { "runner-a": "" }),
+  ).not.toHaveProperty("localRunnerA");
 });

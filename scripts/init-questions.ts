@@ -54,6 +54,40 @@ export const questions: readonly Question[] = [
   },
 ];
 
+/** The answers that known settings stand for: what `settingsOf` made them from. */
+export function answersOf(
+  settings: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  const hosts = JSON.parse(settings["hosts"] ?? "{}") as Partial<Hosts>;
+  const answers: Record<string, string | undefined> = {
+    "runner-a": settings["localRunnerA"],
+    "runner-b": settings["localRunnerB"],
+  };
+  for (const name of ["a", "b"] as const) {
+    const { docker, address, publish } = hosts[name] ?? {};
+    answers[`docker-${name}`] = docker;
+    answers[`address-${name}`] = address;
+    answers[`publish-${name}`] = publish?.join(", ");
+  }
+  return Object.fromEntries(
+    Object.entries(answers).filter(
+      (pair): pair is [string, string] => pair[1] !== undefined,
+    ),
+  );
+}
+
+/** What is offered for a question: what is known, unless it only followed from another answer, which may be a new one now. */
+export function offerFor(
+  { flag, initial }: Question,
+  answers: Readonly<Record<string, string>>,
+  known: Readonly<Record<string, string>>,
+): string {
+  const before = known[flag];
+  return before === undefined || before === initial(known)
+    ? initial(answers)
+    : before;
+}
+
 /** The settings that the answers stand for, as Pulumi keeps them: objects as JSON. Empty answers are left out. */
 export function settingsOf(
   answers: Readonly<Record<string, string>>,
@@ -77,7 +111,7 @@ export function settingsOf(
   };
 }
 
-/** Settings as Pulumi keeps them, with those that were answered in place of their own. */
+/** Settings as Pulumi keeps them, with those that were answered in place of their own; an empty runner is taken away. */
 export function withAnswers(
   settings: Readonly<Record<string, string>>,
   answers: Readonly<Record<string, string>>,
@@ -99,8 +133,13 @@ export function withAnswers(
             (own.address === undefined ? [] : [own.address])),
     };
   };
+  const kept = Object.entries(settings).filter(
+    ([key]) =>
+      !(key === "localRunnerA" && answers["runner-a"] === "") &&
+      !(key === "localRunnerB" && answers["runner-b"] === ""),
+  );
   return {
-    ...settings,
+    ...Object.fromEntries(kept),
     ...rest,
     hosts: JSON.stringify({ a: merged("a"), b: merged("b") }),
   };
@@ -108,7 +147,11 @@ export function withAnswers(
 
 type Hosts = Record<
   "a" | "b",
-  { readonly address?: string; readonly publish?: readonly string[] }
+  {
+    readonly docker?: string;
+    readonly address?: string;
+    readonly publish?: readonly string[];
+  }
 >;
 
 /** Every secret of the stack, new: 192 bits each, in characters that may stand in an address. */

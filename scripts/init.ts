@@ -1,18 +1,23 @@
 import { parseArgs } from "node:util";
-import { existsSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
+import { basename } from "node:path";
 import { intro, isCancel, log, outro, password, text } from "@clack/prompts";
 import { secretFields } from "../infra/config-schema.ts";
 import { readConfig, type HearthConfig } from "../infra/config.ts";
-import { inProject } from "../infra/project-files.ts";
 import { openStack } from "./deploy-stack.ts";
+import { readOwnValues } from "./deploy/session.ts";
+import { writeSettings } from "./deploy/settings.ts";
 import { checkHosts } from "./host-checks/check-hosts.ts";
 import { sentenceOf } from "./host-checks/finding.ts";
 import {
+  answersOf,
   makeSecrets,
+  offerFor,
   questions,
-  settingsOf,
+  withAnswers,
   type Question,
 } from "./init-questions.ts";
+import { isExample, stackFile } from "./stack-file.ts";
 
 const usage = `usage: npm run init -- [--stack home] [answers] [--yes] [--skip-checks]
 
@@ -38,29 +43,25 @@ async function main(): Promise<number> {
   if (asking) intro("Hearth on two hosts");
   const stackName = String(flags.stack ?? "home");
   await providePassphrase(asking);
+  const file = stackFile(stackName);
+  // The example is no stack: opening it would take its hosts for answers.
+  const known =
+    existsSync(file) && !isExample(file)
+      ? await readOwnValues(await openStack({ stackName }))
+      : {};
   const answers: Record<string, string> = {};
   for (const question of questions)
-    answers[question.flag] = await answerTo(question, flags, answers, asking);
-  const providerKeys = await askProviderKeys(flags, asking);
-  clearExample(stackName);
-  const stack = await openStack({ stackName });
-  const known = await stack.getAllConfig();
-  const wanted = {
-    ...settingsOf(answers),
-    ...(Object.keys(providerKeys).length === 0
-      ? {}
-      : { providerKeys: JSON.stringify(providerKeys) }),
-  };
+    answers[question.flag] = await answerTo(
+      question,
+      flags,
+      offerFor(question, answers, answersOf(known)),
+      asking,
+    );
   const settings: Readonly<Record<string, string>> = {
     ...makeSecrets(),
-    ...wanted,
     // A second run keeps what is there: new secrets would lock the stack out of its own data.
-    ...Object.fromEntries(
-      Object.entries(known)
-        .filter(([key]) => key.startsWith("hearth:"))
-        .map(([key, { value }]) => [key.slice("hearth:".length), value])
-        .filter(([key]) => key !== undefined && !(key in wanted)),
-    ),
+    ...withAnswers(known, answers),
+    ...withProviderKeys(known, await askProviderKeys(flags, known, asking)),
   };
   const read = readConfig({
     values: settings,
@@ -70,17 +71,14 @@ async function main(): Promise<number> {
     for (const error of read.errors) process.stderr.write(`hearth: ${error}\n`);
     return 1;
   }
-  await stack.setAllConfig(
-    Object.fromEntries(
-      Object.entries(settings).flatMap(([key, value]) =>
-        leaves(`hearth:${key}`, value).map(([path, leaf]) => [
-          path,
-          { value: leaf, secret: secretFields.includes(key) },
-        ]),
-      ),
-    ),
-    // As `pulumi config set --path` writes them, so that each can be changed with it.
-    true,
+  clearExample(file);
+  process.stderr.write(
+    `writing ${basename(file)}, each secret encrypted by a command of its own …\n`,
+  );
+  await writeSettings(
+    { stack: await openStack({ stackName }) },
+    known,
+    settings,
   );
   const wrong =
     flags["skip-checks"] === true
@@ -148,20 +146,20 @@ async function providePassphrase(asking: boolean): Promise<void> {
 async function answerTo(
   question: Question,
   flags: Readonly<Record<string, unknown>>,
-  answers: Readonly<Record<string, string>>,
+  offered: string,
   asking: boolean,
 ): Promise<string> {
   const flag = flags[question.flag];
   if (typeof flag === "string") return flag;
-  const initial = question.initial(answers);
-  if (!asking) return initial;
+  if (!asking) return offered;
   return given(
-    await text({ message: question.ask, initialValue: initial }),
+    await text({ message: question.ask, initialValue: offered }),
   ).trim();
 }
 
 async function askProviderKeys(
   flags: Readonly<Record<string, unknown>>,
+  known: Readonly<Record<string, string>>,
   asking: boolean,
 ): Promise<Readonly<Record<string, string>>> {
   const keys = Object.fromEntries(
@@ -177,24 +175,28 @@ async function askProviderKeys(
       "GEMINI_API_KEY",
     ]) {
       if (name in keys) continue;
+      const without = name in providerKeysOf(known) ? "as it is" : "none yet";
       const key = given(
-        await password({ message: `${name} (empty: none yet)` }),
+        await password({ message: `${name} (empty: ${without})` }),
       );
       if (key !== "") keys[name] = key;
     }
   return keys;
 }
 
-/** The paths and values of a setting; objects and lists come as JSON. */
-function leaves(path: string, text: string): readonly [string, string][] {
-  if (!/^[[{]/.test(text)) return [[path, text]];
-  const value = JSON.parse(text) as unknown;
-  return Object.entries(value as object).flatMap(([step, each]) =>
-    leaves(
-      Array.isArray(value) ? `${path}[${step}]` : `${path}.${step}`,
-      typeof each === "string" ? each : JSON.stringify(each),
-    ),
-  );
+function providerKeysOf(
+  known: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  return JSON.parse(known["providerKeys"] ?? "{}") as Record<string, string>;
+}
+
+function withProviderKeys(
+  known: Readonly<Record<string, string>>,
+  keys: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  return Object.keys(keys).length === 0
+    ? {}
+    : { providerKeys: JSON.stringify({ ...providerKeysOf(known), ...keys }) };
 }
 
 function given(answer: string | symbol): string {
@@ -203,14 +205,9 @@ function given(answer: string | symbol): string {
 }
 
 /** The shipped Pulumi.home.yaml is an example without secrets; the operator's own takes its place. */
-function clearExample(stackName: string): void {
-  const file = inProject(`Pulumi.${stackName}.yaml`);
-  if (
-    !existsSync(file) ||
-    readFileSync(file, "utf8").includes("encryptionsalt")
-  )
-    return;
-  log.info(`The example in Pulumi.${stackName}.yaml is replaced.`);
+function clearExample(file: string): void {
+  if (!isExample(file)) return;
+  log.info(`The example in ${basename(file)} is replaced.`);
   rmSync(file);
 }
 

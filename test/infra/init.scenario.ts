@@ -1,5 +1,11 @@
 import { execFile } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -7,6 +13,7 @@ import { parse } from "yaml";
 import { secretFields } from "../../infra/config-schema.ts";
 import { inProject } from "../../infra/project-files.ts";
 import { runScript, whyNot } from "./two-engines.ts";
+import { watchArguments } from "./watch-arguments.ts";
 
 const stack = "init-scenario";
 const stackFile = inProject(`Pulumi.${stack}.yaml`);
@@ -35,11 +42,20 @@ interface Ended {
 }
 
 function init(...args: readonly string[]): Promise<Ended> {
+  return run(process.execPath, [
+    inProject("scripts/init.ts"),
+    ...["--stack", stack, "--yes"],
+    ...args,
+  ]);
+}
+
+function run(file: string, args: readonly string[]): Promise<Ended> {
   return new Promise((resolve) =>
     execFile(
-      process.execPath,
-      [inProject("scripts/init.ts"), "--stack", stack, "--yes", ...args],
+      file,
+      args,
       {
+        cwd: inProject("."),
         env: {
           ...process.env,
           PATH: `${pulumi}${process.env["PATH"] ?? ""}`,
@@ -54,6 +70,17 @@ function init(...args: readonly string[]): Promise<Ended> {
   );
 }
 
+/** Every secret of the stack in clear. */
+async function readSecrets(): Promise<readonly string[]> {
+  const { stdout } = await run("pulumi", [
+    ...["config", "--json", "--show-secrets", "--stack", stack],
+  ]);
+  const all = JSON.parse(stdout) as Readonly<
+    Record<string, { readonly value: string }>
+  >;
+  return secretFields.flatMap((key) => all[`hearth:${key}`]?.value ?? []);
+}
+
 function readStack(): Readonly<Record<string, unknown>> {
   const { config } = parse(readFileSync(stackFile, "utf8")) as {
     readonly config: Readonly<Record<string, unknown>>;
@@ -66,15 +93,31 @@ const hosts = [
   ...["--docker-b", "tcp://127.0.0.1:9", "--address-b", "10.8.0.2"],
 ];
 
+test("a first init that is refused leaves the shipped example as it was", async () => {
+  copyFileSync(inProject("Pulumi.home.yaml"), stackFile);
+  const example = readFileSync(stackFile, "utf8");
+  const { code, stderr } = await init("--docker-b", "192.168.1.11");
+  expect(code).toBe(1);
+  expect(stderr).toContain("hearth:hosts.b.docker must be ssh://USER@HOST");
+  expect(readFileSync(stackFile, "utf8")).toBe(example);
+});
+
 test("init without a question makes every secret and writes it encrypted", async () => {
+  const watch = watchArguments();
   const { code, stdout, stderr } = await init(
     ...[...hosts, "--skip-checks"],
     ...["--runner-a", "http://10.8.0.1:11434"],
     ...["--provider-key", "OPENAI_API_KEY=sk-very-secret"],
   );
-  expect(stderr).toBe("");
+  const commands = await watch.stop();
+  expect(stderr).toBe(
+    `writing Pulumi.${stack}.yaml, each secret encrypted by a command of its own …\n`,
+  );
   expect(code).toBe(0);
-  expect(stdout).toBe(
+  const secrets = await readSecrets();
+  expect(secrets.length).toBeGreaterThan(9);
+  for (const secret of secrets) expect(commands).not.toContain(secret);
+  expect(stdout).toContain(
     `Pulumi.${stack}.yaml is written, its secrets encrypted. Next: npx pulumi up, or npm run deploy -- up\n`,
   );
   const config = readStack();
@@ -100,7 +143,7 @@ test("init without a question makes every secret and writes it encrypted", async
 test("a second init keeps the secrets, changes what was answered anew, and tells what is wrong with the hosts", async () => {
   const before = readStack();
   const { code, stdout, stderr } = await init(
-    ...[...hosts, "--publish-b", "10.8.0.2,192.168.1.11"],
+    ...["--publish-b", "10.8.0.2,192.168.1.11"],
   );
   expect(code).toBe(1);
   expect(stderr).toMatch(
@@ -112,9 +155,21 @@ test("a second init keeps the secrets, changes what was answered anew, and tells
   expect(stdout).toContain(`npx hearth doctor --hosts --stack ${stack}`);
   const after = readStack();
   expect(Object.keys(after).toSorted()).toEqual(Object.keys(before).toSorted());
-  expect(after["hearth:notesUuid"]).toBe(before["hearth:notesUuid"]);
+  // Not even encrypted anew.
+  for (const key of Object.keys(before))
+    if (key !== "hearth:hosts") expect(after[key]).toEqual(before[key]);
   expect(after["hearth:hosts"]).toMatchObject({
     b: { publish: ["10.8.0.2", "192.168.1.11"] },
+  });
+});
+
+test("a shorter list takes the place of a longer one", async () => {
+  expect(
+    (await init("--publish-b", "192.168.1.11", "--skip-checks")).code,
+  ).toBe(0);
+  expect(readStack()["hearth:hosts"]).toMatchObject({
+    a: { docker: "unix:///nowhere/docker.sock" },
+    b: { docker: "tcp://127.0.0.1:9", publish: ["192.168.1.11"] },
   });
 });
 
