@@ -78,3 +78,16 @@ test("pending is no change, and neither are pauses and maintenance", () => {
   expect(memory.changes).toEqual([]);
   expect(memory.flapping).toBe(false);
 });
+
+test.each<CheckState>(["paused", "maintenance", "new"])(
+  "who is %s flaps no more, and begins anew afterwards",
+  (state) => {
+    let memory = newMemory(0);
+    for (let at = 1; at <= 8; at += 1)
+      memory = advance(memory, at % 2 ? "failed" : "ok", quick, at);
+    expect(memory.flapping).toBe(true);
+    memory = enter(memory, state, 10);
+    expect(memory).toEqual({ ...newMemory(10), state });
+    expect(enter(memory, state, 20).since).toBe(10);
+  },
+);

@@ -61,12 +61,23 @@ export function advance(
   return { ...moved, failures, successes };
 }
 
+/** Nobody judges it, so what was counted before says nothing of it any more. */
+export function isUnjudged(state: CheckState): boolean {
+  return state === "paused" || state === "maintenance" || state === "new";
+}
+
 /** Into another state by somebody's word, by the clock, or after a look; the counts begin anew. */
 export function enter(
   memory: CheckMemory,
   state: CheckState,
   now: number,
 ): CheckMemory {
+  if (isUnjudged(state))
+    return {
+      ...newMemory(now),
+      state,
+      since: state === memory.state ? memory.since : now,
+    };
   const turned =
     (state === "down") !== (memory.state === "down") &&
     (state === "down" || state === "up");
