@@ -5,6 +5,7 @@ import { configSchema } from "../config/schema.ts";
 import { openHistory, type History } from "../history.ts";
 import type { Runtime, ServiceView } from "../runtime.ts";
 import { temporaryHome } from "../testing/temporary-home.ts";
+import { incidents } from "./check-reports.ts";
 import type { Seen } from "./kinds/look.ts";
 import { startWatch, type Watch } from "./watch.ts";
 import type { CheckView } from "./watched.ts";
@@ -312,6 +313,26 @@ test("flapping is one alarm, which ends when one state has held", async () => {
   expect(told.slice(before)).toEqual(["over: check:site"]);
 });
 
+test.each(["pause", "maintenance"] as const)(
+  "a %s ends the alarm of what flaps, and what failed before counts for nothing afterwards",
+  async (way) => {
+    let isWell = true;
+    looks.set("site", () => (isWell ? well : sick));
+    begin([{ name: "site", every: "10s", fail_after: 1, recover_after: 1 }]);
+    for (let change = 0; change < 9; change += 1) {
+      await pass(30 * second);
+      isWell = !isWell;
+    }
+    expect(raised.get("check:site")?.text).toContain("again and again");
+    if (way === "pause") watch.pause("site", "moves house");
+    else watch.maintenance.begin(["site"], 60 * minute, "x", Date.now());
+    expect(raised.size).toBe(0);
+    expect(view("site").flapping).toBe(false);
+    await pass(minute);
+    expect(raised.size).toBe(0);
+  },
+);
+
 test("in maintenance nothing is blamed or healed, whoever asks; afterwards it is judged anew", async () => {
   run("gateway", { since: 0 });
   begin([{ name: "gateway" }, { name: "other", heal }]);
@@ -351,6 +372,45 @@ test("who is cut off judges nobody, says so, and goes on when it is back", async
   await vi.waitFor(() => expect(view("site").state).toBe("down"), 20_000);
   expect([...raised.keys()]).toEqual(["check:site"]);
   server.close();
+});
+
+test("who is cut off restarts nothing, whatever was about to be", async () => {
+  const { createServer } = await import("node:net");
+  const server = createServer((socket) => socket.end());
+  vi.useRealTimers();
+  // The clock alone is moved by hand; the network takes the time that it takes.
+  vi.useFakeTimers({ now: Date.UTC(2026, 10, 22, 12), toFake: ["Date"] });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as import("node:net").AddressInfo;
+  let looked = 0;
+  looks.set("site", () => {
+    looked += 1;
+    return sick;
+  });
+  run("gateway", { since: 0 });
+  const slow = { ...heal, cooldown: "10m" };
+  begin([{ name: "site", every: "10ms", fail_after: 1, heal: slow }], {
+    offline: { references: [`tcp://127.0.0.1:${port}`] },
+  });
+  const moreLooks = async () => {
+    const before = looked;
+    await vi.waitFor(() => expect(looked).toBeGreaterThan(before + 3), 20_000);
+  };
+  await vi.waitFor(() => expect(restarted).toEqual(["gateway"]), 20_000);
+  // What was just restarted is excused for a while.
+  vi.setSystemTime(Date.now() + 5 * minute);
+  await moreLooks();
+  await new Promise((resolve) => server.close(resolve));
+  await vi.waitFor(
+    () => expect([...raised.keys()]).toContain("supervisor:cut-off"),
+    20_000,
+  );
+  vi.setSystemTime(Date.now() + 6 * minute);
+  await moreLooks();
+  expect(restarted).toEqual(["gateway"]);
+  server.listen(port, "127.0.0.1");
+  await vi.waitFor(() => expect(restarted).toHaveLength(2), 20_000);
+  await new Promise((resolve) => server.close(resolve));
 });
 
 test("a restart of the supervisor forgets nothing, restarts nothing at once, and raises what is raised already", async () => {
@@ -395,4 +455,25 @@ test("a check that is gone from the configuration leaves no alarm behind", async
   watch.stop();
   begin([{ name: "other" }]);
   expect(raised.size).toBe(0);
+});
+
+test("a check that is removed, or becomes another, while it is down is no incident for ever", async () => {
+  make("site", sick);
+  make("shop", sick);
+  begin([{ name: "site" }, { name: "shop" }]);
+  await pass(2 * minute);
+  watch.stop();
+  begin([{ name: "shop", kind: "certificate", url: "https://127.0.0.1:1" }]);
+  expect(
+    history
+      .latest(2)
+      .map(({ name, from, to, reason }) => `${name} ${from} ${to}: ${reason}`)
+      .toSorted(),
+  ).toEqual([
+    "shop down new: it is a check of another kind now (certificate)",
+    "site down paused: it is not in the configuration any more",
+  ]);
+  const now = Date.now();
+  const lasting = incidents(history.db, now - 60 * minute, now + minute);
+  expect(lasting.filter(({ until }) => until === null)).toEqual([]);
 });

@@ -10,7 +10,13 @@ import type { PingKind } from "./kinds/look.ts";
 import { openMaintenance, type Maintenance } from "./maintenance.ts";
 import { openReferences } from "./references.ts";
 import { runCheck, type CheckResult } from "./run-check.ts";
-import { advance, enter, type CheckMemory, type CheckState } from "./state.ts";
+import {
+  advance,
+  enter,
+  isUnjudged,
+  type CheckMemory,
+  type CheckState,
+} from "./state.ts";
 import {
   beginWatched,
   blockerOf,
@@ -72,11 +78,28 @@ export function startWatch(options: WatchOptions): Watch {
       beginWatched(check, recalled.get(check.name), now()),
     ]),
   );
-  for (const name of recalled.keys())
-    if (!all.has(name)) {
-      alarms.withdraw(name);
-      books.forget(name);
-    }
+  for (const [name, { kind, memory }] of recalled) {
+    const check = all.get(name)?.check;
+    if (check?.kind === kind) continue;
+    alarms.withdraw(name);
+    books.forget(name);
+    // Else what was down then would be down for ever.
+    if (memory.state === "paused") continue;
+    if (check === undefined)
+      history.checkChanged(
+        name,
+        memory.state,
+        "paused",
+        "it is not in the configuration any more",
+      );
+    else
+      history.checkChanged(
+        name,
+        memory.state,
+        "new",
+        `it is a check of another kind now (${check.kind})`,
+      );
+  }
   for (const watched of all.values()) books.remember(watched);
 
   const show = (watched: Watched) => viewOf(watched, all, runtime);
@@ -194,6 +217,7 @@ export function startWatch(options: WatchOptions): Watch {
   function move(watched: Watched, memory: CheckMemory, reason: string): void {
     const before = watched.memory;
     watched.memory = memory;
+    if (isUnjudged(memory.state)) watched.failingSince = undefined;
     if (memory.state !== before.state) {
       const { check } = watched;
       if (memory.state === "up") {
@@ -223,6 +247,7 @@ export function startWatch(options: WatchOptions): Watch {
     const { check, memory, latest } = watched;
     const rule = check.heal;
     if (
+      isCutOff ||
       rule === undefined ||
       memory.state !== "down" ||
       latest === null ||
