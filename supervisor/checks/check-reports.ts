@@ -50,7 +50,7 @@ export function checkRecords(
   from: number,
   until: number,
 ): readonly CheckRecord[] {
-  rollUpChecks(db, until);
+  bringUpToDate(db, until);
   return namesIn(db, from, until).map((name) =>
     recordOf(db, name, from, until),
   );
@@ -63,7 +63,7 @@ export function checkSteps(
   now: number,
   { hours, steps }: { readonly hours: number; readonly steps: number },
 ): readonly CheckStep[] {
-  rollUpChecks(db, now);
+  bringUpToDate(db, now);
   const end = hourOf(now) + hourMs;
   return Array.from({ length: steps }, (_, index) => {
     const from = end - (steps - index) * hours * hourMs;
@@ -79,7 +79,7 @@ export function checkRecord(
   from: number,
   until: number,
 ): CheckRecord {
-  rollUpChecks(db, until);
+  bringUpToDate(db, until);
   return recordOf(db, name, from, until);
 }
 
@@ -105,7 +105,7 @@ export function hourBars(
   now: number,
   hours: number = 24,
 ): ReadonlyMap<string, readonly HourBar[]> {
-  rollUpChecks(db, now);
+  bringUpToDate(db, now);
   const first = hourOf(now) - (hours - 1) * hourMs;
   const rows = db.prepare(
     "SELECT * FROM check_hours WHERE name = ? AND hour >= ?",
@@ -165,7 +165,7 @@ export function hourlyMeasure(
   from: number,
   until: number,
 ): readonly Measured[] {
-  rollUpChecks(db, until);
+  bringUpToDate(db, until);
   return db
     .prepare(
       `SELECT hour AS at, measures ->> ('$.' || ?2) AS value FROM check_hours
@@ -194,6 +194,16 @@ export function retainChecks(
   ).run(keep.rawSince);
   db.prepare("DELETE FROM maintenance WHERE ends_at < ?").run(keep.rawSince);
   return { results: Number(results.changes), hours: Number(hours.changes) };
+}
+
+/** Until when the hours of a file were summed up: one report asks many times. */
+const summedUntil = new WeakMap<DatabaseSync, number>();
+
+function bringUpToDate(db: DatabaseSync, until: number): void {
+  const thisHour = hourOf(until);
+  if ((summedUntil.get(db) ?? 0) >= thisHour) return;
+  rollUpChecks(db, until);
+  summedUntil.set(db, thisHour);
 }
 
 const nothing: Stretch = {
