@@ -7,6 +7,7 @@ import { openNotesStand, type NotesStand } from "../testing/notes-stand.ts";
 import { openDatabase } from "./database.ts";
 import { seedId } from "./livesync.ts";
 import { vaultChoices } from "./plugin-settings.ts";
+import { openProvisioning } from "./provisioning.ts";
 import { openSetupUri } from "./setup-uri.ts";
 
 const choices = vaultChoices.parse({});
@@ -113,6 +114,50 @@ describe.each(serversUnderTest())("on $name", (under) => {
     expect(made.vaultPassphrase).toBe(before?.vaultPassphrase);
     expect(stand.files.read("vault-one")?.password).toBe(made.password);
   });
+
+  test.each(["before", "after"] as const)(
+    "a rotation that breaks off %s the store has taken the password goes on with the same one",
+    async (moment) => {
+      const vault = `vault-broken-${moment}`;
+      const made = await stand.provisioning.add({ vault, choices });
+      const cut = openProvisioning({
+        ...stand,
+        address: () => stand.server.url,
+        couch: {
+          ...stand.couch,
+          ask: async (method, path, options) => {
+            const isUser = method === "PUT" && path.startsWith("/_users/");
+            if (isUser && moment === "before") throw new Error("cut off");
+            const answer = await stand.couch.ask(method, path, options);
+            if (isUser) throw new Error("cut off");
+            return answer;
+          },
+        },
+      });
+      const statusWith = async (password = "") => {
+        const user = { name: made.user, password };
+        return (await ask(`${stand.server.url}/${vault}`, { user })).status;
+      };
+      await expect(cut.rotate({ vault })).rejects.toThrow("cut off");
+      const kept = stand.files.read(vault);
+      expect(kept?.password).toBe(made.password);
+      expect(
+        await statusWith(
+          moment === "before" ? kept?.password : kept?.nextPassword,
+        ),
+      ).toBe(200);
+      await expect(stand.provisioning.setupUri({ vault })).rejects.toThrow(
+        `\`hearth notes rotate ${vault}\` goes on with it`,
+      );
+      const rotated = await stand.provisioning.rotate({ vault });
+      expect(rotated.password).toBe(kept?.nextPassword);
+      expect(await statusWith(rotated.password)).toBe(200);
+      const file = stand.files.read(vault);
+      expect(file?.password).toBe(rotated.password);
+      expect(file?.nextPassword).toBeUndefined();
+      expect(file?.connection).toContain(rotated.password);
+    },
+  );
 
   test("a passphrase that was to be forgotten is kept nowhere, and must be given for a new URI", async () => {
     const made = await stand.provisioning.add({

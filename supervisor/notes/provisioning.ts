@@ -226,6 +226,10 @@ export function openProvisioning(parts: {
     add,
     setupUri: async ({ vault, url, vaultPassphrase, choices, keep }) => {
       const file = fileOf(checkVaultName(vault));
+      if (file.nextPassword !== undefined)
+        throw new Failure(
+          `a rotation of vault "${vault}" is not over: \`hearth notes rotate ${vault}\` goes on with it.`,
+        );
       const access = {
         ...file,
         url: publicAddress(url ?? file.url),
@@ -242,20 +246,18 @@ export function openProvisioning(parts: {
     rotate: async ({ vault, vaultPassphrase }) => {
       const file = await fileToRotate(checkVaultName(vault));
       const passphrase = passphraseOf(file, vaultPassphrase);
-      const access = { ...file, password: makePassword(), passphrase };
-      for (const each of [file, ...filesOf(file.user)])
-        files.write({
-          ...each,
-          password: access.password,
-          connection: connectionString({
-            ...each,
-            ...access,
-            vault: each.vault,
-            url: each.url,
-          }),
-        });
-      await users.save(file.user, access.password);
-      return seal(access, file.choices);
+      const password = file.nextPassword ?? makePassword();
+      const holders = [file, ...filesOf(file.user)];
+      // The old one stays until the store has taken the new one; a rotation that broke off goes on with the same.
+      for (const each of holders)
+        files.write({ ...each, nextPassword: password });
+      await users.save(file.user, password);
+      for (const each of holders) {
+        const { nextPassword: _taken, ...kept } = each;
+        const connection = connectionString({ ...kept, password, passphrase });
+        files.write({ ...kept, password, connection });
+      }
+      return seal({ ...file, password, passphrase }, file.choices);
     },
     remove: async (vault) => {
       const database = openDatabase(couch, checkVaultName(vault));

@@ -11,6 +11,8 @@ const vaultFile = z.looseObject({
   url: z.string(),
   user: z.string(),
   password: z.string(),
+  /** What a rotation that is not over makes the password; the store may know it already. */
+  nextPassword: z.string().optional(),
   /** `http://user:password@host:5984/db`, for tools. */
   connection: z.string(),
   /** Of the vault's encryption; null without encryption, or when it was to be forgotten. */
