@@ -192,9 +192,16 @@ describe.each(serversUnderTest())("on $name", (under) => {
     const before = await database.security();
     await stand.keeper.look();
     expect(await database.security()).toEqual(before);
+    const locked = `notes-locked:${vault}`;
+    stand.alarms.raise({
+      ...{ fingerprint: locked, level: "warning", subject: vault },
+      ...{ text: "locked", command: "hearth notes devices" },
+    });
     await database.drop();
     await stand.keeper.look();
     expect(stand.raised.has(`notes-gone:${vault}`)).toBe(false);
+    // Nobody is told of what is no more.
+    expect(stand.raised.has(locked)).toBe(false);
   });
 
   test("a vault whose database is gone is told at the second look, until it is back", async () => {

@@ -60,6 +60,7 @@ export function openKeeper(parts: KeeperParts): Keeper {
       if (parts.busy.has(name)) continue;
       if (!there.includes(name) && state.vault(name).member === null) {
         // It was never ours to miss.
+        forget(name);
         state.forget(name);
         continue;
       }
@@ -139,19 +140,17 @@ export function openKeeper(parts: KeeperParts): Keeper {
       }),
     restoreSeed: (vault, accept) =>
       parts.turns(() => settleSeed(vault, accept)),
-    forget: (vault) => {
-      goneBefore.delete(vault);
-      for (const fingerprint of allFingerprints(vault))
-        alarms.clear(fingerprint);
-      state.stand(
-        state
-          .standing()
-          .filter(
-            ({ alarm }) => !allFingerprints(vault).includes(alarm.fingerprint),
-          ),
-      );
-    },
+    forget,
   };
+
+  function forget(vault: string): void {
+    const own = allFingerprints(vault);
+    goneBefore.delete(vault);
+    own.forEach(alarms.clear);
+    state.stand(
+      state.standing().filter(({ alarm }) => !own.includes(alarm.fingerprint)),
+    );
+  }
 
   async function settleSeed(
     vault: string,
