@@ -1,20 +1,18 @@
-import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { readVariable, type Environment } from "../environment.ts";
 import { Failure } from "../failure.ts";
-import { scheduleOf, type JobsConfig, type KeepRule } from "../jobs/config.ts";
+import { scheduleOf, type JobsConfig } from "../jobs/config.ts";
 import type { Job, JobContext, JobOutcome } from "../jobs/job.ts";
 import type { Surroundings } from "../supervision.ts";
 import { sizeOf, verifyFiles } from "./backup-files.ts";
 import { drillRestore } from "./drill.ts";
 import { redisPlace } from "./forget-limits.ts";
-import { backupsToKeep } from "./keep.ts";
-import { listBackups } from "./manifest.ts";
 import { peerOf } from "./peer.ts";
-import { chooseBackup, restore } from "./restore.ts";
+import { removeOld } from "./remove-old.ts";
+import { restore } from "./restore.ts";
 import { sizeWords } from "./size-words.ts";
 import { takeBackup } from "./take-backup.ts";
-import { whichBackup } from "./which-backup.ts";
+import { chooseBackup, whichBackup } from "./which-backup.ts";
 
 type Places = {
   /** `backups/postgres` */
@@ -107,20 +105,6 @@ async function backUp(
     summary: `${name}: ${rows} rows in ${sizeWords(bytes)}${removed === 0 ? "" : `; ${removed} old ${removed === 1 ? "one" : "ones"} removed`}.`,
     details: { backup: name, rows, bytes, removed, sums: manifest.sums },
   };
-}
-
-/** Answers how many went. */
-export function removeOld(
-  directory: string,
-  keep: KeepRule,
-  timeZone: string,
-): number {
-  const names = listBackups(directory);
-  const kept = backupsToKeep(names, keep, timeZone);
-  const gone = names.filter((name) => !kept.has(name));
-  for (const name of gone)
-    rmSync(join(directory, name), { recursive: true, force: true });
-  return gone.length;
 }
 
 async function verify(

@@ -8,10 +8,11 @@ import { verifyFiles } from "./backup-files.ts";
 import { databaseOf } from "./database.ts";
 import { forgetLimits, type RedisPlace } from "./forget-limits.ts";
 import { loadBackup } from "./load-backup.ts";
-import { backupName, listBackups } from "./manifest.ts";
+import { backupName } from "./manifest.ts";
 import type { Peer } from "./peer.ts";
 import { readPostgresManifest } from "./postgres-manifest.ts";
 import { contentOf, replaceDatabase } from "./replace-database.ts";
+import { chooseBackup } from "./which-backup.ts";
 
 export type RestorePlaces = {
   readonly directory: string;
@@ -73,19 +74,30 @@ export async function restore(
     held === undefined
       ? undefined
       : `${databaseOf(databaseUrl)}_before_${backupName(context.now()).replaceAll("-", "").toLowerCase()}`;
-  await replaceDatabase(databaseUrl, signal, keepAs, async (newUrl) => {
-    await loadBackup({
-      ...{ backup, databaseUrl: newUrl, migrations: places.migrations, signal },
-      owner: "hearth_owner",
-      progress: (text, done) => progress(text, 0.1 + (done ?? 0) * 0.8),
-    });
-  });
+  const dropped = await replaceDatabase(
+    databaseUrl,
+    signal,
+    keepAs,
+    async (newUrl) => {
+      const { migrations } = places;
+      await loadBackup({
+        ...{ backup, databaseUrl: newUrl, migrations, signal },
+        owner: "hearth_owner",
+        progress: (text, done) => progress(text, 0.1 + (done ?? 0) * 0.8),
+      });
+    },
+  );
   progress("restarting the gateways", 0.92);
   const left = await bringBackGateways(places);
   return {
     status: "done",
     summary: [
       `${name} is restored.`,
+      ...(dropped.length === 0
+        ? []
+        : [
+            `A restore that was killed had left ${dropped.join(" and ")}: dropped.`,
+          ]),
       ...(keepAs === undefined
         ? []
         : [`What was there before is kept as database ${keepAs}.`]),
@@ -93,24 +105,6 @@ export async function restore(
     ].join(" "),
     details: { backup: name, keptAs: keepAs ?? null },
   };
-}
-
-/** A backup's name as a person gives it; the newest without one. */
-export function chooseBackup(
-  directory: string,
-  asked: string | undefined,
-): string {
-  const names = listBackups(directory);
-  const name = asked ?? names[0];
-  if (name === undefined)
-    throw new Failure(
-      `there is no backup in ${directory}: fetch one from the other host with \`hearth backup fetch\`, or copy one there.`,
-    );
-  if (!names.includes(name))
-    throw new Failure(
-      `there is no backup ${name}; there are ${names.slice(0, 5).join(", ")}${names.length > 5 ? " …" : ""}.`,
-    );
-  return name;
 }
 
 /**

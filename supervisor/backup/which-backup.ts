@@ -1,3 +1,4 @@
+import { Failure } from "../failure.ts";
 import type { JobOption } from "../jobs/job.ts";
 import { listBackups } from "./manifest.ts";
 
@@ -8,4 +9,22 @@ export function whichBackup(directory: string): JobOption {
     values: () => listBackups(directory),
     otherwise: "the newest",
   };
+}
+
+/** A backup's name as a person gives it; the newest without one. */
+export function chooseBackup(
+  directory: string,
+  asked: string | undefined,
+): string {
+  const names = listBackups(directory);
+  const name = asked ?? names[0];
+  if (name === undefined)
+    throw new Failure(
+      `there is no backup in ${directory}: fetch one from the other host with \`hearth backup fetch\`, or copy one there.`,
+    );
+  if (!names.includes(name))
+    throw new Failure(
+      `there is no backup ${name}; there are ${names.slice(0, 5).join(", ")}${names.length > 5 ? " …" : ""}.`,
+    );
+  return name;
 }

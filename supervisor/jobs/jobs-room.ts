@@ -1,8 +1,9 @@
 import { join } from "node:path";
-import { backupJobs, removeOld } from "../backup/backup-jobs.ts";
+import { backupJobs } from "../backup/backup-jobs.ts";
 import { openCopies } from "../backup/copies.ts";
 import { copyJobs } from "../backup/copy-jobs.ts";
 import { peerOf } from "../backup/peer.ts";
+import { removeOld } from "../backup/remove-old.ts";
 import { registerBackupRoutes } from "../http/backup-routes.ts";
 import { registerCopyRoutes } from "../http/copy-routes.ts";
 import { registerJobRoutes } from "../http/job-routes.ts";

@@ -1,0 +1,19 @@
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import type { KeepRule } from "../jobs/config.ts";
+import { backupsToKeep } from "./keep.ts";
+import { listBackups } from "./manifest.ts";
+
+/** Removes the backups that are no longer to be kept. Answers how many went. */
+export function removeOld(
+  directory: string,
+  keep: KeepRule,
+  timeZone: string,
+): number {
+  const names = listBackups(directory);
+  const kept = backupsToKeep(names, keep, timeZone);
+  const gone = names.filter((name) => !kept.has(name));
+  for (const name of gone)
+    rmSync(join(directory, name), { recursive: true, force: true });
+  return gone.length;
+}
