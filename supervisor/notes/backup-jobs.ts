@@ -1,8 +1,8 @@
-import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
-import { backupsToKeep } from "../backup/keep.ts";
-import { listBackups, momentOf } from "../backup/manifest.ts";
+import { listBackups } from "../backup/manifest.ts";
+import { removeOld } from "../backup/remove-old.ts";
+import { chooseBackup } from "../backup/which-backup.ts";
 import { Failure } from "../failure.ts";
 import type { JobContext, JobOutcome } from "../jobs/job.ts";
 import { backupNotes, describeBackup } from "./backup.ts";
@@ -38,10 +38,11 @@ export async function backup(
         .join("\n"),
       command: "hearth notes backup --list",
     });
-  const pruned = prune(parts);
+  const { notes_backup, time_zone } = parts.config.jobs;
+  const removed = removeOld(parts.backups, notes_backup.keep, time_zone);
   return {
     status: "done",
-    summary: `${describeBackup(taken)}${pruned === 0 ? "" : `; ${pruned} old ones were removed`}.`,
+    summary: `${describeBackup(taken)}${removed === 0 ? "" : `; ${removed} old ${removed === 1 ? "one was" : "ones were"} removed`}.`,
     details: {
       name: taken.name,
       bytes: taken.bytes,
@@ -49,17 +50,6 @@ export async function backup(
       users: taken.manifest.users,
     },
   };
-}
-
-/** Removes backups that are no longer to be kept; gives how many. */
-function prune({ backups, config }: NotesJobParts): number {
-  const { notes_backup, time_zone } = config.jobs;
-  const names = listBackups(backups);
-  const kept = backupsToKeep(names, notes_backup.keep, time_zone);
-  const old = names.filter((name) => !kept.has(name));
-  for (const name of old)
-    rmSync(join(backups, name), { recursive: true, force: true });
-  return old.length;
 }
 
 /** Tries out the newest backup. */
@@ -75,6 +65,7 @@ export async function drill(
   const drilled = await drillRestore({
     couch: parts.couch,
     backup: join(parts.backups, latest),
+    busy: parts.busy,
     signal: context.signal,
     progress: context.progress,
   });
@@ -116,17 +107,4 @@ export async function restore(
     summary: `from ${name}: ${restored.map(({ vault, documents }) => `vault ${vault} with ${documents} documents`).join("; ") || "no vault"}.`,
     details: { backup: name, vaults: restored },
   };
-}
-
-function chooseBackup(directory: string, wanted: string | undefined): string {
-  const names = listBackups(directory);
-  const [latest] = names;
-  if (latest === undefined)
-    throw new Failure(`there is no backup of the notes in ${directory}.`);
-  if (wanted === undefined) return latest;
-  if (momentOf(wanted) !== undefined && existsSync(join(directory, wanted)))
-    return wanted;
-  throw new Failure(
-    `there is no backup "${wanted}"; there are ${names.slice(0, 10).join(", ")}${names.length > 10 ? " …" : ""}.`,
-  );
 }

@@ -20,7 +20,7 @@ import { openDatabase, vaultNames, type Database } from "./database.ts";
 import { milestoneId, seedId } from "./livesync.ts";
 import { vaultChoices } from "./plugin-settings.ts";
 import { drillRestore } from "./restore-drill.ts";
-import { dropUnfinished, restoreNotes } from "./restore.ts";
+import { dropUnfinished, restoreNotes, restoreVault } from "./restore.ts";
 
 const vault = "vault-kept";
 const seed = { type: "sync-parameters", protocolVersion: 2, pbkdf2salt: "s" };
@@ -175,6 +175,48 @@ describe.each(serversUnderTest())("on $name", (under) => {
     expect(answer.status).toBe(200);
   });
 
+  test("what a device wrote since the restore began stays, and its devices stay in", async () => {
+    const { path, manifest } = await backup(stand);
+    const target = "vault-written";
+    const made = await stand.provisioning.add({
+      vault: target,
+      choices: vaultChoices.parse({}),
+    });
+    const database = openDatabase(stand.couch, target);
+    await database.write(noteDocuments("mine.md", "just written", 1));
+    const before = await allLeaves(database);
+    const [entry] = manifest.vaults;
+    await expect(
+      restoreVault({
+        ...{ ...stand, ...quiet, backup: path, entry: entry!, target },
+      }),
+    ).rejects.toThrow("a restore never overwrites");
+    expect(await allLeaves(database)).toEqual(before);
+    expect(await dropUnfinished(stand.couch, new Set())).toEqual([]);
+    const user = { name: made.user, password: made.password };
+    const answer = await ask(`${stand.server.url}/${target}`, { user });
+    expect(answer.status).toBe(200);
+    await stand.provisioning.remove(target);
+  });
+
+  test("a vault that is being restored now is no leftover", async () => {
+    const { path } = await backup(stand);
+    const dropped: string[] = [];
+    let looks = Promise.resolve();
+    await restore(stand, path, {
+      ...{ vault, as: "vault-under-way" },
+      progress: () => {
+        looks = looks.then(async () => {
+          dropped.push(...(await dropUnfinished(stand.couch, stand.busy)));
+        });
+      },
+    });
+    await looks;
+    expect(dropped).toEqual([]);
+    expect(await vaultNames(stand.couch)).toContain("vault-under-way");
+    await stand.provisioning.remove("vault-under-way");
+  });
+
   test("the drill restores, compares, and leaves nothing behind", async () => {
     const { path } = await backup(stand);
     const [drilled] = await drillRestore({ ...stand, ...quiet, backup: path });
@@ -275,10 +317,12 @@ describe("a supervisor that is killed", () => {
     const half = openDatabase(stand.couch, "vault-half");
     expect((await half.info())?.doc_count).toBeGreaterThan(0);
     expect((await half.security()).members.roles).toEqual(["_admin"]);
-    expect(await dropUnfinished(stand.couch)).toEqual(["vault-half"]);
+    expect(await dropUnfinished(stand.couch, stand.busy)).toEqual([
+      "vault-half",
+    ]);
     expect(await half.info()).toBeUndefined();
     await restore(stand, path, { vault, as: "vault-half" });
-    expect(await dropUnfinished(stand.couch)).toEqual([]);
+    expect(await dropUnfinished(stand.couch, stand.busy)).toEqual([]);
     expect(await allLeaves(half)).toEqual(
       await allLeaves(openDatabase(stand.couch, vault)),
     );

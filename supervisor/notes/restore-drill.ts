@@ -20,6 +20,8 @@ export type DrillAsk = {
   readonly couch: Couch;
   /** One backup: `backups/notes/<name>`. */
   readonly backup: string;
+  /** Holds the names of the scratch databases while they are there. */
+  readonly busy: Set<string>;
   readonly signal: AbortSignal;
   readonly progress: (text: string, done?: number) => void;
 };
@@ -38,15 +40,16 @@ const sampleSize = 50;
 export async function drillRestore(
   ask: DrillAsk,
 ): Promise<readonly DrilledVault[]> {
-  const { couch, backup, signal, progress } = ask;
+  const { couch, backup, busy, signal, progress } = ask;
   const manifest = readNotesManifest(backup);
   await verifyFiles(backup, signal, progress);
   const drilled: DrilledVault[] = [];
   for (const [index, entry] of manifest.vaults.entries()) {
     const target = `${scratchPrefix}${index + 1}`;
     const scratch = openDatabase(couch, target);
-    await scratch.drop();
+    busy.add(target);
     try {
+      await scratch.drop();
       await restoreVault({
         couch,
         backup,
@@ -67,6 +70,7 @@ export async function drillRestore(
       });
     } finally {
       await scratch.drop();
+      busy.delete(target);
     }
   }
   return drilled;

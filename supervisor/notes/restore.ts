@@ -148,10 +148,9 @@ export async function restoreVault(
 ): Promise<VaultHead> {
   const { couch, backup, entry, target, signal, progress } = ask;
   const database = openDatabase(couch, target);
-  if ((await database.info()) === undefined) await database.create();
+  await closeEmpty(couch, database);
   try {
     await database.put(markId, { backup });
-    await database.secure(closedRules);
     const lines = readLines(backup, entry.file);
     const first = await lines.next();
     const head = parseHead(first.done === true ? "" : first.value);
@@ -172,6 +171,22 @@ export async function restoreVault(
     return head;
   } catch (error) {
     await database.drop();
+    throw error;
+  }
+}
+
+/**
+ * Makes a database that devices cannot write to. It was empty when the restore began, and that may be long ago: what has been
+ * written since stays, and the restore is given up.
+ */
+async function closeEmpty(couch: Couch, database: Database): Promise<void> {
+  if ((await database.info()) === undefined) await database.create();
+  const rules = await database.security();
+  await database.secure(closedRules);
+  try {
+    await needEmpty(couch, database.name);
+  } catch (error) {
+    await database.secure(rules);
     throw error;
   }
 }
@@ -270,12 +285,19 @@ export function memberOf(security: Security): string | null {
     : null;
 }
 
-/** Drops what a supervisor that was killed left half restored, and its scratch databases; gives their names. */
-export async function dropUnfinished(couch: Couch): Promise<readonly string[]> {
+/**
+ * Drops what a supervisor that was killed left half restored, and its scratch databases; gives their names. What is `busy` is
+ * being filled now.
+ */
+export async function dropUnfinished(
+  couch: Couch,
+  busy: ReadonlySet<string>,
+): Promise<readonly string[]> {
   const dropped: string[] = [];
   for (const name of await vaultNames(couch)) {
     const database = openDatabase(couch, name);
-    if ((await database.document(markId)) === undefined) continue;
+    if (busy.has(name) || (await database.document(markId)) === undefined)
+      continue;
     await database.drop();
     dropped.push(name);
   }
@@ -283,7 +305,7 @@ export async function dropUnfinished(couch: Couch): Promise<readonly string[]> {
     z.array(z.string()),
     await couch.ask("GET", "/_all_dbs"),
   );
-  for (const name of all.filter(isScratch))
+  for (const name of all.filter((each) => isScratch(each) && !busy.has(each)))
     await openDatabase(couch, name).drop();
   return dropped;
 }

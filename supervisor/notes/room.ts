@@ -123,12 +123,16 @@ export function openNotesRoom(surroundings: Surroundings): Room {
   }))
     jobs.add(job);
 
-  /** Once after each start, as soon as the store answers. */
+  let leftoversDropped = false;
+
+  /** Each step once after a start, as soon as the store answers. */
   async function prepare(): Promise<void> {
-    for (const vault of await dropUnfinished(couch))
-      onNotice(
-        `the restore of vault ${vault} was broken off; what was there of it is dropped: run it again.`,
-      );
+    if (!leftoversDropped)
+      for (const vault of await dropUnfinished(couch, busy))
+        onNotice(
+          `the restore of vault ${vault} was broken off; what was there of it is dropped: run it again.`,
+        );
+    leftoversDropped = true;
     await makeFirstVault();
   }
 
