@@ -198,4 +198,6 @@ export const hostSettingsSchema = configSchema.pick({
   edge: true,
   localRunnerA: true,
   localRunnerB: true,
+  notesData: true,
+  backupDirectory: true,
 });

@@ -5,12 +5,19 @@ import { openHost, type CheckedHost } from "./host.ts";
 import {
   judgeBinds,
   judgeClock,
+  judgeDirectory,
   judgeDisk,
   judgeReach,
   judgeRunners,
   judgeVersion,
 } from "./judge.ts";
-import { listenersOn, reachedFrom, runnersOf, type Listener } from "./needs.ts";
+import {
+  directoriesOn,
+  listenersOn,
+  reachedFrom,
+  runnersOf,
+  type Listener,
+} from "./needs.ts";
 import { portsInUse } from "./ports-in-use.ts";
 
 interface Examined {
@@ -130,6 +137,10 @@ async function examine(
       judgeDisk(name, freeBytes),
       ...judgeBinds(host, settings, wanted, bind, inUse),
     );
+    for (const directory of directoriesOn(name, settings))
+      findings.push(
+        judgeDirectory(host, directory, await host.ownerOf(directory.path)),
+      );
     return {
       host,
       findings,

@@ -9,6 +9,7 @@ export interface Finding {
     | "version"
     | "image"
     | "disk"
+    | "directory"
     | "clock"
     | "address"
     | "port"

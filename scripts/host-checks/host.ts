@@ -28,6 +28,8 @@ export interface CheckedHost {
   /** Whether ssh lets us in without asking; nothing to do for an engine that is reached without it. */
   readonly ssh: () => Promise<void>;
   readonly pull: () => Promise<void>;
+  /** The number of the user whom a directory of the host belongs to; null when there is none. */
+  readonly ownerOf: (directory: string) => Promise<number | null>;
   readonly probe: (wish: ProbeWish) => Promise<ProbeAnswer>;
   /** Publishes listeners until `removeProbes`. */
   readonly listen: (listeners: readonly Listener[]) => Promise<void>;
@@ -93,6 +95,20 @@ export function openHost(name: HostName, settings: HostSettings): CheckedHost {
           pullWithinMs,
         ),
       );
+    },
+    ownerOf: async (directory) => {
+      try {
+        const owner = await docker(
+          ...["run", "--rm", "--label", probeLabel],
+          // Not --volume, which would make it.
+          ...["--mount", `type=bind,source=${directory},target=/at,readonly`],
+          ...["--entrypoint", "stat", image, "-c", "%u", "/at"],
+        );
+        return Number(owner);
+      } catch (error) {
+        if (/does not exist/.test((error as Error).message)) return null;
+        throw error;
+      }
     },
     probe: async ({ from, ...wish }) => {
       const network = from === "host" ? ["--network", "host"] : [];

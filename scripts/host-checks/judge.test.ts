@@ -5,12 +5,13 @@ import { sentenceOf } from "./finding.ts";
 import {
   judgeBinds,
   judgeClock,
+  judgeDirectory,
   judgeDisk,
   judgeReach,
   judgeRunners,
   judgeVersion,
 } from "./judge.ts";
-import { listenersOn, reachedFrom, runnersOf } from "./needs.ts";
+import { directoriesOn, listenersOn, reachedFrom, runnersOf } from "./needs.ts";
 
 const settings = readSettings();
 const hostB = {
@@ -18,8 +19,10 @@ const hostB = {
   engine: { endpoint: "ssh://root@192.168.1.11", sshOpts: [] },
 } as const;
 
-function readSettings(): HostSettings {
-  const read = readHostSettings(rightConfig);
+function readSettings(
+  more: Readonly<Record<string, string>> = {},
+): HostSettings {
+  const read = readHostSettings({ ...rightConfig, ...more });
   if (!read.ok) throw new Error(read.errors.join());
   return read.config;
 }
@@ -48,6 +51,27 @@ test("too little disk is told with how much is needed", () => {
   expect(judgeDisk("a", 5 * 2 ** 30)).toMatchObject({ ok: true });
   expect(sentenceOf(judgeDisk("a", 2 ** 31))).toBe(
     "host A: 2.0 GiB are free where Docker keeps its data, 4 are needed to begin: docker system prune, or a larger disk",
+  );
+});
+
+test("directories that the settings name are there and belong to those who work in them, or a command makes them so", () => {
+  expect(directoriesOn("a", settings)).toEqual([]);
+  const named = readSettings({
+    notesData: "/srv/notes",
+    backupDirectory: "/srv/backups",
+    placement: JSON.stringify({ notes: "b" }),
+  });
+  expect(directoriesOn("a", named).map(({ path }) => path)).toEqual([
+    "/srv/backups",
+  ]);
+  const [notes, backups] = directoriesOn("b", named);
+  if (notes === undefined || backups === undefined) throw new Error("none");
+  expect(judgeDirectory(hostB, backups, 1000).ok).toBe(true);
+  expect(sentenceOf(judgeDirectory(hostB, notes, null))).toBe(
+    "host B: /srv/notes, which hearth:notesData names, is not there; its container runs as user 5984: ssh root@192.168.1.11 sudo install -d -o 5984 -g 0 -m 0750 /srv/notes",
+  );
+  expect(sentenceOf(judgeDirectory(hostB, backups, 0))).toBe(
+    "host B: /srv/backups, which hearth:backupDirectory names, belongs to user 0; its container runs as user 1000: ssh root@192.168.1.11 sudo install -d -o 1000 -g 0 -m 0750 /srv/backups",
   );
 });
 

@@ -3,7 +3,7 @@ import type { HostName, HostSettings } from "../../infra/config.ts";
 import { sshCommand, type EngineAddress } from "../../infra/engine.ts";
 import { otherHost } from "../../infra/hosts.ts";
 import { fine, wrong, type Finding } from "./finding.ts";
-import type { Listener } from "./needs.ts";
+import type { Directory, Listener } from "./needs.ts";
 import type { PortsInUse } from "./ports-in-use.ts";
 
 const oldestDocker = [20, 10] as const;
@@ -53,6 +53,22 @@ export function judgeDisk(host: HostName, freeBytes: number): Finding {
         `${free.toFixed(1)} GiB are free where Docker keeps its data, ${gibibytesNeeded} are needed to begin`,
         "docker system prune, or a larger disk",
       );
+}
+
+/** `found` is the number of the user whom it belongs to; null when there is no such directory. */
+export function judgeDirectory(
+  host: { readonly name: HostName; readonly engine: EngineAddress },
+  { setting, path, owner }: Directory,
+  found: number | null,
+): Finding {
+  const told = { host: host.name, check: "directory" } as const;
+  if (found === owner)
+    return fine(told, `${path} belongs to user ${owner}, who works in it`);
+  return wrong(
+    told,
+    `${path}, which hearth:${setting} names, ${found === null ? "is not there" : `belongs to user ${found}`}; its container runs as user ${owner}`,
+    `${loginPrefix(host.engine)}sudo install -d -o ${owner} -g 0 -m 0750 ${path}`,
+  );
 }
 
 /** One finding for each address and each port that cannot be had, and one for all that can. */
@@ -114,12 +130,17 @@ function takenPort(
       `${where} is taken by the container ${stranger}`,
       `docker -H ${host.engine.endpoint} stop ${stranger}`,
     );
-  const login = sshCommand(host.engine)?.at(-1);
   return wrong(
     told,
     `${where} is taken by another program`,
-    `${login === undefined ? "" : `ssh ${login} `}ss -ltnp "sport = :${listener.port}" names it; stop it`,
+    `${loginPrefix(host.engine)}ss -ltnp "sport = :${listener.port}" names it; stop it`,
   );
+}
+
+/** Before a command that is to run on the host. */
+function loginPrefix(engine: EngineAddress): string {
+  const login = sshCommand(engine)?.at(-1);
+  return login === undefined ? "" : `ssh ${login} `;
 }
 
 /** The setting that names this address of the host. */

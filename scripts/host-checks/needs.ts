@@ -55,6 +55,29 @@ export function reachedFrom(
   );
 }
 
+/** A directory of the host that a container works in. Docker would make one that is missing, and give it to root. */
+export interface Directory {
+  readonly setting: string;
+  readonly path: string;
+  /** The user, by number, that the container runs as. */
+  readonly owner: number;
+}
+
+/** The directories that the stack's settings name on a host. */
+export function directoriesOn(
+  host: HostName,
+  { placement, notesData, backupDirectory }: HostSettings,
+): readonly Directory[] {
+  return [
+    ...(notesData === "volume" || placement.notes !== host
+      ? []
+      : [{ setting: "notesData", path: notesData, owner: 5984 }]),
+    ...(backupDirectory === "volume"
+      ? []
+      : [{ setting: "backupDirectory", path: backupDirectory, owner: 1000 }]),
+  ];
+}
+
 /** The local model runners; the gateways on both hosts call both. */
 export function runnersOf(
   settings: HostSettings,
