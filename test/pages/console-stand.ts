@@ -32,6 +32,8 @@ export type StandOptions = {
   /** Puts a past into the history file before the supervisor begins. */
   readonly past?: (history: History, now: number) => void;
   readonly databaseUrl?: string;
+  /** Further settings, as a file would have them. */
+  readonly settings?: Readonly<Record<string, unknown>>;
   /** Further variables of the supervisor's. */
   readonly env?: Readonly<Record<string, string>>;
   /** Small programs that a real runtime runs as processes, each watched by a check of its name. */
@@ -76,6 +78,7 @@ export async function startConsoleStand(
       leftOut: [],
       config: configSchema.parse({
         jobs: { time_zone: "UTC" },
+        ...options.settings,
         checks: [
           ...options.services.map((name) => ({
             ...{ name, kind: "http", ...quick },

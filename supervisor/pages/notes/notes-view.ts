@@ -4,7 +4,6 @@ import type { JobView } from "../../jobs/runner.ts";
 import type { VaultView } from "../../notes/overview.ts";
 import type { Roster } from "../../notes/roster.ts";
 import type { Field } from "../field.ts";
-import { lookOfRun } from "../jobs/run-words.ts";
 import type { Look } from "../shapes.ts";
 import { ago, ahead, grouped, moment } from "../words.ts";
 import { deviceRows } from "./device-rows.ts";
@@ -147,6 +146,7 @@ export function viewNotes(facts: NotesFacts) {
   const devices = vaults.flatMap(({ roster }) =>
     roster === null ? [] : deviceRows(roster, now),
   );
+  const behind = devices.filter((device) => device.behind > 0).length;
   const conflicts = vaults.reduce((sum, { view }) => sum + view.conflicts, 0);
   return {
     ...judge(facts, troubles),
@@ -167,9 +167,7 @@ export function viewNotes(facts: NotesFacts) {
       {
         name: "Devices",
         value: facts.away === null ? grouped(devices.length) : "–",
-        note: devices.some(({ behind }) => behind > 0)
-          ? `${devices.filter(({ behind }) => behind > 0).length} have not seen everything`
-          : "",
+        note: behind === 0 ? "" : `${behind} not up to date`,
       },
     ],
     vaults: vaults.map((each) => viewVaultRow(each, now)),
@@ -179,24 +177,28 @@ export function viewNotes(facts: NotesFacts) {
     ),
     addFields: facts.addFields,
     adding: facts.adding,
-    nextBackup:
-      backupJob?.nextAt == null ? null : moment(backupJob.nextAt, timeZone),
+    subline: [
+      ...(vaults.length === 0
+        ? []
+        : [vaults.length === 1 ? "One vault" : `${vaults.length} vaults`]),
+      ...(backupJob?.nextAt == null
+        ? []
+        : [`next backup ${moment(backupJob.nextAt, timeZone)}`]),
+    ].join(" · "),
   };
 }
 
 function backupFigure({ backups, backupJob, now }: NotesFacts) {
   const [newest] = backups;
   const at = newest === undefined ? undefined : momentOf(newest);
-  const next =
-    backupJob?.nextAt == null
-      ? ""
-      : `, the next ${ahead(backupJob.nextAt, now)}`;
+  const nextAt = backupJob?.nextAt ?? null;
   return {
     name: "Last backup",
     value: at === undefined ? "none yet" : ago(at, now),
-    note: `${backups.length === 1 ? "1 is" : `${backups.length} are`} kept${next}`,
-    look:
-      at === undefined ? ("none" as const) : lookOfRun(backupJob?.last ?? null),
+    note: [
+      ...(at === undefined ? [] : [`${backups.length} kept`]),
+      ...(nextAt === null ? [] : [`the next ${ahead(nextAt, now)}`]),
+    ].join(", "),
   };
 }
 

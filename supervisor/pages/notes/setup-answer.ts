@@ -6,6 +6,8 @@ export async function viewSetup(answer: SetupAnswer, title: string) {
   return {
     ...answer,
     title,
+    // The page has a field for it.
+    advice: answer.advice.map((each) => each.replace(" with --url", "")),
     path: `/notes/${encodeURIComponent(answer.vault)}`,
     qr: await qrcode.toDataURL(answer.setupUri, {
       ...{ errorCorrectionLevel: "L", scale: 3, margin: 4 },

@@ -1,0 +1,133 @@
+import {
+  ask,
+  admin,
+  startNotes,
+  type NotesProcess,
+} from "../contract/start-notes.ts";
+import { remote, type Device } from "../contract/devices.ts";
+import { newVaultDevice, type VaultDevice } from "../contract/vault-device.ts";
+import type { SetupAnswer } from "../../supervisor/notes/provisioning.ts";
+import {
+  startConsoleStand,
+  type ConsoleStand,
+  type StandOptions,
+} from "./console-stand.ts";
+
+export type NotesConsole = ConsoleStand & {
+  readonly store: NotesProcess;
+  /** Makes a vault as `hearth notes add` does. */
+  readonly makeVault: (
+    vault: string,
+    choices?: Readonly<Record<string, unknown>>,
+  ) => Promise<SetupAnswer>;
+};
+
+/** A real notes store, and a supervisor with its pages that looks after it. */
+export async function startNotesConsole(
+  options: Partial<StandOptions> = {},
+): Promise<NotesConsole> {
+  const store = await startNotes();
+  const stand = await startConsoleStand({
+    services: [],
+    ...options,
+    settings: { notes: { first_vault: "off" } },
+    env: {
+      NOTES_URL: store.url,
+      NOTES_ADMIN_PASSWORD: admin.password,
+      ...options.env,
+    },
+  });
+  return {
+    ...stand,
+    store,
+    makeVault: async (vault, choices = {}) => {
+      const answer = await ask(`${stand.address}/api/notes`, {
+        user: { name: "operator", password: stand.operatorPassword },
+        json: { vault, ...choices },
+      });
+      if (answer.status !== 200) throw new Error(await answer.text());
+      return (await answer.json()) as SetupAnswer;
+    },
+    stop: async () => {
+      await stand.stop();
+      await store.stop();
+    },
+  };
+}
+
+/** The vault as its devices reach it. */
+export function serverOf(stand: NotesConsole, made: SetupAnswer): Device {
+  return remote(stand.store.url, encodeURIComponent(made.vault), {
+    name: made.user,
+    password: made.password,
+  });
+}
+
+/** Two devices that wrote the same note while they were apart; the second wrote later. */
+export async function conflictOf(
+  server: Device,
+  path: string,
+  texts: readonly [string, string],
+): Promise<readonly [VaultDevice, VaultDevice]> {
+  let at = Date.UTC(2026, 10, 20, 9, 30);
+  const newDevice = () => newVaultDevice(() => (at += 3_600_000));
+  const [left, right] = [newDevice(), newDevice()];
+  await left.write(path, "as it was");
+  await left.sync(server);
+  await right.sync(server);
+  await left.write(path, texts[0]);
+  await right.write(path, texts[1]);
+  for (const device of [left, right, left]) await device.sync(server);
+  return [left, right];
+}
+
+/** A note that two devices wrote encrypted: the store sees revisions and no more. */
+export async function encryptedConflict(
+  stand: NotesConsole,
+  vault: string,
+): Promise<void> {
+  const id = `f:${"ab".repeat(32)}`;
+  await ask(`${stand.store.url}/${vault}/_bulk_docs`, {
+    json: {
+      new_edits: false,
+      docs: ["a", "b"].map((each) => ({
+        ...{ _id: id, _rev: `1-${each.repeat(32)}`, type: "plain" },
+        ...{ path: `/\\:%=${each.repeat(80)}`, children: [], eden: {} },
+        ...{ ctime: 0, mtime: 0, size: 0 },
+      })),
+    },
+  });
+}
+
+/** What devices say of themselves in the vault's milestone. */
+export async function introduce(
+  stand: NotesConsole,
+  vault: string,
+  devices: Readonly<Record<string, string>>,
+): Promise<void> {
+  const now = Date.now();
+  const names = Object.keys(devices);
+  const answer = await ask(
+    `${stand.store.url}/${encodeURIComponent(vault)}/_local/obsydian_livesync_milestone`,
+    {
+      method: "PUT",
+      json: {
+        ...{ type: "milestoneinfo", created: now, locked: false },
+        ...{ cleaned: false, accepted_nodes: names },
+        node_info: Object.fromEntries(
+          names.map((id, index) => [
+            id,
+            {
+              device_name: devices[id],
+              ...{ vault_name: vault, app_version: "1.10.3" },
+              plugin_version: index === 0 ? "1.0.16" : "1.0.14",
+              progress: index === 0 ? "9999" : "1",
+              last_connected: now - (index * 29 + 1) * 3_600_000,
+            },
+          ]),
+        ),
+      },
+    },
+  );
+  if (!answer.ok) throw new Error(await answer.text());
+}

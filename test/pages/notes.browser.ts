@@ -1,0 +1,316 @@
+import type { Browser, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { openSetupUri } from "../../supervisor/notes/setup-uri.ts";
+import { findBarriers, openBrowser, openPage, overflowOf } from "./browser.ts";
+import { startConsoleStand, type ConsoleStand } from "./console-stand.ts";
+import { lookOnEveryScreen, takePicture } from "./every-screen.ts";
+import {
+  conflictOf,
+  encryptedConflict,
+  introduce,
+  serverOf,
+  startNotesConsole,
+  type NotesConsole,
+} from "./notes-stand.ts";
+
+const desk = { width: 1280, scheme: "light" } as const;
+const markup = '<img src=x onerror="document.title=1">';
+const devices = { laptop: "Laptop", phone: "Phone of Ada" };
+
+let browser: Browser;
+let stand: NotesConsole;
+const others: ConsoleStand[] = [];
+
+beforeAll(async () => {
+  browser = await openBrowser();
+  stand = await startNotesConsole();
+});
+afterEach(async () => {
+  for (const other of others.splice(0)) await other.stop();
+});
+afterAll(async () => {
+  await browser.close();
+  await stand.stop();
+});
+
+const list = (...lines: readonly string[]) => lines.join("\n");
+const base = [
+  ...["# Shopping", "", "Bread", "Milk", "Apples", "Rice", "Salt", "Tea"],
+  ...["Coffee", "Sugar", "Honey", "Oil"],
+];
+const left = list(...base.with(3, "Milk, two bottles"), "Eggs");
+const right = list(...base.with(3, "Milk, three bottles of it"));
+
+async function openAt(path: string, options = {}) {
+  const opened = await openPage(browser, desk, options);
+  await opened.page.goto(`${stand.address}${path}`);
+  return opened;
+}
+
+/** What the Setup URI on the page holds. */
+async function settingsOn(page: Page) {
+  return openSetupUri(
+    await page.locator("#setup-uri").innerText(),
+    await page.locator("#setup-passphrase").innerText(),
+  );
+}
+
+test("where there is no vault, the page makes the first one and shows its Setup URI once", async () => {
+  const { page, complaints } = await openAt("/notes");
+  expect(await page.textContent("h1")).toBe("There is no vault yet.");
+  await page.getByLabel("Name", { exact: true }).fill("Work");
+  await page.getByLabel("Leave out").fill("(");
+  await page.getByLabel("Encrypt the notes").uncheck();
+  await page.getByLabel("Operator password").fill("wrong");
+  await page.keyboard.press("Enter");
+  const mistake = page.locator("#add-vault-mistake");
+  expect(await mistake.innerText()).toContain("cannot be a vault's name");
+  expect(await page.locator("#add-exclude-mistake").innerText()).toContain(
+    "must be a regular expression",
+  );
+  expect(await page.getByLabel("Operator password").inputValue()).toBe("");
+  expect(await findBarriers(page, { reload: false })).toEqual([]);
+  await takePicture(page, "notes-mistakes");
+  await page.getByLabel("Name", { exact: true }).fill("work");
+  await page.getByLabel("Leave out").fill("^drafts/");
+  await page.getByLabel("Operator password").fill("wrong");
+  await page.keyboard.press("Enter");
+  await page.getByText("That is not the password.").waitFor();
+  expect(await page.getByLabel("Encrypt the notes").isChecked()).toBe(false);
+  await page.getByLabel("Operator password").fill(stand.operatorPassword);
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "Vault work is made." }).waitFor();
+  expect(await settingsOn(page)).toMatchObject({
+    ...{ couchDB_DBNAME: "work", couchDB_URI: stand.store.url },
+    ...{ liveSync: true, syncIgnoreRegEx: "^drafts/" },
+  });
+  expect(await page.getByAltText("QR code of the Setup URI").count()).toBe(1);
+  await takePicture(page, "notes-setup");
+  expect(await findBarriers(page, { reload: false })).toEqual([]);
+  await page.getByRole("link", { name: "Done: back to work" }).click();
+  await page.getByRole("heading", { name: "work is well." }).waitFor();
+  expect(await page.content()).not.toContain("obsidian://");
+  expect(complaints.filter((each) => !/40[01]/.test(each))).toEqual([]);
+  await page.context().close();
+});
+
+test("a conflict of two devices stands side by side, and the choice reaches both", async () => {
+  const made = await stand.makeVault("family", { e2ee: false });
+  const server = serverOf(stand, made);
+  await introduce(stand, "family", devices);
+  const pair = await conflictOf(server, "Lists/Shopping.md", [left, right]);
+  await conflictOf(server, "Plan.md", ["to the sea", "to the hills"]);
+  for (const [name, path] of [
+    ["notes-usual", "/notes"],
+    ["vault-usual", "/notes/family"],
+  ] as const)
+    await lookOnEveryScreen(browser, `${stand.address}${path}`, {
+      ...{ name, heading: "2 conflicts wait for you in family." },
+    });
+
+  const { page } = await openAt("/notes/family");
+  const conflict = page.locator(".conflict", { hasText: "Lists/Shopping.md" });
+  const marked = await conflict.locator("mark").allInnerTexts();
+  expect(marked.join(" ")).toContain("two");
+  expect(marked.join(" ")).toContain("three");
+  expect(await conflict.locator(".absent").count()).toBe(1);
+  await conflict.getByText("Keep the newer…").click();
+  await conflict.getByRole("button", { name: "Keep the newer" }).click();
+  await page.getByText("devices hear of it with their next sync").waitFor();
+  expect(await page.textContent("h1")).toBe(
+    "1 conflict waits for you in family.",
+  );
+  for (const device of pair) {
+    await device.sync(server);
+    const files = await device.files(server);
+    expect(files["Lists/Shopping.md"]).toBe(right);
+    expect(await device.conflicted()).not.toContain("Lists/Shopping.md");
+  }
+  await page.context().close();
+});
+
+test("by keyboard alone and without script, the other version is chosen", async () => {
+  const { page } = await openAt("/notes/family", { javaScript: false });
+  const shown = await page.locator(".compare .changed td").allInnerTexts();
+  const [, other] = shown;
+  const choice = page.locator("#keep-1-B");
+  await choice.locator("summary").focus();
+  await page.keyboard.press("Enter");
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "family is well." }).waitFor();
+  const kept = await fetch(`${stand.address}/api/history?name=notes&limit=1`);
+  expect(await kept.text()).toContain("a conflict in vault family ended");
+  expect(["to the sea", "to the hills"]).toContain(other);
+  await page.context().close();
+});
+
+test("an encrypted conflict says that it cannot be read, and is chosen by what is known", async () => {
+  await stand.makeVault("secret");
+  await encryptedConflict(stand, "secret");
+  const { page } = await openAt("/notes/secret");
+  await page.getByText("encrypted and cannot be read here").waitFor();
+  expect(await page.getByText("inside the encryption").count()).toBe(2);
+  expect(await page.getByText("Keep the newer…").count()).toBe(0);
+  await takePicture(page, "vault-encrypted");
+  await page.getByText("Keep A…").click();
+  await page.getByRole("button", { name: "Keep A" }).click();
+  await page.getByRole("heading", { name: "secret is well." }).waitFor();
+  await page.context().close();
+});
+
+test("hostile names of vault, device and note stay words", async () => {
+  const name = `v$()+-${"long".repeat(20)}`;
+  const made = await stand.makeVault(name, { e2ee: false });
+  await introduce(stand, name, {
+    one: `${markup} ${"x".repeat(200)}`,
+    two: "\u202Eעברית 🔥",
+  });
+  await conflictOf(serverOf(stand, made), `${markup}/${"deep".repeat(80)}.md`, [
+    `${markup}\n${"w".repeat(3000)}`,
+    "</table><script>document.title=1</script>",
+  ]);
+  const { page } = await openPage(browser, { width: 320, scheme: "dark" });
+  for (const path of ["/notes", `/notes/${encodeURIComponent(name)}`]) {
+    await page.goto(`${stand.address}${path}`);
+    expect(await page.textContent("h1")).toContain(name);
+    expect(await page.title()).not.toBe("1");
+    expect(await page.locator("img").count()).toBe(0);
+    expect(await overflowOf(page)).toBe(0);
+    expect(await findBarriers(page)).toEqual([]);
+    await takePicture(page, `notes-hostile-${path.length}`);
+  }
+  await page.goto(`${stand.address}/notes`);
+  await page.getByRole("link", { name, exact: true }).click();
+  await page.getByText("Keep B…").click();
+  await page.getByRole("button", { name: "Keep B" }).click();
+  await page.getByText("devices hear of it").waitFor();
+  await page.context().close();
+});
+
+test("a signed-in operator on another machine sees a Setup URI without being asked again", async () => {
+  const { page } = await openPage(browser, desk);
+  await page
+    .context()
+    .setExtraHTTPHeaders({ "x-forwarded-for": "192.168.1.9" });
+  await page.goto(`${stand.address}/notes/work`);
+  expect(await page.textContent("h1")).toBe("Sign in");
+  await page.getByLabel("Operator password").fill(stand.operatorPassword);
+  await page.keyboard.press("Enter");
+  await page.getByText("Connect a device").click();
+  expect(await page.getByLabel("Operator password").count()).toBe(0);
+  await page.locator("#connect-url").fill("https://Notes.example.org/");
+  await page.locator("#connect-mode").selectOption("on-save");
+  const answer = page.waitForResponse(/setup-uri$/);
+  await page.getByRole("button", { name: "Show the Setup URI" }).click();
+  expect((await answer).headers()["cache-control"]).toBe("no-store");
+  expect(await settingsOn(page)).toMatchObject({
+    ...{ couchDB_URI: "https://notes.example.org", liveSync: false },
+  });
+  await page.context().close();
+});
+
+test("on this machine itself a Setup URI and a new password ask for the operator password", async () => {
+  const before = (await stand.makeVault("lost", { e2ee: false })).password;
+  const { page } = await openAt("/notes/lost");
+  await page.getByText("Change the vault's password").click();
+  const rotate = page.locator("#rotate");
+  await rotate.getByLabel("Operator password").fill("wrong");
+  await page.keyboard.press("Enter");
+  await page.getByText("That is not the password.").waitFor();
+  await rotate.getByLabel("Operator password").fill(stand.operatorPassword);
+  await page.keyboard.press("Enter");
+  await page
+    .getByRole("heading", { name: "lost has a new password." })
+    .waitFor();
+  const { couchDB_PASSWORD } = await settingsOn(page);
+  expect(couchDB_PASSWORD).not.toBe(before);
+  const refused = await fetch(`${stand.store.url}/lost`, {
+    headers: {
+      authorization: `Basic ${Buffer.from(`lost:${before}`).toString("base64")}`,
+    },
+  });
+  expect(refused.status).toBe(401);
+  await page.context().close();
+});
+
+test("a backup is taken, watched to its end, and tells its age; a vault is compacted", async () => {
+  const { page } = await openAt("/notes/work");
+  await page.getByText("Back up now…").click();
+  await page.getByRole("button", { name: "Back up now" }).click();
+  await page.waitForURL(/\/jobs\/notes-backup\/\d+$/);
+  await page
+    .getByRole("heading", { name: "notes-backup did its work." })
+    .waitFor();
+  await page.goto(`${stand.address}/notes`);
+  expect(await page.locator(".figures").innerText()).toMatch(
+    /Last backup\n.* ago\n1 kept/,
+  );
+  await page.goto(`${stand.address}/notes/work`);
+  await page.getByText("Compact now…").click();
+  await page.getByRole("button", { name: "Compact now" }).click();
+  await page
+    .getByRole("heading", { name: "compaction did its work." })
+    .waitFor();
+  expect(await page.locator("main").innerText()).toContain("Vault work went");
+  await page.context().close();
+});
+
+test("a vault is removed only by its name", async () => {
+  await stand.makeVault("old");
+  const { page } = await openAt("/notes/old");
+  for (const [typed, sentence] of [
+    ["work", "nothing was removed"],
+    ["old", "Vault old with 0 documents is removed."],
+  ] as const) {
+    await page.getByText("Remove the vault…").click();
+    await page.getByLabel("Type old to go on").fill(typed);
+    await page.keyboard.press("Enter");
+    await page.getByText(sentence).waitFor();
+    if (typed === "work") await page.getByText("Go back").click();
+  }
+  const answer = await page.goto(`${stand.address}/notes/old`);
+  expect(answer?.status()).toBe(404);
+  await page.getByText('there is no vault "old"').waitFor();
+  await page.context().close();
+});
+
+test("another site's form removes nothing", async () => {
+  const { page } = await openPage(browser, desk);
+  await page.goto("data:text/html,<h1>elsewhere</h1>");
+  await page.setContent(
+    `<form method="post" action="${stand.address}/notes/work/remove"><input name="confirm" value="work"><button>go</button></form>`,
+  );
+  await page.getByRole("button").click();
+  await page.waitForLoadState();
+  await page.goto(`${stand.address}/notes/work`);
+  expect(await page.textContent("h1")).toBe("work is well.");
+  await page.context().close();
+});
+
+test("a host without notes says who has them, and a store that is away is said", async () => {
+  const elsewhere = await startConsoleStand({
+    services: [],
+    env: {
+      ...{ HEARTH_JOBS: "off", NOTES_URL: stand.store.url },
+      HEARTH_PEER_URL: "http://10.0.0.1:4080",
+    },
+  });
+  others.push(elsewhere);
+  const { page } = await openPage(browser, desk);
+  await page.goto(`${elsewhere.address}/notes/work`);
+  await page.getByText("ask the one on the host that has it").waitFor();
+  const link = page.getByRole("link", { name: "The notes page" });
+  expect(await link.getAttribute("href")).toBe("http://10.0.0.1:4080/notes");
+  const away = await startConsoleStand({
+    services: [],
+    env: { NOTES_URL: "http://127.0.0.1:1", NOTES_ADMIN_PASSWORD: "none" },
+  });
+  others.push(away);
+  await page.goto(`${away.address}/notes`);
+  expect(await page.textContent("h1")).toBe("The notes store cannot be asked.");
+  await page.getByText("does not answer (ECONNREFUSED)").waitFor();
+  const answer = await page.goto(`${away.address}/notes/work`);
+  expect(answer?.status()).toBe(502);
+  await page.context().close();
+});
