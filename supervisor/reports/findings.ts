@@ -73,9 +73,15 @@ function budgetFinding({ kind, name, spend, budget, used }: Budget): Finding[] {
     {
       level: used >= 1 ? "down" : "warning",
       text: `${kind} ${name} has used ${percent(used)} of its budget (${money(spend)} of ${money(budget)}).`,
-      command: `POST /${kind.split(" ")[0]}/update with a higher max_budget, or wait for the next window`,
+      command: `raise it on the console's page ${pageOf(kind)}, or wait for the next window`,
     },
   ];
+}
+
+/** Where a budget is changed; those without a page of their own come from the same people. */
+function pageOf(kind: string): string {
+  if (kind === "user") return "Users";
+  return kind === "team" || kind === "member" ? "Teams" : "Keys";
 }
 
 function namesOf(

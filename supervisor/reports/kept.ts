@@ -5,7 +5,7 @@ export type Kept<T> = {
   readonly value: T;
   /** Milliseconds since 1970. */
   readonly at: number;
-  /** Why it could not be read anew; null when nothing is in the way. */
+  /** Why it could not be read anew the last time; null when it could. */
   readonly trouble: string | null;
 };
 
@@ -74,7 +74,7 @@ export function openKeeping(now: () => number): Keeping {
       return {
         value: entry.kept.value as T,
         at: entry.kept.at,
-        trouble: age() < keepMs ? null : entry.trouble,
+        trouble: entry.trouble,
       };
     throw entry.trouble === null
       ? new StillReading("the ledger is still being added up.")
@@ -93,6 +93,8 @@ async function readInto(
     entry.trouble = null;
     entry.failedAt = 0;
   } catch (error) {
+    // What this one is made of is on its way.
+    if (error instanceof StillReading) return;
     entry.trouble = sentencesOf(error).join(" ");
     entry.failedAt = now();
   }

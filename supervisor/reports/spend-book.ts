@@ -7,6 +7,7 @@ import {
   readCallSums,
   readDaySpend,
   readPayerSums,
+  sumOf,
   type CallSums,
   type DaySpend,
   type NamedSums,
@@ -14,6 +15,7 @@ import {
 } from "./daily-sums.ts";
 import { readForecastBasis, type ForecastBasis } from "./forecast.ts";
 import { openKeeping, type Kept, type KeepLimits } from "./kept.ts";
+import { rankPayers, type Payer } from "./payers.ts";
 import { addDays, type Period } from "./period.ts";
 
 /** Days as `2026-11-21`, first and last included. */
@@ -28,11 +30,12 @@ export type SpendBook = {
     days: Days,
     today: string,
   ) => Promise<Kept<readonly CallSums[]>>;
+  /** Dearest first. */
   readonly payers: (
     kind: PayerKind,
-    days: Days,
+    period: Period,
     today: string,
-  ) => Promise<Kept<readonly NamedSums[]>>;
+  ) => Promise<Kept<readonly Payer[]>>;
   /** Day by day, of some payers. */
   readonly daysOf: (
     kind: PayerKind,
@@ -47,7 +50,7 @@ export type SpendBook = {
 };
 
 /** Calls end today: their sums grow while one looks. */
-const growing: KeepLimits = { freshMs: 2000, keepMs: 2000 };
+const growing: KeepLimits = { freshMs: 2000, keepMs: 10_000 };
 /** Days that are over hardly change: only by calls that ended at midnight, and by names. */
 const settled: KeepLimits = { freshMs: 60_000, keepMs: 900_000 };
 const readWithinMs = 60_000;
@@ -101,6 +104,17 @@ export function openSpendBook(
     };
   }
 
+  async function payersIn(
+    kind: PayerKind,
+    days: Days,
+    today: string,
+  ): Promise<Kept<readonly NamedSums[]>> {
+    const parts = await inParts(kind, days, today, (client, part) =>
+      readPayerSums(client, kind, part.from, part.until),
+    );
+    return { ...parts, value: joinPayers(parts.value) };
+  }
+
   return {
     calls: async (days, today) => {
       const parts = await inParts("calls", days, today, (client, part) =>
@@ -108,11 +122,30 @@ export function openSpendBook(
       );
       return { ...parts, value: parts.value.flat() };
     },
-    payers: async (kind, days, today) => {
-      const parts = await inParts(kind, days, today, (client, part) =>
-        readPayerSums(client, kind, part.from, part.until),
+    payers: async (kind, period, today) => {
+      const { from, until, previous } = period;
+      const limits = until < today ? settled : growing;
+      // Ranking ten thousand keys takes longer than all else that a page does.
+      const ranked = await keep(
+        ["ranked", kind, from, until].join(" "),
+        limits,
+        async () => {
+          const [now, before] = await Promise.all([
+            payersIn(kind, period, today),
+            payersIn(kind, previous, today),
+          ]);
+          const { spend } = sumOf(now.value);
+          return {
+            at: Math.min(now.at, before.at),
+            trouble: now.trouble ?? before.trouble,
+            value: rankPayers(now.value, before.value, spend),
+          };
+        },
       );
-      return { ...parts, value: joinPayers(parts.value) };
+      return {
+        ...ranked.value,
+        trouble: ranked.trouble ?? ranked.value.trouble,
+      };
     },
     daysOf: async (kind, ids, days, today) => {
       const what = ["days of", kind, ...ids].join(" ");

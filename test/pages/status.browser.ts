@@ -220,7 +220,7 @@ test("what was spent is right, and shown as far as it is known when Postgres is 
     databaseUrl: "postgres://nobody@127.0.0.1:1/hearth",
   });
   await page.goto(stand.address);
-  expect(await page.getByText("Postgres does not answer").count()).toBe(1);
+  expect(await page.getByText("Postgres cannot be reached").count()).toBe(1);
   await page.context().close();
 });
 

@@ -4,7 +4,7 @@ import { Failure } from "../../failure.ts";
 import { refuse } from "../../http/refuse.ts";
 import { showPage } from "../../http/show-page.ts";
 import { csvOf } from "../../reports/csv.ts";
-import { groupCalls, sumOf, type NamedSums } from "../../reports/daily-sums.ts";
+import { groupCalls, sumOf } from "../../reports/daily-sums.ts";
 import { forecastFrom } from "../../reports/forecast.ts";
 import { StillReading, type Kept } from "../../reports/kept.ts";
 import { rankPayers } from "../../reports/payers.ts";
@@ -137,12 +137,11 @@ async function readFacts(
   timeZone: string,
 ): Promise<SpendFacts> {
   const { by, pick } = choice;
-  const [calls, earlier, now, before, todays, basis, picked, corrections] =
+  const [calls, earlier, payers, todays, basis, picked, corrections] =
     await Promise.all([
       book.calls(period, today),
       book.calls(period.previous, today),
-      ofPayers(book, by, period, today),
-      ofPayers(book, by, period.previous, today),
+      isPayer(by) ? book.payers(by, period, today) : nothing([]),
       book.calls({ from: today, until: today }, today),
       period.open ? book.forecastBasis(today) : nothing(null),
       isPayer(by) && pick.length > 0
@@ -157,7 +156,7 @@ async function readFacts(
       groupCalls(earlier.value, by),
       totals.spend,
     );
-  const trouble = [calls, earlier, now, before, todays, corrections].find(
+  const trouble = [calls, earlier, payers, todays, corrections].find(
     (each) => each.trouble !== null,
   );
   return {
@@ -170,7 +169,7 @@ async function readFacts(
     calls: calls.value,
     models: group("alias"),
     rows: isPayer(by)
-      ? rankPayers(now.value, before.value, totals.spend)
+      ? payers.value
       : by === "day"
         ? group("day").map((row) => ({ ...row, name: inFull(row.id) }))
         : group(by === "model" ? "alias" : "provider"),
@@ -192,15 +191,6 @@ async function readFacts(
 
 function isPayer(by: SpendChoice["by"]): by is "key" | "user" | "team" {
   return by === "key" || by === "user" || by === "team";
-}
-
-function ofPayers(
-  book: SpendBook,
-  by: SpendChoice["by"],
-  days: Pick<Period, "from" | "until">,
-  today: string,
-): Promise<Kept<readonly NamedSums[]>> {
-  return isPayer(by) ? book.payers(by, days, today) : nothing([]);
 }
 
 async function nothing<T>(value: T): Promise<Kept<T>> {

@@ -1,5 +1,8 @@
-import { Client } from "pg";
-import { textOf } from "../../failure.ts";
+import type { Client } from "pg";
+import { Failure } from "../../failure.ts";
+import { inSnapshot } from "../../reports/daily-sums.ts";
+import { openKeeping, StillReading } from "../../reports/kept.ts";
+import { dayIn } from "../../reports/period.ts";
 
 export type MonthSpend = {
   /** Dollars. */
@@ -27,9 +30,10 @@ export type MonthSpend = {
   }[];
 };
 
-/** unknown: no database was named; away: it does not answer, and `last` is what it said before. */
+/** unknown: no database was named; reading: it takes its time; away: it does not answer, and `last` is what it said before. */
 export type SpendView =
   | { readonly kind: "unknown" }
+  | { readonly kind: "reading" }
   | { readonly kind: "away"; readonly why: string; readonly last: Known | null }
   | ({ readonly kind: "known" } & Known);
 
@@ -39,48 +43,41 @@ type Known = {
   readonly spend: MonthSpend;
 };
 
-const keepMs = 30_000;
-const patienceMs = 2000;
+/** The page opens often: it shows what is known, and has it read anew behind it at most twice a minute. */
+const limits = { freshMs: 30_000, keepMs: 900_000 };
+const readWithinMs = 60_000;
 
-/** Reads this month's spend from the views of the gateway's database; asked anew at most twice a minute, never for long. */
+/** Reads this month's spend from the views of the gateway's database; `databaseUrl` is asked each time, since logins change. */
 export function readMonthSpend(
-  databaseUrl: string | undefined,
+  databaseUrl: () => string | undefined,
   timeZone: string,
   now: () => number,
 ): () => Promise<SpendView> {
-  let view: SpendView = { kind: "unknown" };
-  let askedAt = 0;
-  let asking: Promise<void> | undefined;
-
-  async function ask(url: string): Promise<void> {
-    askedAt = now();
-    try {
-      const spend = await query(url, dayIn(timeZone, now()));
-      view = { kind: "known", at: now(), spend };
-    } catch (error) {
-      const last = view.kind === "unknown" ? null : lastOf(view);
-      view = { kind: "away", why: textOf(error), last };
-    }
-  }
-
+  const keep = openKeeping(now);
   return async () => {
-    if (databaseUrl === undefined) return view;
-    if (now() - askedAt > keepMs)
-      asking ??= ask(databaseUrl).finally(() => {
-        asking = undefined;
-      });
-    await asking;
-    return view;
+    const url = databaseUrl();
+    if (url === undefined) return { kind: "unknown" };
+    const today = dayIn(timeZone, now());
+    try {
+      const { value, at, trouble } = await keep(
+        today.slice(0, "2026-11".length),
+        limits,
+        () =>
+          inSnapshot(url, AbortSignal.timeout(readWithinMs), (client) =>
+            query(client, today),
+          ),
+      );
+      const known = { at, spend: value };
+      return trouble === null
+        ? { kind: "known", ...known }
+        : { kind: "away", why: trouble, last: known };
+    } catch (error) {
+      if (error instanceof StillReading) return { kind: "reading" };
+      if (error instanceof Failure)
+        return { kind: "away", why: error.message, last: null };
+      throw error;
+    }
   };
-}
-
-function lastOf(view: Exclude<SpendView, { kind: "unknown" }>): Known | null {
-  return view.kind === "known" ? { at: view.at, spend: view.spend } : view.last;
-}
-
-/** "2026-11-21" there and then. */
-function dayIn(timeZone: string, at: number): string {
-  return new Intl.DateTimeFormat("en-CA", { timeZone }).format(at);
 }
 
 const totals = `
@@ -90,46 +87,34 @@ const totals = `
          coalesce(sum(failed) FILTER (WHERE this), 0)::float8 AS failed,
          coalesce(sum(cache_hits) FILTER (WHERE this), 0)::float8 AS cached,
          coalesce(sum(saved) FILTER (WHERE this), 0)::float8 AS saved
-    FROM (SELECT *, day >= date_trunc('month', $1::date) AS this FROM report_daily_spend
-           WHERE (day >= date_trunc('month', $1::date) AND day <= $1::date)
-              OR (day >= date_trunc('month', $1::date) - interval '1 month' AND day <= $1::date - interval '1 month')) AS both_months`;
+    FROM (SELECT *, day >= date_trunc('month', $1::date) AS this FROM report_daily_part_spend
+           WHERE part = 'proxy' AND
+               ((day >= date_trunc('month', $1::date) AND day <= $1::date)
+             OR (day >= date_trunc('month', $1::date) - interval '1 month' AND day <= $1::date - interval '1 month'))) AS both_months`;
 
 const byDay = `
-  SELECT extract(day FROM day)::int AS day, coalesce(model_group, model, '') AS model, sum(spend)::float8 AS spend
-    FROM report_daily_spend WHERE day >= date_trunc('month', $1::date) AND day <= $1::date
+  SELECT extract(day FROM day)::int AS day, coalesce(nullif(model_group, ''), model) AS model, sum(spend)::float8 AS spend
+    FROM report_daily_part_spend WHERE part = 'proxy' AND day >= date_trunc('month', $1::date) AND day <= $1::date
     GROUP BY 1, 2 ORDER BY 1, 2`;
 
 const byPayer = `
-  SELECT coalesce(d.model_group, d.model, '') AS model,
-         coalesce(d.key_alias, d.key_name, 'no key') AS key,
-         sum(d.spend)::float8 AS spend,
-         max(k.spend / nullif(k.max_budget, 0))::float8 AS used
-    FROM report_daily_spend d LEFT JOIN report_keys k ON k.token = d.api_key
-    WHERE d.day >= date_trunc('month', $1::date) AND d.day <= $1::date
-    GROUP BY 1, 2 ORDER BY 3 DESC, 1, 2 LIMIT 6`;
+  SELECT d.model, coalesce(n.name, 'no key') AS key, d.spend::float8 AS spend, (k.spend / nullif(k.max_budget, 0))::float8 AS used
+    FROM (SELECT api_key, coalesce(nullif(model_group, ''), model) AS model, sum(spend) AS spend
+            FROM report_daily_payer_spend WHERE day >= date_trunc('month', $1::date) AND day <= $1::date
+            GROUP BY 1, 2 ORDER BY 3 DESC, 2, 1 LIMIT 6) d
+    LEFT JOIN report_names n ON n.kind = 'key' AND n.id = d.api_key
+    LEFT JOIN report_keys k ON k.token = d.api_key
+    ORDER BY 3 DESC, 1, 2`;
 
-async function query(url: string, today: string): Promise<MonthSpend> {
-  const client = new Client({
-    connectionString: url,
-    connectionTimeoutMillis: patienceMs,
-    query_timeout: patienceMs,
-    application_name: "hearth status page",
-  });
-  client.on("error", () => {});
-  try {
-    await client.connect();
-    const sums = await client.query<Omit<MonthSpend, "days" | "payers">>(
-      totals,
-      [today],
-    );
-    const days = await client.query<MonthSpend["days"][number]>(byDay, [today]);
-    const payers = await client.query<MonthSpend["payers"][number]>(byPayer, [
-      today,
-    ]);
-    const [first] = sums.rows;
-    if (first === undefined) throw new Error("no answer to the question");
-    return { ...first, days: days.rows, payers: payers.rows };
-  } finally {
-    await client.end().catch(() => {});
-  }
+async function query(client: Client, today: string): Promise<MonthSpend> {
+  const sums = await client.query<Omit<MonthSpend, "days" | "payers">>(totals, [
+    today,
+  ]);
+  const days = await client.query<MonthSpend["days"][number]>(byDay, [today]);
+  const payers = await client.query<MonthSpend["payers"][number]>(byPayer, [
+    today,
+  ]);
+  const [first] = sums.rows;
+  if (first === undefined) throw new Error("no answer to the question");
+  return { ...first, days: days.rows, payers: payers.rows };
 }

@@ -7,13 +7,19 @@ export function viewSpend(view: SpendView, now: number, timeZone: string) {
   switch (view.kind) {
     case "unknown":
       return { kind: view.kind, note: null, month: null };
+    case "reading":
+      return {
+        kind: view.kind,
+        note: "The ledger is being added up: what was spent is shown in a moment.",
+        month: null,
+      };
     case "away":
       return {
         kind: view.kind,
         note:
           view.last === null
-            ? `Postgres does not answer (${view.why}): what was spent is shown when it is back. Nothing is lost.`
-            : `Postgres does not answer (${view.why}): this is from ${moment(view.last.at, timeZone)}.`,
+            ? `${view.why} What was spent is shown when that is mended. Nothing is lost.`
+            : `${view.why} This is from ${moment(view.last.at, timeZone)}.`,
         month:
           view.last === null
             ? null

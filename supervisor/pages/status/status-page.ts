@@ -39,7 +39,7 @@ export function registerStatusPage(
 ): void {
   const { history, timeZone } = options;
   const spend = readMonthSpend(
-    readVariable("SUPERVISOR_DATABASE_URL", options.env),
+    () => readVariable("SUPERVISOR_DATABASE_URL", options.env),
     timeZone,
     Date.now,
   );
