@@ -1,5 +1,13 @@
 import { expect, test } from "vitest";
-import { ago, ahead, clock, money, moment, percent } from "./words.ts";
+import {
+  ago,
+  ahead,
+  clock,
+  money,
+  moment,
+  percent,
+  readable,
+} from "./words.ts";
 
 test.each([
   [0, "$ 0.00"],
@@ -21,6 +29,10 @@ test.each([
   [0, "0 %"],
 ])("a share of %d is %s", (share, text) => {
   expect(percent(share)).toBe(text);
+});
+
+test("a name does not turn the words after it", () => {
+  expect(readable("anna\u202e 🔥\u2067 مرحبا")).toBe("anna 🔥 مرحبا");
 });
 
 test("times are told in the operator's zone, distances in words", () => {

@@ -45,6 +45,11 @@ export function clock(at: number, timeZone: string): string {
   }).format(at);
 }
 
+/** A name from outside without the characters that turn the words around it: they would stand backwards. */
+export function readable(name: string): string {
+  return name.replace(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "");
+}
+
 /** "8 min ago", "just now" */
 export function ago(at: number, now: number): string {
   return now - at < 1000 ? "just now" : `${inWords(now - at)} ago`;

@@ -2,13 +2,10 @@ import { z } from "zod";
 import type { UsedKeyRow } from "../../gateway/rows.ts";
 import type { Field } from "../field.ts";
 import {
-  fill,
+  bodyOf,
   limitFields,
+  limitNames,
   modelFields,
-  modelsOf,
-  moneyFields,
-  rateFields,
-  type Filled,
 } from "../payers/payer-form.ts";
 import { moment } from "../words.ts";
 
@@ -23,35 +20,22 @@ export const keyForm = z.object({
   ...modelFields,
 });
 
-/** Fields that a refusal of the gateway can be shown beside. */
+/** Fields that a refusal of the gateway can stand beside. */
 export const keyFieldNames = [
   "key_alias",
   "user_id",
   "team_id",
   "duration",
-  "max_budget",
-  "budget_duration",
-  "rpm_limit",
-  "tpm_limit",
-  "max_parallel_requests",
-  "models",
+  ...limitNames,
 ];
 
 /** The body of POST /key/generate or /key/update. */
 export function keyBody({
   duration,
-  every_model,
-  models,
   ...fields
 }: z.output<typeof keyForm>): Readonly<Record<string, unknown>> {
-  const wanted = Object.fromEntries(
-    keyFieldNames
-      .filter((name) => name !== "duration" && name !== "models")
-      .map((name) => [name, fields[name as keyof typeof fields] ?? null]),
-  );
   return {
-    ...wanted,
-    models: modelsOf({ every_model, models }),
+    ...bodyOf(fields, ["key_alias", "user_id", "team_id"]),
     ...(duration === undefined
       ? {}
       : { duration: duration === "never" ? null : duration }),
@@ -66,23 +50,16 @@ const lives = [
   ["365d", "one year"],
 ] as const;
 
-export type KeyFormView = {
-  readonly first: readonly Field[];
-  readonly money: readonly Field[];
-  readonly rates: readonly Field[];
-};
-
-/** The fields in the order in which they are asked for; `key` is the one that is changed. */
-export function viewKeyForm(
-  filled: Filled,
-  choices: {
+/** What a key's form asks for first; `key` is the one that is changed. */
+export function firstFields(
+  owners: {
     readonly users: readonly string[];
     readonly teams: readonly string[];
   },
   key: UsedKeyRow | null,
   timeZone: string,
-): KeyFormView {
-  const first: readonly Field[] = [
+): readonly Field[] {
+  return [
     {
       kind: "text",
       name: "key_alias",
@@ -94,14 +71,14 @@ export function viewKeyForm(
       name: "user_id",
       label: "User",
       note: "Whose spend and budget count, too; made if new. Empty: nobody.",
-      among: choices.users,
+      among: owners.users,
     },
     {
       kind: "text",
       name: "team_id",
       label: "Team",
       note: "The team that pays; empty: none.",
-      among: choices.teams,
+      among: owners.teams,
     },
     {
       kind: "choice",
@@ -110,12 +87,6 @@ export function viewKeyForm(
       values: livesOf(key, timeZone),
     },
   ];
-  const window = filled.typed["budget_duration"];
-  return {
-    first: fill(first, filled),
-    money: fill(moneyFields(typeof window === "string" ? window : ""), filled),
-    rates: fill(rateFields, filled),
-  };
 }
 
 function livesOf(

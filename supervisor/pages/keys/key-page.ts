@@ -10,7 +10,7 @@ import {
   needConfirmation,
   type PayersConsole,
 } from "../payers/console.ts";
-import { showSecret } from "./key-shown.ts";
+import { graceField, showSecret } from "./key-shown.ts";
 import { viewKey } from "./key-view.ts";
 import { nameOf } from "./keys-view.ts";
 
@@ -49,7 +49,7 @@ export function registerKeyPage(
           refreshes: true,
         },
         "key",
-        view,
+        { ...view, grace: graceField },
       );
     }),
   );

@@ -6,6 +6,7 @@ import {
 } from "../../gateway/first-call.ts";
 import { newKeyRow } from "../../gateway/rows.ts";
 import { showPage } from "../../http/show-page.ts";
+import type { Field } from "../field.ts";
 import { keysPath, type PayersConsole } from "../payers/console.ts";
 import { nameOf } from "./keys-view.ts";
 
@@ -48,14 +49,21 @@ export async function showSecret(
   );
 }
 
-/** How long a former secret works on. */
-export const graces = [
-  ["", "It is refused at once"],
-  ["1h", "one hour"],
-  ["1d", "one day"],
-  ["1w", "one week"],
-] as const;
+/** What is asked when a key is to get a new secret. */
+export const graceField: Field & { readonly kind: "choice" } = {
+  kind: "choice",
+  name: "grace",
+  label: "The old secret works on for",
+  value: "1d",
+  values: [
+    ["", "no time: it is refused at once"],
+    ["1h", "one hour"],
+    ["1d", "one day"],
+    ["1w", "one week"],
+  ],
+};
 
 function graceWords(grace: string): string {
-  return graces.find(([written]) => written === grace)?.[1] ?? grace;
+  const known = graceField.values.find(([written]) => written === grace);
+  return known?.[1] ?? grace;
 }

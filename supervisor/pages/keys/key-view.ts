@@ -4,7 +4,7 @@ import type { Call, KeyUsage, Refusals } from "../../gateway/usage.ts";
 import { drawColumns } from "../charts.ts";
 import { viewBudget, type BudgetView } from "../payers/budget.ts";
 import type { Look } from "../shapes.ts";
-import { ago, clock, grouped, moment, money } from "../words.ts";
+import { ago, clock, grouped, moment, money, readable } from "../words.ts";
 import { lastUseOf, nameOf, ownerOf, stateOf } from "./keys-view.ts";
 
 export type KeyFacts = {
@@ -13,7 +13,6 @@ export type KeyFacts = {
   /** Of the last 24 hours. */
   readonly refusals: Refusals;
   readonly calls: readonly Call[];
-  /** The last that are shown; there may be more. */
   readonly timeZone: string;
   readonly now: number;
 };
@@ -21,7 +20,6 @@ export type KeyFacts = {
 export type KeyView = {
   readonly title: string;
   readonly look: Look;
-  readonly state: { readonly look: Look; readonly word: string };
   readonly name: string;
   readonly token: string;
   readonly blocked: boolean;
@@ -75,7 +73,6 @@ export function viewKey(facts: KeyFacts): KeyView {
   const spentDays = usage.by_day.filter(({ spend }) => spend > 0);
   return {
     ...verdictOf(facts),
-    state: stateOf(key, timeZone),
     name,
     token: key.token,
     blocked: key.blocked,
@@ -83,12 +80,15 @@ export function viewKey(facts: KeyFacts): KeyView {
       ...(key.key_alias === null ? [] : [key.key_name]),
       `of ${ownerOf(key)}`,
       `made ${moment(Date.parse(key.created_at), timeZone)}${key.created_by === null ? "" : ` by ${key.created_by}`}`,
+      ...(key.state === "active" && key.expires !== null
+        ? [stateOf(key, timeZone).word]
+        : []),
       `last used ${lastUseOf(key, now)}`,
       `${money(usage.total_spend)} in its whole life`,
     ],
     budgets: usage.budgets.map((each) => ({
       of: payerWords[each.of] ?? each.of,
-      name: each.of === "key" ? name : each.name,
+      name: each.of === "key" ? name : readable(each.name),
       left: money(each.remaining),
       budget: viewBudget(
         {
@@ -100,7 +100,7 @@ export function viewKey(facts: KeyFacts): KeyView {
       ),
     })),
     limits: usage.limits.map((each) => ({
-      of: `${payerWords[each.of] ?? each.of} ${each.of === "key" ? name : each.name}`,
+      of: `${payerWords[each.of] ?? each.of} ${each.of === "key" ? name : readable(each.name)}`,
       what: limitWords[each.limit],
       allowed: grouped(each.allowed),
       left: grouped(each.remaining),

@@ -9,7 +9,7 @@ import {
   type ListView,
 } from "../payers/list.ts";
 import type { Look } from "../shapes.ts";
-import { ago, grouped, moment } from "../words.ts";
+import { ago, grouped, moment, readable } from "../words.ts";
 
 export type KeyCounts = Readonly<Record<UsedKeyRow["state"], number>>;
 
@@ -24,6 +24,7 @@ export const keySorts = [
 
 const columns: readonly Column[] = [
   { title: "Name", sort: "key_alias" },
+  { title: "State", sort: null },
   { title: "Spent", sort: "spend", number: true },
   { title: "Budget used", sort: "budget_used", number: true },
   { title: "Owner", sort: "user_id" },
@@ -123,13 +124,13 @@ export function viewKeys(facts: {
 export function nameOf(
   key: Pick<UsedKeyRow, "key_alias" | "key_name">,
 ): string {
-  return key.key_alias ?? key.key_name;
+  return readable(key.key_alias ?? key.key_name);
 }
 
 export function ownerOf(key: Pick<UsedKeyRow, "user_id" | "team_id">): string {
   const owners = [
-    ...(key.user_id === null ? [] : [key.user_id]),
-    ...(key.team_id === null ? [] : [`team ${key.team_id}`]),
+    ...(key.user_id === null ? [] : [readable(key.user_id)]),
+    ...(key.team_id === null ? [] : [`team ${readable(key.team_id)}`]),
   ];
   return owners.length === 0 ? "nobody" : owners.join(", ");
 }

@@ -51,14 +51,6 @@ function lookOf(share: number): Look {
   return share >= nearlyUsed ? "warn" : "ok";
 }
 
-/** "each day"; what is written where there is no word for it. */
-export function wordsOfWindow(duration: string | null): string {
-  return (
-    windows.find(([written]) => written === (duration ?? ""))?.[1] ??
-    `each ${duration}`
-  );
-}
-
 /** When a budget begins anew: as the gateway writes it, and in words. */
 export const windows = [
   ["", "never: it is for the whole life"],

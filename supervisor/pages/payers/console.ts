@@ -8,6 +8,7 @@ import {
   type AdminApi,
 } from "../../gateway/admin-api.ts";
 import { showFailure, showPage } from "../../http/show-page.ts";
+import { readable } from "../words.ts";
 
 /** What the pages of keys, users and teams work with. */
 export type PayersConsole = {
@@ -97,10 +98,10 @@ export async function attempting(
   }
 }
 
-/** Throws a refusal unless the name that a form asks for was typed. */
+/** Throws a refusal unless the name that a form asks for, as it is shown, was typed. */
 export function needConfirmation(request: FastifyRequest, name: string): void {
   const body = (request.body ?? {}) as { readonly confirm?: unknown };
-  if (body.confirm !== name)
+  if (typeof body.confirm !== "string" || readable(body.confirm) !== name)
     throw new Refusal(
       `Nothing was deleted: the name that was typed is not "${name}".`,
       400,

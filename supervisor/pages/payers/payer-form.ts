@@ -5,11 +5,10 @@ import type { Model } from "../../gateway/first-call.ts";
 import { withTyped, type Field } from "../field.ts";
 import { windows } from "./budget.ts";
 
-type Typed = Fields;
 type Mistakes = Readonly<Record<string, string>>;
 
 /** What a form shows again: what was typed, and what is wrong with it. */
-export type Filled = { readonly typed: Typed; readonly mistakes: Mistakes };
+export type Filled = { readonly typed: Fields; readonly mistakes: Mistakes };
 
 /** Choosing models: all, or the ticked ones. */
 export type ModelsField = {
@@ -22,7 +21,7 @@ export type ModelsField = {
   readonly mistake: string | undefined;
 };
 
-const amount = z
+export const amount = z
   .string()
   .trim()
   .transform((text, context) => {
@@ -53,8 +52,31 @@ export const modelFields = {
   models: several.optional(),
 } as const;
 
-/** The chosen models as the gateway takes them: an empty list is all. Throws a refusal for none. */
-export function modelsOf(chosen: {
+/** The fields of every payer that a refusal of the gateway can stand beside. */
+export const limitNames: readonly string[] = [
+  ...Object.keys(limitFields),
+  "models",
+];
+
+/** What the gateway is told: those of `names` and what limits every payer. null where a field was left empty, which sets it back; no models are all. */
+export function bodyOf(
+  fields: z.output<z.ZodObject<typeof limitFields & typeof modelFields>> &
+    Readonly<Record<string, unknown>>,
+  names: readonly string[],
+): Readonly<Record<string, unknown>> {
+  return {
+    ...Object.fromEntries(
+      [...names, ...Object.keys(limitFields)].map((name) => [
+        name,
+        fields[name] ?? null,
+      ]),
+    ),
+    models: modelsOf(fields),
+  };
+}
+
+/** Throws a refusal when none is chosen. */
+function modelsOf(chosen: {
   readonly every_model: "all" | "some";
   readonly models?: readonly string[] | undefined;
 }): readonly string[] {
@@ -64,16 +86,7 @@ export function modelsOf(chosen: {
   throw new Refusal("Choose at least one model, or all.", 400, "models");
 }
 
-/** Every field of the gateway's that a form has, null where it was left empty: so it is set back. */
-export function withNulls(
-  body: Readonly<Record<string, unknown>>,
-): Readonly<Record<string, unknown>> {
-  return Object.fromEntries(
-    Object.entries(body).map(([name, value]) => [name, value ?? null]),
-  );
-}
-
-/** What the gateway refused, beside the field that it names; undefined when it names none of these. */
+/** What the gateway refused, beside the field that it names, else above the form; throws on what is no refusal. */
 export function mistakeOf(error: unknown, names: readonly string[]): Mistakes {
   if (!(error instanceof Refusal) || error.status >= 500) throw error;
   const param = error.param?.split(/[.[]/)[0] ?? "";
@@ -128,7 +141,7 @@ export function fill(
 }
 
 /** What a payer has now, as if it had been typed. */
-export function typedOf(row: Readonly<Record<string, unknown>>): Typed {
+export function typedOf(row: Readonly<Record<string, unknown>>): Fields {
   const models = Array.isArray(row["models"]) ? row["models"].map(String) : [];
   return {
     ...Object.fromEntries(

@@ -1,0 +1,339 @@
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { hashKey } from "../../gateway/access/keys.ts";
+import { query } from "../../gateway/db/pool.ts";
+import { startAdminFixture, type AdminFixture } from "../servers/admin.ts";
+import { MASTER_KEY } from "../servers/gateway.ts";
+import { findBarriers, openBrowser, openPage } from "./browser.ts";
+import { startConsoleStand, type ConsoleStand } from "./console-stand.ts";
+import { lookOnEveryScreen, takePicture } from "./every-screen.ts";
+
+const desk = { width: 1280, scheme: "light" } as const;
+const markup = '<img src=x onerror="document.title=1">';
+const hostile = `${markup}${"endless".repeat(20)} 🔥 \u202e`;
+/** What a page of ours told the gateway holds everywhere within a second; a busy machine may take its time. */
+const PATIENT = { timeout: 20_000 };
+
+let browser: Browser;
+let fixture: AdminFixture;
+let stand: ConsoleStand;
+
+beforeAll(async () => {
+  browser = await openBrowser();
+  fixture = await startAdminFixture(`
+  - model_name: waiting
+    provider_params:
+      model: openai/gpt-waiting
+      api_key: os.environ/HEARTH_TEST_UNSET_KEY
+`);
+  stand = await startConsoleStand({
+    services: [],
+    env: { GATEWAY_URL: fixture.url, PROXY_MASTER_KEY: MASTER_KEY },
+  });
+});
+afterAll(async () => {
+  await stand?.stop();
+  await fixture?.stop();
+  await browser?.close();
+});
+
+/** A page of the console, and the browser's complaints about it. */
+async function open(path: string, options?: { javaScript: boolean }) {
+  const opened = await openPage(browser, desk, options);
+  await opened.page.goto(`${stand.address}${path}`);
+  return opened;
+}
+
+const main = (page: Page) => page.locator("main").innerText();
+
+/** Opens the question of a button and answers it. */
+async function confirm(page: Page, verb: string, typed?: string) {
+  await page.locator("summary", { hasText: `${verb}…` }).click();
+  const form = page.locator("details[open] form");
+  if (typed !== undefined) await form.getByLabel("to go on").fill(typed);
+  await form.getByRole("button", { name: verb }).click();
+}
+
+test("where there is no key yet the page teaches how to make one", async () => {
+  const { page } = await open("/keys");
+  expect(await page.textContent("h1")).toBe("There is no key yet.");
+  expect(await main(page)).toContain("hearth keys new --user anna");
+  expect(await findBarriers(page)).toEqual([]);
+  await page.context().close();
+});
+
+test("made, used, refused at its budget, raised, blocked, renewed and deleted", async () => {
+  const { page, complaints } = await open("/keys");
+  await page.getByRole("link", { name: "Make a key" }).click();
+  await page.getByLabel("Name").fill("anna-laptop");
+  await page.getByLabel("User").fill("anna");
+  await page.getByLabel("Budget, in dollars").fill("0.00001");
+  await page.getByLabel("The budget begins anew").selectOption("1mo");
+  await page.getByLabel("Only these").check();
+  await page.getByLabel("mock").check();
+  await page.getByLabel("waiting").check();
+  await page.getByLabel("Requests a minute").fill("600");
+  await takePicture(page, "key-form");
+  await page.getByRole("button", { name: "Make the key" }).click();
+  await page.getByRole("heading", { name: "anna-laptop is made." }).waitFor();
+  const key = (await page.textContent("#the-key")) ?? "";
+  expect(key).toMatch(/^sk-[\w-]{22}$/);
+  const call = (await page.textContent("#the-call")) ?? "";
+  expect(call).toContain(`${fixture.url}/v1/chat/completions`);
+  expect(call).toContain('"model":"mock"');
+  expect(await findBarriers(page, { reload: false })).toEqual([]);
+  await takePicture(page, "key-shown");
+  await page.context().close();
+  expect(complaints).toEqual([]);
+  expect(
+    await query(
+      fixture.pool,
+      "SELECT action, actor FROM audit_log WHERE object_type = 'key' AND object_id = $1",
+      [hashKey(key)],
+    ),
+  ).toEqual([{ action: "created", actor: "operator" }]);
+
+  expect((await fixture.chat(key, "hello")).status).toBe(200);
+  await expect
+    .poll(async () => (await fixture.chat(key, "again")).status, PATIENT)
+    .toBe(400);
+  const at = `/keys/${hashKey(key)}`;
+  const { page: one } = await open(at);
+  await expect
+    .poll(async () => {
+      await one.reload();
+      return one.textContent("h1");
+    }, PATIENT)
+    .toMatch(/^anna-laptop has used up its budget until 1 /);
+  await expect
+    .poll(async () => {
+      await one.reload();
+      return main(one);
+    }, PATIENT)
+    .toMatch(/budget exceeded[^]*Budget has been exceeded!/);
+  expect(await main(one)).toContain("answered");
+  await takePicture(one, "key-spent");
+  expect(await findBarriers(one)).toEqual([]);
+
+  await one.getByRole("link", { name: "Change" }).click();
+  expect(await one.getByLabel("Name").inputValue()).toBe("anna-laptop");
+  expect(await one.getByLabel("mock").isChecked()).toBe(true);
+  await one.getByLabel("Budget, in dollars").fill("2");
+  await one.getByRole("button", { name: "Save" }).click();
+  await one.getByRole("status").getByText("anna-laptop is changed").waitFor();
+  expect(await one.textContent("h1")).toContain("of $ 2.00 left");
+  await expect
+    .poll(async () => (await fixture.chat(key, "more")).status, PATIENT)
+    .toBe(200);
+  expect(await fixture.get(`/key/info?key=${key}`)).toMatchObject({
+    info: {
+      rpm_limit: 600,
+      budget_duration: "1mo",
+      models: ["mock", "waiting"],
+    },
+  });
+
+  await confirm(one, "Block");
+  await one.getByRole("heading", { name: "anna-laptop is blocked." }).waitFor();
+  await expect
+    .poll(async () => (await fixture.chat(key, "no")).status, PATIENT)
+    .toBe(401);
+  await confirm(one, "Unblock");
+  await one.getByRole("heading", { name: "left." }).waitFor();
+
+  await one.locator("summary", { hasText: "New secret…" }).click();
+  await one.getByLabel("The old secret works on for").selectOption("");
+  await one.getByRole("button", { name: "New secret" }).click();
+  await one.getByRole("heading", { name: "has a new secret" }).waitFor();
+  const renewed = (await one.textContent("#the-key")) ?? "";
+  await expect
+    .poll(async () => (await fixture.chat(renewed, "new")).status, PATIENT)
+    .toBe(200);
+  await expect
+    .poll(async () => (await fixture.chat(key, "old")).status, PATIENT)
+    .toBe(401);
+
+  await one.getByRole("link", { name: "The key's page" }).click();
+  await confirm(one, "Delete", "anna-desk");
+  await one.getByText("Nothing was deleted").waitFor();
+  await one.goto(`${stand.address}/keys/${hashKey(renewed)}`);
+  await confirm(one, "Delete", "anna-laptop");
+  await one.getByRole("status").getByText("anna-laptop is deleted").waitFor();
+  expect((await one.goto(`${stand.address}${at}`))?.status()).toBe(404);
+  await one.context().close();
+});
+
+test("what the gateway refuses stands beside the field, and what was typed is kept", async () => {
+  await fixture.makeKey({ key_alias: "taken" });
+  const { page } = await open("/keys/new", { javaScript: false });
+  const field = (label: string) => page.getByLabel(label, { exact: true });
+  const send = () => page.getByRole("button", { name: "Make the key" }).click();
+  await field("Name").fill("taken");
+  await field("Budget, in dollars").fill("lots");
+  await send();
+  expect(await main(page)).toContain("It must be a number, such as 5 or 0.5.");
+  await field("Budget, in dollars").fill("-5");
+  await send();
+  expect(await main(page)).toContain("a budget is at least 0 dollars");
+  expect(await field("Name").inputValue()).toBe("taken");
+  const budget = field("Budget, in dollars");
+  expect(await budget.getAttribute("aria-invalid")).toBe("true");
+  await budget.fill("");
+  await send();
+  expect(await page.locator("#f-key_alias-mistake").innerText()).toContain(
+    "is taken already",
+  );
+  await field("Name").fill("no-team");
+  await field("Team").fill("nobodies");
+  await field("Only these").check();
+  await send();
+  expect(await page.locator("#f-models-mistake").innerText()).toContain(
+    "Choose at least one model",
+  );
+  await field("mock").check();
+  await send();
+  expect(await page.locator("#f-team_id-mistake").innerText()).toContain(
+    "There is no team nobodies.",
+  );
+  await page.context().close();
+});
+
+test("by the keyboard alone", async () => {
+  const { page } = await open("/keys/new");
+  await page.getByLabel("Name").focus();
+  await page.keyboard.type("typed");
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "typed is made." }).waitFor();
+  await page.context().close();
+});
+
+test("hostile names run nothing and fit every screen", async () => {
+  const key = await fixture.makeKey({
+    key_alias: hostile,
+    user_id: `u ${hostile}`,
+    max_budget: 1,
+    budget_duration: "1d",
+    rpm_limit: 5,
+    tags: [hostile],
+  });
+  await fixture.chat(key, "hi", { model: `${markup}${"x".repeat(200)}` });
+  await fixture.spend({
+    api_key: hashKey(key),
+    model_group: `${markup}${"y".repeat(200)}`,
+    spend: 0.95,
+  });
+  await lookOnEveryScreen(browser, `${stand.address}/keys/${hashKey(key)}`, {
+    name: "key-hostile",
+    heading: /onerror.* left\.$/s,
+  });
+  const { page } = await open(
+    `/keys?search=${encodeURIComponent(markup)}&sort=nonsense&page=x`,
+  );
+  expect(await page.locator("tbody tr").count()).toBe(1);
+  await page.goto(`${stand.address}/keys/${hashKey(key)}/edit`);
+  expect(await page.getByLabel("Name").inputValue()).toBe(hostile);
+  await page.goto(`${stand.address}/keys/${hashKey(key)}`);
+  await confirm(page, "Delete", hostile);
+  await page.getByRole("status").getByText("is deleted").waitFor();
+  await page.context().close();
+});
+
+test("a stranger's form changes nothing", async () => {
+  const token = hashKey(await fixture.makeKey({ key_alias: "guarded" }));
+  const { page } = await openPage(browser, desk);
+  await page.goto("data:text/html,<h1>elsewhere</h1>");
+  await page.setContent(
+    `<form method="post" action="${stand.address}/keys/${token}/block"><button>go</button></form>`,
+  );
+  await page.getByRole("button").click();
+  await page.waitForLoadState();
+  expect(await fixture.get(`/key/info?key=${token}`)).toMatchObject({
+    info: { blocked: false },
+  });
+  await page.context().close();
+});
+
+describe("ten thousand keys", () => {
+  beforeAll(async () => {
+    await query(
+      fixture.pool,
+      `INSERT INTO keys (token, key_name, key_alias, user_id, max_budget, blocked, expires, created_at)
+         SELECT encode(sha256(i::text::bytea), 'hex'), 'sk-...' || lpad(i::text, 4, '0'), 'many-' || i, 'user-' || i % 97,
+           CASE WHEN i % 3 = 0 THEN i % 20 END, i % 1000 = 7, CASE WHEN i % 2000 = 9 THEN now() END, now() - i * interval '1 minute'
+           FROM generate_series(1, 10000) i`,
+    );
+    await fixture.spend(
+      ...Array.from({ length: 40 }, (_, index) => ({
+        api_key: hashKey(String((index + 1) * 3)),
+        spend: (index % 9) + 0.5,
+      })),
+    );
+  });
+
+  test("are searched, filtered, sorted and paged by the gateway", async () => {
+    const { page, complaints } = await open("/keys");
+    // How many there are of each kind is counted anew every few seconds.
+    await expect
+      .poll(async () => {
+        await page.reload();
+        return page.textContent("h1");
+      }, PATIENT)
+      .toMatch(/^\d+ of 10,\d{3} keys have used up their budgets\.$/);
+    expect(await page.locator("tbody tr").count()).toBe(25);
+    const names = () => page.locator("tbody th a").allInnerTexts();
+    const first = await names();
+    await page.getByRole("link", { name: "the next page" }).click();
+    await page.getByText("26 to 50 of 10,").waitFor();
+    expect((await names()).filter((name) => first.includes(name))).toEqual([]);
+    await page.getByRole("link", { name: "the page before" }).click();
+    await page.getByRole("link", { name: "Spent", exact: true }).click();
+    await page.locator("th[aria-sort=descending]").waitFor();
+    expect(await page.locator("tbody tr").first().innerText()).toContain(
+      "$ 8.50",
+    );
+    await page.getByRole("link", { name: /^blocked/ }).click();
+    await page.getByText("1 to 10 of 10", { exact: true }).waitFor();
+    await page.goto(`${stand.address}/keys`);
+    await page.getByRole("searchbox").fill("MANY-9999");
+    await page.keyboard.press("Enter");
+    await page.getByText("1 to 1 of 1", { exact: true }).waitFor();
+    await page.goto(`${stand.address}/keys?page=99999`);
+    expect(await main(page)).toContain("None here.");
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  });
+
+  test("weigh little and fit every screen", async () => {
+    await fixture.makeKey({ key_alias: `zzz ${hostile}`, user_id: hostile });
+    const list = "keys?sort=key_alias";
+    await lookOnEveryScreen(browser, `${stand.address}/${list}`, {
+      ...{ name: "keys-many", heading: /used up/ },
+    });
+    const answer = await fetch(`${stand.address}/keys`);
+    expect((await answer.text()).length).toBeLessThan(150_000);
+  });
+});
+
+test("without a master key, or a gateway, one sentence says what to do", async () => {
+  const without = await startConsoleStand({
+    services: [],
+    env: { GATEWAY_URL: fixture.url },
+  });
+  const away = await startConsoleStand({
+    services: [],
+    env: { GATEWAY_URL: "http://127.0.0.1:1", PROXY_MASTER_KEY: MASTER_KEY },
+  });
+  try {
+    const { page } = await openPage(browser, desk);
+    await page.goto(`${without.address}/keys`);
+    expect(await page.textContent("h1")).toBe("Keys cannot be shown now.");
+    expect(await main(page)).toContain("set PROXY_MASTER_KEY_FILE");
+    expect(await findBarriers(page)).toEqual([]);
+    await page.goto(`${away.address}/keys/new`);
+    expect(await main(page)).toContain("does not answer (ECONNREFUSED)");
+    await page.context().close();
+  } finally {
+    await without.stop();
+    await away.stop();
+  }
+});

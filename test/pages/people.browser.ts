@@ -1,0 +1,219 @@
+import type { Browser, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { hashKey } from "../../gateway/access/keys.ts";
+import { startAdminFixture, type AdminFixture } from "../servers/admin.ts";
+import { MASTER_KEY } from "../servers/gateway.ts";
+import { findBarriers, openBrowser, openPage, overflowOf } from "./browser.ts";
+import { startConsoleStand, type ConsoleStand } from "./console-stand.ts";
+import { lookOnEveryScreen } from "./every-screen.ts";
+
+const desk = { width: 1280, scheme: "light" } as const;
+const hostile = `<img src=x onerror="document.title=1">/../${"endless".repeat(20)} 🔥 \u202e?#`;
+/** What a page of ours told the gateway holds everywhere within a second; a busy machine may take its time. */
+const PATIENT = { timeout: 20_000 };
+
+let browser: Browser;
+let fixture: AdminFixture;
+let stand: ConsoleStand;
+
+beforeAll(async () => {
+  browser = await openBrowser();
+  fixture = await startAdminFixture();
+  stand = await startConsoleStand({
+    services: [],
+    env: { GATEWAY_URL: fixture.url, PROXY_MASTER_KEY: MASTER_KEY },
+  });
+});
+afterAll(async () => {
+  await stand?.stop();
+  await fixture?.stop();
+  await browser?.close();
+});
+
+async function open(path: string, options?: { javaScript: boolean }) {
+  const opened = await openPage(browser, desk, options);
+  await opened.page.goto(`${stand.address}${path}`);
+  return opened;
+}
+
+/** Opens the question of a button and answers it. */
+async function confirm(page: Page, verb: string, typed?: string) {
+  await page.locator("summary", { hasText: `${verb}…` }).click();
+  const form = page.locator("details[open] form");
+  if (typed !== undefined) await form.getByLabel("to go on").fill(typed);
+  await form.getByRole("button", { name: verb }).click();
+}
+
+const main = (page: Page) => page.locator("main").innerText();
+const said = (page: Page, words: string) =>
+  page.getByRole("status").getByText(words).waitFor();
+
+test("where there is nobody yet the pages teach", async () => {
+  const { page } = await open("/users");
+  expect(await page.textContent("h1")).toBe("There is no user yet.");
+  expect(await main(page)).toContain("whose spend is counted together");
+  await page.getByRole("link", { name: "Teams" }).click();
+  expect(await page.textContent("h1")).toBe("There is no team yet.");
+  expect(await findBarriers(page)).toEqual([]);
+  await page.context().close();
+});
+
+test("a user is made, spends over all keys, is changed and deleted", async () => {
+  const { page, complaints } = await open("/users", { javaScript: false });
+  await page.getByRole("link", { name: "Make a user" }).click();
+  await page.getByLabel("Name", { exact: true }).fill("anna");
+  await page.getByLabel("E-mail address").fill("not an address");
+  await page.getByLabel("Budget, in dollars").fill("2");
+  await page.getByRole("button", { name: "Make the user" }).click();
+  expect(await page.locator("#f-user_email-mistake").innerText()).toContain(
+    "it must be an e-mail address",
+  );
+  await page.getByLabel("E-mail address").fill("anna@example.org");
+  await page.getByRole("button", { name: "Make the user" }).click();
+  await said(page, "anna is made.");
+  expect(complaints.filter((each) => !each.includes("400"))).toEqual([]);
+  await page.getByRole("link", { name: "Make one" }).click();
+  expect(await page.getByLabel("User").inputValue()).toBe("anna");
+  await page.getByRole("button", { name: "Make the key" }).click();
+  const key = (await page.textContent("#the-key")) ?? "";
+  await fixture.spend({ api_key: hashKey(key), user_id: "anna", spend: 1.5 });
+  await page.goto(`${stand.address}/users/user?id=anna`);
+  expect(await page.textContent("h1")).toBe("anna has spent $ 1.50 of $ 2.00.");
+  expect(await main(page)).toContain(key.slice(-4));
+  await page.getByRole("link", { name: "Change" }).click();
+  await page.getByLabel("Budget, in dollars").fill("1");
+  await page.getByRole("button", { name: "Save" }).click();
+  await said(page, "anna is changed");
+  await expect
+    .poll(async () => (await fixture.chat(key, "no")).status, PATIENT)
+    .toBe(400);
+  await page.goto(`${stand.address}/users?search=EXAMPLE.org`);
+  expect(await page.locator("tbody").innerText()).toMatch(
+    /anna[^]*budget used up[^]*150 %[^]*calls models/,
+  );
+  await page.getByRole("link", { name: "anna", exact: true }).click();
+  await confirm(page, "Delete", "Anna");
+  expect(await main(page)).toContain("Nothing was deleted");
+  await page.getByRole("link", { name: "Go back" }).click();
+  await confirm(page, "Delete", "anna");
+  await said(page, "anna is deleted");
+  expect((await fixture.chat(key, "gone")).status).toBe(401);
+  await page.context().close();
+});
+
+test("a team pays for its members, each with a share", async () => {
+  const { page } = await open("/teams/new");
+  await page.getByLabel("Name", { exact: true }).fill("Kitchen");
+  await page.getByLabel("Id").fill("kitchen");
+  await page.getByLabel("Budget, in dollars", { exact: true }).fill("5");
+  await page.getByLabel("Budget of each member").fill("1");
+  await page.getByRole("button", { name: "Make the team" }).click();
+  await said(page, "Kitchen is made.");
+  await page.locator("summary", { hasText: "Add a member…" }).click();
+  await page.getByLabel("User").fill("bob");
+  await page.getByLabel("Part").selectOption("admin");
+  await page.getByRole("button", { name: "Add a member" }).click();
+  await said(page, "bob is a member now.");
+  await confirmAdd(page, "bob");
+  expect(await main(page)).toContain("is in team kitchen already");
+  await page.goto(`${stand.address}/teams/team?id=kitchen`);
+  expect(await main(page)).toMatch(/bob[^]*within its budget[^]*of \$ 1\.00/);
+  await page.getByRole("link", { name: "bob" }).click();
+  await page.getByLabel("Budget in the team").fill("-1");
+  await page.getByRole("button", { name: "Save" }).click();
+  expect(await page.locator("#f-max_budget-mistake").innerText()).toContain(
+    "a budget is at least 0 dollars",
+  );
+  expect(await findBarriers(page, { reload: false })).toEqual([]);
+  await page.getByLabel("Budget in the team").fill("0.5");
+  await page.getByRole("button", { name: "Save" }).click();
+  await said(page, "bob is changed.");
+  const key = await fixture.makeKey({ team_id: "kitchen", user_id: "bob" });
+  await fixture.spend({
+    ...{ api_key: hashKey(key), team_id: "kitchen", user_id: "bob" },
+    spend: 0.5,
+  });
+  await page.reload();
+  expect(await page.textContent("h1")).toBe(
+    "Kitchen has spent $ 0.50 of $ 5.00.",
+  );
+  expect(await main(page)).toContain("budget used up");
+  await page.getByRole("link", { name: "Change" }).click();
+  await page.getByLabel("Budget, in dollars", { exact: true }).fill("9");
+  await page.getByRole("button", { name: "Save" }).click();
+  await said(page, "Kitchen is changed");
+  await confirm(page, "Block");
+  await page.getByRole("heading", { name: "Kitchen is blocked." }).waitFor();
+  expect(await fixture.get("/team/info?team_id=kitchen")).toMatchObject({
+    team_info: { blocked: true, max_budget: 9, team_member_budget: 1 },
+  });
+  await confirm(page, "Unblock");
+  await said(page, "works again");
+  await page.getByRole("link", { name: "bob" }).click();
+  await confirm(page, "Remove");
+  await said(page, "bob is no member any more");
+  await confirm(page, "Delete", "Kitchen");
+  await said(page, "Kitchen is deleted");
+  expect(
+    await fixture.refused("GET", "/team/info?team_id=kitchen"),
+  ).toMatchObject({ status: 404 });
+  await page.context().close();
+});
+
+async function confirmAdd(page: Page, user: string): Promise<void> {
+  await page.locator("summary", { hasText: "Add a member…" }).click();
+  await page.getByLabel("User").fill(user);
+  await page.getByRole("button", { name: "Add a member" }).click();
+}
+
+test("hostile names run nothing, fit every screen and can be reached", async () => {
+  await fixture.post("/user/new", {
+    ...{ user_id: `u ${hostile}`, user_alias: hostile, max_budget: 1 },
+    models: ["mock", `${hostile}-model`],
+  });
+  const team = { team_id: "t ?#<b>", team_alias: `Team ${hostile}` };
+  await fixture.post("/team/new", { ...team, max_budget: 3 });
+  await fixture.post("/team/member_add", {
+    team_id: team.team_id,
+    member: { user_id: `u ${hostile}` },
+  });
+  await fixture.makeKey({ user_id: `u ${hostile}`, team_id: team.team_id });
+  const user = encodeURIComponent(`u ${hostile}`);
+  const id = encodeURIComponent(team.team_id);
+  for (const [name, path, heading] of [
+    ["user", `users/user?id=${user}`, /onerror.* has spent \$ 0\.00/s],
+    ["team", `teams/team?id=${id}`, /onerror.* has spent \$ 0\.00/s],
+  ] as const)
+    await lookOnEveryScreen(browser, `${stand.address}/${path}`, {
+      ...{ name: `${name}-hostile`, heading },
+    });
+  const { page } = await open(`/teams/member?id=${id}&user=${user}`);
+  expect(await page.textContent("h1")).toContain(" in Team ");
+  expect(await overflowOf(page)).toBe(0);
+  expect(await findBarriers(page)).toEqual([]);
+  await page.goto(`${stand.address}/users?search=onerror`);
+  await page.locator("tbody a").click();
+  await page.getByRole("link", { name: "Change" }).click();
+  expect(await page.getByLabel("Full name").inputValue()).toBe(hostile);
+  expect(await page.getByLabel(`${hostile}-model`).isChecked()).toBe(true);
+  await page.getByRole("button", { name: "Save" }).click();
+  await said(page, "is changed");
+  await confirm(page, "Delete", `u ${hostile}`);
+  await said(page, "is deleted");
+  await page.context().close();
+});
+
+test("members of a large team come in pages", async () => {
+  await fixture.post("/team/new", {
+    team_id: "crowd",
+    members_with_roles: Array.from({ length: 120 }, (_, index) => ({
+      user_id: `member-${index}`,
+    })),
+  });
+  const { page } = await open("/teams/team?id=crowd");
+  expect(await page.locator("tbody tr").count()).toBe(50);
+  await page.getByRole("link", { name: /more of the 12\d members/ }).click();
+  await page.getByRole("link", { name: /more of the 12\d members/ }).click();
+  expect(await page.locator("tbody tr").count()).toBeLessThan(30);
+  await page.context().close();
+});
