@@ -27,6 +27,8 @@ export function callSteadily(options: {
     const wishes = stream
       ? `[mock]${JSON.stringify({ chunks: 15, chunkDelayMs: 100 })}`
       : `[mock]${JSON.stringify({ text: "hello" })}`;
+    const at = new Date().toISOString().slice(11, 23);
+    const failed = (what: string) => failures.push(`${at} ${baseUrl}: ${what}`);
     try {
       const answer = await fetch(`${baseUrl}/v1/chat/completions`, {
         method: "POST",
@@ -45,12 +47,12 @@ export function callSteadily(options: {
       });
       const text = await answer.text();
       if (answer.status !== 200)
-        failures.push(`${baseUrl}: ${answer.status} ${text.slice(0, 200)}`);
+        failed(`${answer.status} ${text.slice(0, 200)}`);
       else if (stream && !text.includes("data: [DONE]"))
-        failures.push(`${baseUrl}: the stream was cut: …${text.slice(-200)}`);
+        failed(`the stream was cut: …${text.slice(-200)}`);
     } catch (error) {
       const { message, cause } = error as Error;
-      failures.push(`${baseUrl}: ${message} ${String(cause ?? "")}`);
+      failed(`${message} ${String(cause ?? "")}`);
     }
   }
 
