@@ -1,7 +1,7 @@
 import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
-import { afterAll, afterEach, beforeAll, describe, test } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { waitFor } from "../../supervisor/testing/wait-for.ts";
 import { openBrowser, openPage } from "./browser.ts";
 import {
@@ -121,4 +121,60 @@ test("a restarted service is seen coming back", async () => {
   await page.getByText(`pid ${pid()}`).waitFor();
   await page.getByText("restarted by the operator").waitFor();
   await page.context().close();
+});
+
+test("without script: look, pause and resume, silence and tell again, each asked once and noted", async () => {
+  stand = await startConsoleStand({
+    services: ["notes"],
+    sick: { notes: "out of disk" },
+  });
+  const { page } = await openPage(browser, desk, { javaScript: false });
+  await page.goto(`${stand.address}/services/notes`);
+  const check = () => stand?.status().checks[0];
+  await page.getByRole("button", { name: "Look now" }).click();
+  await page.getByText("Looked just now: answered 500").waitFor();
+  await page.getByText("Silence…").click();
+  await page.getByLabel("For how long").selectOption("8h");
+  await page.getByRole("button", { name: "Silence" }).click();
+  await page.getByText("Nobody is told of it until").waitFor();
+  await waitFor("the alarm to be silenced", () =>
+    stand?.status().attention.some(({ silenced }) => silenced !== null),
+  );
+  await page.getByText("Tell again…").click();
+  await page.getByRole("button", { name: "Tell again" }).click();
+  await page.getByText("People are told of notes again.").waitFor();
+  await page.getByText("Pause…").click();
+  await page.getByRole("button", { name: "Pause" }).click();
+  await page.getByRole("heading", { name: /^Notes is paused/ }).waitFor();
+  expect(check()?.state).toBe("paused");
+  await page.getByText("Resume…").click();
+  await page.getByRole("button", { name: "Resume" }).click();
+  await page.getByText("notes is looked at again.").waitFor();
+  await waitFor("another look", () => check()?.state === "down");
+  await page.goto(`${stand.address}/services/notes`);
+  for (const words of ["resumed", "paused by the operator", "for 8 h"])
+    expect(await page.getByText(words).count()).toBeGreaterThan(0);
+  await page.context().close();
+});
+
+test("a name that nobody knows, and a form of another site, change nothing", async () => {
+  stand = await startConsoleStand({ services: ["notes"] });
+  const { address } = stand;
+  const unknown = await fetch(`${address}/services/nots`, {
+    headers: { accept: "text/html" },
+  });
+  expect(unknown.status).toBe(404);
+  expect(await unknown.text()).toContain("there are notes");
+  const foreign = await fetch(`${address}/services/notes/pause`, {
+    method: "POST",
+    headers: { origin: "http://elsewhere.example" },
+  });
+  expect(foreign.status).toBe(403);
+  const wrong = await fetch(`${address}/services/notes/silence`, {
+    method: "POST",
+    headers: { "content-type": "application/x-www-form-urlencoded" },
+    body: "for=ever",
+  });
+  expect(wrong.status).toBe(409);
+  expect(stand.status().checks[0]?.state).toBe("up");
 });

@@ -38,7 +38,7 @@ async function standOn(databaseUrl: string): Promise<ConsoleStand> {
 
 const onSpending = () => standOn(readerUrl(spending.databaseUrl, "supervisor"));
 
-/** Seventy days of calls: two users' keys and one of a hostile name, five aliases, failures, cached and unpriced answers. */
+/** Seventy days of calls: two keys, four aliases, failures, cached and unpriced answers; before the last 25 days hostile names. */
 async function fillMonths(fixture: AdminFixture): Promise<void> {
   await fixture.post("/team/new", { team_id: "home", team_alias: "Home" });
   const keys = [
@@ -58,8 +58,8 @@ async function fillMonths(fixture: AdminFixture): Promise<void> {
   const now = Date.now();
   await fixture.spend(
     ...Array.from({ length: 70 }, (_, day) =>
-      models.map((model_group, at) => {
-        const who = (day + at) % 3;
+      models.slice(0, day < 25 ? 4 : 5).map((model_group, at) => {
+        const who = (day + at) % (day < 25 ? 2 : 3);
         return {
           ended_at: new Date(now - day * dayMs).toISOString(),
           api_key: keys[who] ?? null,
@@ -83,7 +83,7 @@ async function fillMonths(fixture: AdminFixture): Promise<void> {
 describe("the spend page", () => {
   test.each([
     ["usual", ""],
-    ["keys", "?by=key&period=7d&sort=requests&order=up"],
+    ["keys", "?by=key&period=last-month&sort=requests&order=up"],
     ["days", "?by=day&from=2026-01-01"],
   ])("%s: fits every screen, and holds no barrier", async (name, query) => {
     const stand = await onSpending();

@@ -5,6 +5,7 @@ import type { Alerting } from "../../alerts/alerting.ts";
 import { checkRecord, checkSteps } from "../../checks/check-reports.ts";
 import type { Check } from "../../checks/config.ts";
 import type { Watch } from "../../checks/watch.ts";
+import { inWords } from "../../duration.ts";
 import { Failure, sentencesOf } from "../../failure.ts";
 import type { History } from "../../history.ts";
 import { readForm } from "../../http/forms.ts";
@@ -208,10 +209,12 @@ export function registerServicePage(
     }[form.value.for];
     const { name } = request.params;
     const { until } = alerting.silence(name, forMs, "silenced by the operator");
+    history.act(name, "asked", `silenced for ${inWords(forMs)}`);
     return `Nobody is told of ${name} until ${moment(until, timeZone)}; this page goes on showing it.`;
   });
   onPress("tell-again", (_known, request) => {
     alerting.endSilences(request.params.name);
+    history.act(request.params.name, "asked", "silence ended");
     return `People are told of ${request.params.name} again.`;
   });
 

@@ -1,0 +1,61 @@
+import { expect, test } from "vitest";
+import { drawColumns, drawLines } from "./charts.ts";
+
+const label = (value: number) => `$ ${value}`;
+
+test("columns stand on each other, under a round number, with hostile labels escaped", () => {
+  const svg = drawColumns(
+    {
+      labels: ["<1>", "2"],
+      series: [
+        { name: "a", colour: "one", values: [10, 0] },
+        { name: "b", colour: "two", values: [5, 3] },
+      ],
+      label,
+    },
+    'dollars "a" day',
+  );
+  const tops = [
+    ...svg.matchAll(/ y="([\d.]+)" width="[\d.]+" height="([\d.]+)"/g),
+  ];
+  expect(tops).toHaveLength(3);
+  const [first, second] = tops.map(([, y, height]) => [
+    Number(y),
+    Number(height),
+  ]);
+  expect((second?.[0] ?? 0) + (second?.[1] ?? 0)).toBeCloseTo(
+    first?.[0] ?? 1,
+    0,
+  );
+  expect(svg).toContain(">$ 20</text>");
+  expect(svg).toContain(">&lt;1></text>");
+  expect(svg).toContain('aria-label="dollars &quot;a&quot; day"');
+});
+
+test("a line is broken where nothing is known, and a value alone is a dot", () => {
+  const svg = drawLines(
+    {
+      labels: ["a", "b", "c", "d", "e"],
+      series: [{ name: "p95", colour: "one", values: [1, 2, null, 3, null] }],
+      label,
+    },
+    "milliseconds",
+  );
+  expect(svg.match(/<polyline/g)).toHaveLength(1);
+  expect(svg.match(/<circle/g)).toHaveLength(1);
+});
+
+test("many labels are thinned, nothing at all is drawn under one", () => {
+  const labels = Array.from({ length: 400 }, (_, at) => `${at} Nov`);
+  const svg = drawColumns(
+    {
+      labels,
+      series: [{ name: "a", colour: "one", values: labels.map(() => 0) }],
+      label,
+    },
+    "nothing",
+  );
+  expect(svg.match(/ Nov</g)?.length).toBeLessThan(10);
+  expect(svg).toContain(">$ 1</text>");
+  expect(svg).not.toContain("NaN");
+});

@@ -1,0 +1,70 @@
+import { expect, test } from "vitest";
+import { openKeeping, StillReading } from "./kept.ts";
+
+const limits = { freshMs: 100, keepMs: 1000 };
+
+/** A clock that is set by hand, and a reading that answers what it is told. */
+function stand() {
+  let at = 1_000_000;
+  const answers: (() => Promise<number>)[] = [];
+  let readings = 0;
+  const keep = openKeeping(() => at);
+  return {
+    pass: (ms: number) => {
+      at += ms;
+    },
+    answer: (next: () => Promise<number>) => answers.push(next),
+    readings: () => readings,
+    ask: () =>
+      keep("sum", limits, () => {
+        readings += 1;
+        return (answers.shift() ?? (() => Promise.reject(new Error("none"))))();
+      }),
+  };
+}
+
+test("what is fresh is not read again, what is old is shown while it is read anew, what is too old is waited for", async () => {
+  const { ask, answer, pass, readings } = stand();
+  for (const value of [1, 2, 3]) answer(async () => value);
+  expect((await ask()).value).toBe(1);
+  pass(99);
+  expect((await ask()).value).toBe(1);
+  expect(readings()).toBe(1);
+  pass(1);
+  expect((await ask()).value).toBe(1);
+  expect(readings()).toBe(2);
+  await Promise.resolve();
+  pass(1000);
+  expect((await ask()).value).toBe(3);
+});
+
+test("what cannot be read anew is shown with the reason, and rests before it is tried again", async () => {
+  const { ask, answer, pass, readings } = stand();
+  answer(async () => 1);
+  await ask();
+  pass(1000);
+  answer(() => Promise.reject(new Error("it is away")));
+  expect(await ask()).toMatchObject({ value: 1, trouble: "it is away" });
+  expect(await ask()).toMatchObject({ value: 1, trouble: "it is away" });
+  expect(readings()).toBe(2);
+  pass(3000);
+  answer(async () => 2);
+  expect(await ask()).toMatchObject({ value: 2, trouble: null });
+});
+
+test("what was never read says why, or that it takes its time", async () => {
+  const { ask, answer } = stand();
+  answer(() => Promise.reject(new Error("it is away")));
+  await expect(ask()).rejects.toThrow("it is away");
+  const slow = stand();
+  slow.answer(() => new Promise(() => {}));
+  await expect(slow.ask()).rejects.toBeInstanceOf(StillReading);
+});
+
+test("many who ask at once cause one reading", async () => {
+  const { ask, answer, readings } = stand();
+  answer(async () => 7);
+  const all = await Promise.all([ask(), ask(), ask()]);
+  expect(all.map(({ value }) => value)).toEqual([7, 7, 7]);
+  expect(readings()).toBe(1);
+});
