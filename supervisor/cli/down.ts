@@ -2,8 +2,8 @@ import { setTimeout as wait } from "node:timers/promises";
 import { askHttp } from "../checks/http-get.ts";
 import { inWords } from "../duration.ts";
 import { locateHome, type Home } from "../embedded/home.ts";
-import { isAlive, untilGone } from "../processes/identity.ts";
-import { readRunFile, writeRunFile } from "../processes/run-file.ts";
+import { untilGone } from "../processes/identity.ts";
+import { aliveIn, readRunFile, writeRunFile } from "../processes/run-file.ts";
 import { sendSignal, stopProcess } from "../processes/stop.ts";
 import { supervisorHere } from "./stack-client.ts";
 import { print } from "./terminal.ts";
@@ -59,11 +59,10 @@ async function stopLeftovers(home: Home): Promise<0> {
   const run = readRunFile(home.runFile);
   const order = ["gateway", "notes", "echo", "postgres"];
   const left = Object.entries(run.services)
-    .flatMap(([name, { pid, startTime }]) =>
-      pid === null || startTime === null || !isAlive({ pid, startTime })
-        ? []
-        : [{ name, pid, startTime }],
-    )
+    .flatMap(([name, entry]) => {
+      const alive = aliveIn(entry);
+      return alive === undefined ? [] : [{ ...alive, name }];
+    })
     .toSorted((a, b) => order.indexOf(a.name) - order.indexOf(b.name));
   if (left.length === 0) {
     print("Hearth is not running here.");

@@ -3,8 +3,7 @@ import { readSecretsFile } from "../embedded/secrets.ts";
 import { readVariable, type Environment } from "../environment.ts";
 import { Failure } from "../failure.ts";
 import { openAdminApi, type AdminApi } from "../gateway/admin-api.ts";
-import { isAlive } from "../processes/identity.ts";
-import { readRunFile } from "../processes/run-file.ts";
+import { aliveIn, readRunFile } from "../processes/run-file.ts";
 
 export const gatewayArg = {
   url: {
@@ -42,13 +41,8 @@ export function findGateway(
 }
 
 function addressHere(home: Home): string {
-  const { gateway } = readRunFile(home.runFile).services;
-  if (
-    gateway === undefined ||
-    gateway.pid === null ||
-    gateway.startTime === null ||
-    !isAlive({ pid: gateway.pid, startTime: gateway.startTime })
-  )
+  const gateway = aliveIn(readRunFile(home.runFile).services["gateway"]);
+  if (gateway === undefined)
     throw new Failure(
       "no gateway runs here: `hearth up` starts one; name another one's address with --url.",
     );

@@ -7,8 +7,7 @@ import { operatorEnvironment } from "../embedded/node-program.ts";
 import { handOver, readSecretsFile } from "../embedded/secrets.ts";
 import { readVariable } from "../environment.ts";
 import { Failure } from "../failure.ts";
-import { isAlive } from "../processes/identity.ts";
-import { readRunFile } from "../processes/run-file.ts";
+import { aliveIn, readRunFile } from "../processes/run-file.ts";
 import { defineVerb, type ExitCode, type Verb } from "./verb.ts";
 
 const litellm = defineVerb({
@@ -68,15 +67,12 @@ function environmentOf(home: Home): Readonly<Record<string, string>> {
   if (readVariable("DATABASE_URL") !== undefined)
     return operatorEnvironment(home, []);
   const secrets = readSecretsFile(home);
-  const { postgres } = readRunFile(home.runFile).services;
+  const postgres = aliveIn(readRunFile(home.runFile).services["postgres"]);
   if (
     secrets?.gatewayDbPassword === undefined ||
     secrets.masterKey === undefined ||
     secrets.saltKey === undefined ||
-    postgres === undefined ||
-    postgres.pid === null ||
-    postgres.startTime === null ||
-    !isAlive({ pid: postgres.pid, startTime: postgres.startTime })
+    postgres === undefined
   )
     throw new Failure(
       "Hearth's own database does not run here: `hearth up` starts it, or name another one in DATABASE_URL.",

@@ -4,8 +4,7 @@ import { addModels, type Written } from "../discovery/local-config.ts";
 import { findRunners, type FoundRunner } from "../discovery/runners.ts";
 import { asTyped, locateHome, projectRoot } from "../embedded/home.ts";
 import { readSecretsFile } from "../embedded/secrets.ts";
-import { isAlive } from "../processes/identity.ts";
-import { readRunFile } from "../processes/run-file.ts";
+import { aliveIn, readRunFile } from "../processes/run-file.ts";
 import { alignColumns, paint, print } from "./terminal.ts";
 import { defineVerb, type Verb } from "./verb.ts";
 
@@ -121,14 +120,8 @@ function afterwards(reloaded: Reloaded): readonly string[] {
 /** Lets a gateway that `hearth up` started here read its files again. */
 async function reloadGateway(): Promise<Reloaded> {
   const home = locateHome();
-  const gateway = readRunFile(home.runFile).services["gateway"];
-  if (
-    gateway === undefined ||
-    gateway.pid === null ||
-    gateway.startTime === null ||
-    !isAlive({ pid: gateway.pid, startTime: gateway.startTime })
-  )
-    return "not running";
+  const gateway = aliveIn(readRunFile(home.runFile).services["gateway"]);
+  if (gateway === undefined) return "not running";
   const answer = await askHttp(`${gateway.address}/config/reload`, {
     method: "POST",
     headers: {

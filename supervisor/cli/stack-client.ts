@@ -3,8 +3,7 @@ import { locateHome, type Home } from "../embedded/home.ts";
 import { readSecretsFile } from "../embedded/secrets.ts";
 import { readVariable, type Environment } from "../environment.ts";
 import { Failure, codeOf, textOf } from "../failure.ts";
-import { isAlive } from "../processes/identity.ts";
-import { readRunFile } from "../processes/run-file.ts";
+import { aliveIn, readRunFile } from "../processes/run-file.ts";
 import { UsageError } from "./verb.ts";
 
 export type StackClient = {
@@ -92,19 +91,9 @@ export function findStack(
   };
 }
 
-/** Whether the supervisor that run.json names still lives. */
+/** The supervisor that run.json names, while it lives. */
 export function supervisorHere(home: Home) {
-  const { supervisor } = readRunFile(home.runFile);
-  if (
-    supervisor === null ||
-    supervisor.pid === null ||
-    supervisor.startTime === null
-  )
-    return undefined;
-  const identity = { pid: supervisor.pid, startTime: supervisor.startTime };
-  return isAlive(identity)
-    ? { ...identity, address: supervisor.address }
-    : undefined;
+  return aliveIn(readRunFile(home.runFile).supervisor);
 }
 
 function addressHere(home: Home): string {

@@ -8,9 +8,8 @@ import { asTyped, type Home } from "../embedded/home.ts";
 import { configFiles } from "../embedded/stack-config.ts";
 import { readPort, readVariable, type Environment } from "../environment.ts";
 import { codeOf, sentencesOf, textOf } from "../failure.ts";
-import { isAlive } from "../processes/identity.ts";
 import { isFree, portTaken } from "../processes/ports.ts";
-import { readRunFile } from "../processes/run-file.ts";
+import { aliveIn, readRunFile } from "../processes/run-file.ts";
 import type { Status } from "../status.ts";
 import { fine, hint, wrong, wrongBySentence, type Finding } from "./finding.ts";
 
@@ -33,11 +32,7 @@ export async function lookAtPorts(
         const port = readPort(variable, usual, env);
         const ours =
           service === "supervisor" ? run.supervisor : run.services[service];
-        const isOurs =
-          ours?.port === port &&
-          ours.pid !== null &&
-          ours.startTime !== null &&
-          isAlive({ pid: ours.pid, startTime: ours.startTime });
+        const isOurs = ours?.port === port && aliveIn(ours) !== undefined;
         return port === 0 || isOurs || (await isFree(port))
           ? []
           : [wrongBySentence("ports", portTaken(port, service, variable))];
@@ -85,13 +80,7 @@ export async function lookAtServices(
 
 /** The address of a supervisor that lives. */
 function supervisorIn(home: Home): string | undefined {
-  const { supervisor } = readRunFile(home.runFile);
-  return supervisor !== null &&
-    supervisor.pid !== null &&
-    supervisor.startTime !== null &&
-    isAlive({ pid: supervisor.pid, startTime: supervisor.startTime })
-    ? supervisor.address
-    : undefined;
+  return aliveIn(readRunFile(home.runFile).supervisor)?.address;
 }
 
 /** Redis, where one is named. */

@@ -1,7 +1,6 @@
 import { readPort, type Environment } from "../environment.ts";
-import { isAlive } from "../processes/identity.ts";
 import { freePort } from "../processes/ports.ts";
-import type { RunFile } from "../processes/run-file.ts";
+import { aliveIn, type RunFile } from "../processes/run-file.ts";
 
 export type Ports = {
   readonly supervisor: number;
@@ -27,19 +26,23 @@ export async function choosePorts(
     gateway: await settle(
       readPort("HEARTH_GATEWAY_PORT", 4000, env),
       lastOf("gateway"),
-      stillRuns(before, "gateway"),
+      aliveIn(before.services["gateway"]) !== undefined,
     ),
     notes: await settle(
       readPort("HEARTH_NOTES_PORT", 5984, env),
       lastOf("notes"),
-      stillRuns(before, "notes"),
+      aliveIn(before.services["notes"]) !== undefined,
     ),
     postgres: await settle(
       readPort("HEARTH_POSTGRES_PORT", 0, env),
       lastOf("postgres"),
-      stillRuns(before, "postgres"),
+      aliveIn(before.services["postgres"]) !== undefined,
     ),
-    echo: await settle(0, lastOf("echo"), stillRuns(before, "echo")),
+    echo: await settle(
+      0,
+      lastOf("echo"),
+      aliveIn(before.services["echo"]) !== undefined,
+    ),
   };
 }
 
@@ -51,14 +54,4 @@ async function settle(
   if (asked !== 0) return asked;
   if (last !== undefined && heldByOurs) return last;
   return freePort(last);
-}
-
-function stillRuns(before: RunFile, service: string): boolean {
-  const entry = before.services[service];
-  return (
-    entry !== undefined &&
-    entry.pid !== null &&
-    entry.startTime !== null &&
-    isAlive({ pid: entry.pid, startTime: entry.startTime })
-  );
 }

@@ -8,10 +8,15 @@ import type {
   StartableRuntime,
 } from "../runtime.ts";
 import { looksWell } from "./health.ts";
-import { isAlive, type ProcessIdentity } from "./identity.ts";
+import type { ProcessIdentity } from "./identity.ts";
 import { lastLines, rotate } from "./log-files.ts";
 import type { RestartPolicy } from "./restart-budget.ts";
-import { readRunFile, writeRunFile, type RunFile } from "./run-file.ts";
+import {
+  aliveIn,
+  readRunFile,
+  writeRunFile,
+  type RunFile,
+} from "./run-file.ts";
 import { createService, type Service, type ServiceSpec } from "./service.ts";
 import { statsOf } from "./stats.ts";
 import { stopProcess } from "./stop.ts";
@@ -169,11 +174,9 @@ export function createProcessRuntime(
     service: Service,
   ): Promise<ProcessIdentity | undefined> {
     const { spec } = service;
-    const entry = before.services[spec.name];
-    if (entry === undefined || entry.pid === null || entry.startTime === null)
-      return undefined;
+    const entry = aliveIn(before.services[spec.name]);
+    if (entry === undefined) return undefined;
     const identity = { pid: entry.pid, startTime: entry.startTime };
-    if (!isAlive(identity)) return undefined;
     const same = entry.fingerprint === fingerprintOf(spec);
     const well = await looksWell(spec, new AbortController().signal).catch(
       () => false,

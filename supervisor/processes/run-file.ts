@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { z } from "zod";
 import { writeDurably } from "../durable-file.ts";
 import { codeOf } from "../failure.ts";
+import { isAlive, type ProcessIdentity } from "./identity.ts";
 
 const identity = {
   pid: z.number().int().positive().nullable(),
@@ -26,6 +27,21 @@ const runFile = z.object({
 
 /** What runs, where: addresses, process ids with start times. Kept after a stop for its ports. */
 export type RunFile = Readonly<z.infer<typeof runFile>>;
+
+type Entry = {
+  readonly pid: number | null;
+  readonly startTime: string | null;
+};
+
+/** An entry of run.json whose process lives; undefined when it does not, or there is none. */
+export function aliveIn<E extends Entry>(
+  entry: E | null | undefined,
+): (E & ProcessIdentity) | undefined {
+  if (entry == null) return undefined;
+  const { pid, startTime } = entry;
+  if (pid === null || startTime === null) return undefined;
+  return isAlive({ pid, startTime }) ? { ...entry, pid, startTime } : undefined;
+}
 
 export const nothingRuns: RunFile = { supervisor: null, services: {} };
 
