@@ -146,6 +146,34 @@ test("a supervisor that does not answer is named with its address", () => {
   });
 });
 
+test("logs that do not lie here come from the supervisor that is named", async () => {
+  const asked: (string | undefined)[] = [];
+  const server = createServer((request, response) => {
+    asked.push(request.url);
+    const body = request.url?.startsWith("/api/status")
+      ? { services: [{ name: "gateway" }, { name: "notes" }] }
+      : { lines: ["one", "two"] };
+    response.end(JSON.stringify(body));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const url = `--url=http://127.0.0.1:${port}`;
+  try {
+    const one = await hearthThen(["logs", "gateway", "-n", "2", url]);
+    expect(one).toEqual({ code: 0, out: "one\ntwo\n", error: "" });
+    const all = await hearthThen(["logs", url]);
+    expect(all.out).toBe("── gateway ──\none\ntwo\n── notes ──\none\ntwo\n");
+    expect(asked).toEqual([
+      "/api/logs/gateway?lines=2",
+      "/api/status",
+      "/api/logs/gateway?lines=50",
+      "/api/logs/notes?lines=50",
+    ]);
+  } finally {
+    server.close();
+  }
+});
+
 test("logs shows the last lines of one file or of all", () => {
   mkdirSync(place.home.logs, { recursive: true });
   writeFileSync(join(place.home.logs, "gateway.log"), "one\ntwo\nthree\n");

@@ -3,7 +3,10 @@ import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { nearest } from "../config/nearest.ts";
 import { locateHome, type Home } from "../embedded/home.ts";
+import { readVariable } from "../environment.ts";
 import { lastLines, sizeOf } from "../processes/log-files.ts";
+import { showFarLogs } from "./far-logs.ts";
+import { addressArg, findStack, supervisorHere } from "./stack-client.ts";
 import { paint, print } from "./terminal.ts";
 import { defineVerb, UsageError } from "./verb.ts";
 
@@ -31,14 +34,19 @@ export const logs = defineVerb({
       alias: "f",
       description: "Go on showing what comes",
     },
+    ...addressArg,
   },
-  run: async ({ name, lines, follow }) => {
+  run: async ({ name, lines, follow, url }) => {
     const home = locateHome();
     const count = Number(lines);
     if (!/^\d+$/.test(lines) || count > 100_000)
       throw new UsageError(
         `--lines is "${lines}": it must be a number up to 100000.`,
       );
+    if (lieElsewhere(home, url)) {
+      await showFarLogs(findStack(url), name, count, follow === true);
+      return 0;
+    }
     const names = chooseLogs(home, name);
     for (const each of names) {
       if (names.length > 1) print(paint("strong", `── ${each} ──`));
@@ -48,6 +56,14 @@ export const logs = defineVerb({
     return 0;
   },
 });
+
+/** Somebody named a supervisor, or the one here runs containers, which keep their logs themselves. */
+function lieElsewhere(home: Home, url: string | undefined): boolean {
+  return (
+    (url ?? readVariable("HEARTH_URL")) !== undefined ||
+    (logNames(home).length === 0 && supervisorHere(home) !== undefined)
+  );
+}
 
 function chooseLogs(home: Home, name: string | undefined): readonly string[] {
   const known = logNames(home);
