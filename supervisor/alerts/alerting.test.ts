@@ -4,7 +4,7 @@ import { temporaryHome } from "../testing/temporary-home.ts";
 import { openAlarmStore } from "./alarm-store.ts";
 import type { Alarm } from "./alarm.ts";
 import { startAlerting, type Alerting } from "./alerting.ts";
-import { titleOf, type AlertMessage } from "./message.ts";
+import { textOf, titleOf, type AlertMessage } from "./message.ts";
 import type { Sink } from "./sinks/sink.ts";
 
 let place: ReturnType<typeof temporaryHome>;
@@ -49,6 +49,7 @@ function begin(sinks: readonly Sink[] = [sink("phone")]): void {
     store: openAlarmStore(history.db),
     sinks,
     host: "a",
+    timeZone: "Europe/Berlin",
     now: () => now,
     onNotice: (sentence) => notices.push(sentence),
   });
@@ -95,6 +96,8 @@ test("what comes within 30 s is told in one message, its end in another", async 
   expect(told()).toEqual([
     "phone: ✕ gateway and postgres are down; disk needs a look (a)",
   ]);
+  // In the zone of the jobs, whatever the process's own is.
+  expect(textOf(sent[0]!.message)).toContain("since 21 Nov, 11:00 CET (");
   alerting.clear("check:gateway");
   alerting.clear("check:disk");
   await pass(31);

@@ -12,6 +12,8 @@ export type AlertingOptions = {
   readonly sinks: readonly Sink[];
   /** The machine's name, in every message. */
   readonly host: string;
+  /** The zone of the times in messages. */
+  readonly timeZone: string;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly onNotice: (sentence: string) => void;
@@ -139,6 +141,7 @@ export function startAlerting(options: AlertingOptions): Alerting {
       id: randomUUID(),
       at,
       host: options.host,
+      timeZone: options.timeZone,
       events: [
         ...news.map((record) => eventOf("raised", record)),
         ...reminders.map((record) => eventOf("reminder", record)),
@@ -208,6 +211,7 @@ export function startAlerting(options: AlertingOptions): Alerting {
         id: randomUUID(),
         at: now(),
         host: options.host,
+        timeZone: options.timeZone,
         events: [eventOf("raised", testRecord(now()))],
       };
       for (const { name } of options.sinks) courier.post(name, message);

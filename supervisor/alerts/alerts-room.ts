@@ -29,6 +29,7 @@ export function openAlerts({ env, config, history, onNotice }: AlertsOptions): {
     store: openAlarmStore(history.db),
     sinks: makeSinks(config.notify),
     host: readVariable("HEARTH_HOST_NAME", env) ?? hostname(),
+    timeZone: config.jobs.time_zone,
     now: Date.now,
     onNotice,
     onRaised: ({ subject, text }) => history.act(subject, "alarm", text),

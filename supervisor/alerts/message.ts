@@ -20,6 +20,8 @@ export type AlertMessage = {
   readonly at: number;
   /** The machine that tells. */
   readonly host: string;
+  /** The zone of the times that people read; that of the machine where an older version kept the message. */
+  readonly timeZone?: string;
   readonly events: readonly AlertEvent[];
 };
 
@@ -67,15 +69,16 @@ function gistOf(events: readonly AlertEvent[]): string {
 /** The message in plain lines: what, since when, last output, what was tried, the command to look further. */
 export function textOf(message: AlertMessage): string {
   return message.events
-    .map((event) => paragraphOf(event, message.at).join("\n"))
+    .map((event) => paragraphOf(event, message).join("\n"))
     .join("\n\n");
 }
 
 /** One event in lines, the first of which says what it is. */
 export function paragraphOf(
   { event, alarm, since, until }: AlertEvent,
-  at: number,
+  { at, timeZone }: Pick<AlertMessage, "at" | "timeZone">,
 ): readonly string[] {
+  const timeOf = (moment: number) => momentIn(timeZone, moment);
   const lead = `${alarm.subject}: ${alarm.text}`;
   if (event === "resolved")
     return [
@@ -91,9 +94,11 @@ export function paragraphOf(
   ];
 }
 
-/** A moment in the machine's time zone: "21 Nov, 10:02". */
-export function timeOf(at: number): string {
+/** "21 Nov, 10:02 CET" */
+function momentIn(timeZone: string | undefined, at: number): string {
   return new Intl.DateTimeFormat("en-GB", {
+    ...(timeZone === undefined ? {} : { timeZone }),
+    timeZoneName: "short",
     day: "numeric",
     month: "short",
     hour: "2-digit",

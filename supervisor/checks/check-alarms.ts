@@ -12,7 +12,8 @@ export type CheckAlarms = {
   readonly cutOff: (isSo: boolean) => void;
 };
 
-export function openCheckAlarms(alarms: Alarms): CheckAlarms {
+/** `timeZone` is that of the times in their sentences. */
+export function openCheckAlarms(alarms: Alarms, timeZone: string): CheckAlarms {
   return {
     tell: (check, tried) => {
       const fingerprint = fingerprintOf(check.name);
@@ -35,7 +36,7 @@ export function openCheckAlarms(alarms: Alarms): CheckAlarms {
             fingerprint,
             level: check.latest.ok ? "down" : check.latest.level,
             subject: check.name,
-            text: `${check.name} ${check.latest.level === "down" ? "is down" : "needs a look"} since ${clockTime(check.since)}`,
+            text: `${check.name} ${check.latest.level === "down" ? "is down" : "needs a look"} since ${clockTime(check.since, timeZone)}`,
             output: check.latest.text,
             tried,
             command: commandFor(check),
@@ -91,7 +92,13 @@ function commandFor({ name, service }: CheckView): string {
     : `hearth check ${name}; hearth logs ${service}`;
 }
 
-/** "14:03:05" where the supervisor runs. */
-export function clockTime(at: number): string {
-  return new Date(at).toTimeString().slice(0, 8);
+/** "14:03:05 CET" */
+export function clockTime(at: number, timeZone: string): string {
+  return new Intl.DateTimeFormat("en-GB", {
+    timeZone,
+    hour: "2-digit",
+    minute: "2-digit",
+    second: "2-digit",
+    timeZoneName: "short",
+  }).format(at);
 }

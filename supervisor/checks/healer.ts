@@ -32,9 +32,11 @@ export function createHealer(options: {
   readonly runtime: Runtime | undefined;
   readonly history: History;
   readonly alarms: CheckAlarms;
+  /** Of the times in sentences. */
+  readonly timeZone: string;
   readonly now: () => number;
 }): Healer {
-  const { runtime, history, alarms, now } = options;
+  const { runtime, history, alarms, timeZone, now } = options;
   // In memory too: a full disk must not make the budget endless.
   const heals = new Map<string, number[]>();
   const busy = new Set<string>();
@@ -91,7 +93,7 @@ export function createHealer(options: {
         .filter((at) => at >= since)
         .map(
           (at) =>
-            `restarted ${service} at ${clockTime(at)}${all.indexOf(at) === 0 ? "" : ` (number ${all.indexOf(at) + 1})`}`,
+            `restarted ${service} at ${clockTime(at, timeZone)}${all.indexOf(at) === 0 ? "" : ` (number ${all.indexOf(at) + 1})`}`,
         );
     },
     renew: (service) => {

@@ -50,7 +50,10 @@ export type Watch = {
 };
 
 export type WatchOptions = {
-  readonly config: Pick<SupervisorConfig, "checks" | "maintenance" | "offline">;
+  readonly config: Pick<
+    SupervisorConfig,
+    "checks" | "maintenance" | "offline" | "jobs"
+  >;
   readonly runtime: Runtime | undefined;
   readonly history: History;
   readonly alarms: Alarms;
@@ -66,8 +69,9 @@ export function startWatch(options: WatchOptions): Watch {
   const maintenance = openMaintenance(config.maintenance, history.db);
   const { references, timeout } = config.offline;
   const { cutOff } = openReferences(references, timeout);
-  const alarms = openCheckAlarms(options.alarms);
-  const healer = createHealer({ runtime, history, alarms, now });
+  const timeZone = config.jobs.time_zone;
+  const alarms = openCheckAlarms(options.alarms, timeZone);
+  const healer = createHealer({ runtime, history, alarms, timeZone, now });
   let isCutOff = false;
   let stopped = false;
 

@@ -29,6 +29,7 @@ beforeEach(() => {
       },
     ],
     host: "a",
+    timeZone: "UTC",
     now: Date.now,
     onNotice: () => {},
   });

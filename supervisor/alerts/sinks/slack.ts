@@ -14,7 +14,7 @@ export function slackBody(message: AlertMessage) {
   return {
     text: escape(titleOf(message)),
     attachments: message.events.map((event) => {
-      const [lead = "", ...lines] = paragraphOf(event, message.at).map(escape);
+      const [lead = "", ...lines] = paragraphOf(event, message).map(escape);
       return {
         color: colours[toneOf({ ...message, events: [event] })],
         fallback: lead,
