@@ -1,4 +1,4 @@
-import { grouped } from "../words.ts";
+import { grouped, readable } from "../words.ts";
 
 export type LimitedRow = {
   readonly models: readonly string[];
@@ -20,7 +20,8 @@ export function limitsOf(row: LimitedRow): readonly {
     { name: "Calls at the same time", value: limit(row.max_parallel_requests) },
     {
       name: "Models",
-      value: row.models.length === 0 ? "all" : row.models.join(", "),
+      value:
+        row.models.length === 0 ? "all" : row.models.map(readable).join(", "),
     },
   ];
 }

@@ -85,8 +85,8 @@ export function registerUsersPages(
         "user",
         {
           ...{ name: readable(id), budget, keys },
-          facts: [user.user_alias, user.user_email, user.user_role].filter(
-            (each) => each !== null,
+          facts: [user.user_alias, user.user_email, user.user_role].flatMap(
+            (each) => (each === null ? [] : [readable(each)]),
           ),
           limits: limitsOf(user),
           teams: teams.map((team) => ({
