@@ -6,6 +6,7 @@ import {
   latenciesOf,
   rollUpChecks,
   stretchOf,
+  watchedNames,
   type Histogram,
   type Latencies,
   type Stretch,
@@ -276,8 +277,12 @@ function namesIn(
 ): readonly string[] {
   return db
     .prepare(
-      `SELECT name FROM check_hours WHERE hour >= ?1 - ${hourMs} AND hour < ?2
-       UNION SELECT DISTINCT name FROM check_results WHERE at >= ?1 AND at < ?2 ORDER BY name`,
+      `${watchedNames}
+       SELECT name FROM check_hours WHERE hour >= ?1 - ${hourMs} AND hour < ?2
+       UNION
+       SELECT name FROM names WHERE EXISTS
+         (SELECT 1 FROM check_results r WHERE r.name = names.name AND at >= ?1 AND at < ?2)
+       ORDER BY name`,
     )
     .all(from, until)
     .map((row) => String(row["name"]));
