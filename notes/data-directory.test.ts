@@ -1,5 +1,8 @@
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { expect, test } from "vitest";
-import { directoryFailure } from "./data-directory.ts";
+import { claimDataDirectory, directoryFailure } from "./data-directory.ts";
 
 const failing = (code: string): Error =>
   Object.assign(new Error(code), { code });
@@ -19,4 +22,22 @@ test.each([
   ],
 ])("%s is said in one sentence", (code, sentence) => {
   expect(directoryFailure("/data", failing(code))).toBe(sentence);
+});
+
+test("a second store touches nothing of the first one's; what an ended one left unstored is cleared", () => {
+  const directory = mkdtempSync(join(tmpdir(), "hearth-notes-data-"));
+  try {
+    const first = claimDataDirectory(directory);
+    const received = join(first.spool, "received");
+    writeFileSync(received, "half a document");
+    expect(() => claimDataDirectory(directory)).toThrow(
+      "another notes store is already using the data directory",
+    );
+    expect(existsSync(received)).toBe(true);
+    first.release();
+    claimDataDirectory(directory).release();
+    expect(existsSync(received)).toBe(false);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
 });

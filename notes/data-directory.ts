@@ -19,13 +19,19 @@ export function claimDataDirectory(directory: string): DataDirectory {
     for (const each of [directory, databases, spool]) {
       mkdirSync(each, { recursive: true, mode: 0o700 });
     }
-    // What an earlier process received but could not store was never acknowledged.
-    for (const file of readdirSync(spool)) rmSync(join(spool, file));
     writeFileDurably(join(directory, "written-at-start"), `${process.pid}\n`);
   } catch (failure) {
     throw new Error(directoryFailure(directory, failure));
   }
-  return { databases, spool, release: lock(directory) };
+  const release = lock(directory);
+  try {
+    // What an earlier process received but could not store was never acknowledged. One that still runs would miss it.
+    for (const file of readdirSync(spool)) rmSync(join(spool, file));
+  } catch (failure) {
+    release();
+    throw new Error(directoryFailure(directory, failure));
+  }
+  return { databases, spool, release };
 }
 
 /** One sentence on why the directory cannot be used. */
