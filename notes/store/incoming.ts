@@ -1,6 +1,11 @@
 import { isUtf8 } from "node:buffer";
 import { Refusal } from "../refusal.ts";
-import { parseRevision, type Revision } from "./revisions.ts";
+import {
+  invalidRevision,
+  isHash,
+  parseRevision,
+  type Revision,
+} from "./revisions.ts";
 import { INCOMPLETE, scanObject, scanValue, type Member } from "./scan-json.ts";
 
 /** A document as a client sent it: its special members read, the others kept as the bytes they came in. */
@@ -211,6 +216,7 @@ function readHistory(value: unknown): IncomingDocument["history"] {
   if (!ids.every((id) => typeof id === "string")) {
     throw new Refusal("doc_validation", "RevId isn't a string");
   }
+  if (!ids.every(isHash)) throw invalidRevision();
   return ids.length === 0
     ? undefined
     : { start: start as number, ids: ids as string[] };

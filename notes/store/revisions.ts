@@ -22,9 +22,17 @@ export interface Revision {
 export function parseRevision(text: unknown): Revision {
   const match =
     typeof text === "string" ? /^(\d{1,15})-(.+)$/s.exec(text) : null;
-  if (match === null) throw new Refusal("bad_request", "Invalid rev format");
+  if (match === null || !isHash(match[2]!)) throw invalidRevision();
   return { pos: Number(match[1]), hash: match[2]! };
 }
+
+/** CouchDB takes any text for a hash. Here it goes into answers as it is, so what JSON would escape is refused. */
+export function isHash(text: string): boolean {
+  return text !== "" && JSON.stringify(text) === `"${text}"`;
+}
+
+export const invalidRevision = (): Refusal =>
+  new Refusal("bad_request", "Invalid rev format");
 
 export function revisionText(revision: Revision): string {
   return `${revision.pos}-${revision.hash}`;
