@@ -14,9 +14,11 @@ export interface DatabaseAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | undefined;
-  /** Ends with where a changes answer ended. Must be read to its end, or the call's signal aborted. */
+  /** Ends with where a changes answer ended. Must be read to its end, or discarded, or the call's signal aborted. */
   readonly chunks:
     AsyncGenerator<Uint8Array, ChangesEnd | undefined> | undefined;
+  /** Gives up the chunks, none of which was read: a generator that was never begun does nothing when it is returned. */
+  readonly discard: () => void;
 }
 
 /** An open database: a handle on its worker thread. */
@@ -183,6 +185,7 @@ function receive(
         headers: message.headers,
         body: message.body,
         chunks: message.streaming ? read(message.call, call, send) : undefined,
+        discard: () => giveUp(message.call, call, send),
       });
       if (!message.streaming) call.done();
       break;
@@ -262,7 +265,15 @@ async function* read(
       });
     }
   } finally {
-    if (!call.ended) send({ kind: "cancel", call: number });
-    call.done();
+    giveUp(number, call, send);
   }
+}
+
+function giveUp(
+  number: number,
+  call: Call,
+  send: (message: ToWorker) => void,
+): void {
+  if (!call.ended) send({ kind: "cancel", call: number });
+  call.done();
 }

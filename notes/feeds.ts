@@ -56,7 +56,7 @@ export async function answerChanges(
   }
   response.writeHead(200, { "content-type": "application/json" });
   if (exchange.request.method === "HEAD") {
-    await first.chunks.return(undefined);
+    first.discard();
     response.end();
     return;
   }
@@ -74,7 +74,7 @@ async function runOnce(feed: Feed, first: Chunks): Promise<void> {
     response.write("\n");
     const wait = openWait(feed);
     try {
-      while (end.rows === 0 && (await wait.forChangeAfter(end.seq))) {
+      while (end.rows === 0 && (await wait.forChangeAfter(end.seen))) {
         end = await nextPass(feed, end, undefined, true);
       }
     } finally {
@@ -99,7 +99,7 @@ async function runContinuous(feed: Feed, first: Chunks): Promise<void> {
     if (end.rows === 0) response.write("\n");
     const wait = openWait(feed);
     try {
-      while (left > 0 && (await wait.forChangeAfter(end.seq))) {
+      while (left > 0 && (await wait.forChangeAfter(end.seen))) {
         end = await nextPass(feed, end, left, true);
         if (end.rows > 0) wait.restart();
         left -= end.rows;

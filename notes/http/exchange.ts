@@ -64,7 +64,7 @@ export async function sendAnswer(
     ...headers,
   });
   if (response.req.method === "HEAD") {
-    await answer.chunks.return(undefined);
+    answer.discard();
   } else {
     await pipeChunks(response, answer.chunks);
   }

@@ -69,6 +69,7 @@ function* changesRows(
   let rows = 0;
   let last = pass.since;
   let lastGiven = pass.since;
+  let full = false;
   for (const row of rowsBetween(store, pass, descending)) {
     if (row === "page") {
       yield "";
@@ -78,6 +79,7 @@ function* changesRows(
     if (rows >= pass.limit) {
       // As in CouchDB, a full answer takes one more row along if the filter drops it.
       if (!passes && pass.limit > 0) last = row.seq;
+      full = true;
       break;
     }
     last = row.seq;
@@ -99,7 +101,8 @@ function* changesRows(
   const countFrom = rows >= pass.limit ? lastGiven : last;
   return {
     token: sequenceToken(store, last),
-    seq: last,
+    // Not every change is a row: a new _security raises the sequence alone, and CouchDB does not tell it here.
+    seen: full ? last : pass.committed,
     rows,
     pending: pendingAfter(store, pass, rows, countFrom, descending),
   };

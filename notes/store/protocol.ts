@@ -55,10 +55,10 @@ export const operationNames = [
 
 export type OperationName = (typeof operationNames)[number];
 
-/** Where a changes answer ended: the token for `since`, its number, the rows given, and what is left. */
+/** Where a changes answer ended: the token for `since`, up to which sequence it has looked, the rows given, and what is left. */
 export interface ChangesEnd {
   readonly token: string;
-  readonly seq: number;
+  readonly seen: number;
   readonly rows: number;
   readonly pending: number;
 }

@@ -173,6 +173,50 @@ test("the feed of a device that stays away a week and comes back tells everythin
   expect(rest.results.map((row) => row.id)).toEqual(["a", "c"]);
 });
 
+test.each(["normal", "descending"])(
+  "a waiting feed (%s) ends at its timeout although the database's rights changed meanwhile",
+  async (direction) => {
+    const path = `/quiet-${direction}`;
+    await ask(notes.url + path, { method: "PUT" });
+    const waiting = get(
+      `${path}/_changes?feed=longpoll&timeout=1000&descending=${direction === "descending"}`,
+    );
+    const security = await ask(`${notes.url}${path}/_security`, {
+      method: "PUT",
+      json: {
+        admins: { names: [], roles: ["_admin"] },
+        members: { names: ["ann"], roles: [] },
+      },
+    });
+    expect(security.status).toBe(200);
+    expect(await waiting).toMatchObject({ results: [], pending: 0 });
+  },
+);
+
+test("a revision that would break the JSON of the feed is refused", async () => {
+  await ask(`${notes.url}/revisions`, { method: "PUT" });
+  const write = (doc: object) =>
+    ask(`${notes.url}/revisions/_bulk_docs`, {
+      json: { new_edits: false, docs: [{ _id: "note", ...doc }] },
+    });
+  for (const hash of ['a"b', "a\\b", "a\nb", "a\u0000b"])
+    for (const doc of [
+      { _rev: `1-${hash}` },
+      { _rev: "2-b", _revisions: { start: 2, ids: ["b", hash] } },
+    ]) {
+      const refused = await write(doc);
+      expect(refused.status).toBe(400);
+      expect(await refused.json()).toEqual({
+        error: "bad_request",
+        reason: "Invalid rev format",
+      });
+    }
+  expect((await write({ _rev: "1-any text'll do" })).status).toBe(201);
+  expect(
+    await get(`/revisions/_changes?include_docs=true&style=all_docs`),
+  ).toMatchObject({ results: [{ doc: { _rev: "1-any text'll do" } }] });
+});
+
 test("the administration page shows each database and compacts one, for the server's admin only", async () => {
   await ask(`${notes.url}/shown`, { method: "PUT" });
   const [left, right] = ["a", "b"].map((letter) => ({

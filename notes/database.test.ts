@@ -1,0 +1,86 @@
+import { getEventListeners } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { openDatabase, type Database } from "./database.ts";
+import { answerChanges } from "./feeds.ts";
+import { sendAnswer, type DatabaseExchange } from "./http/exchange.ts";
+import { readTarget } from "./http/target.ts";
+
+const maxDocumentSize = 1_000_000;
+let directory: string;
+let database: Database;
+
+beforeEach(async () => {
+  directory = mkdtempSync(join(tmpdir(), "hearth-notes-database-"));
+  database = await openDatabase(
+    {
+      name: "vault",
+      file: join(directory, "vault.sqlite"),
+      kind: "vault",
+      instanceStartTime: "1700000000",
+      passwordIterations: 1,
+    },
+    { compacted: () => undefined, failed: () => undefined },
+  );
+});
+
+afterEach(async () => {
+  await database.close();
+  rmSync(directory, { recursive: true });
+});
+
+/** Answers one request at this address and gives what the answering left waiting for the client to go away. */
+async function leftAfter(
+  method: string,
+  address: string,
+  answer: (exchange: DatabaseExchange) => Promise<void>,
+): Promise<number> {
+  const { signal: gone } = new AbortController();
+  const server = createServer((request, response) => {
+    const target = readTarget(request.url ?? "/");
+    const user = { name: "admin", roles: ["_admin"] };
+    void answer({
+      ...{ request, response, method, target, user, gone, database },
+    } as DatabaseExchange);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  try {
+    const { port } = server.address() as AddressInfo;
+    const answered = await fetch(`http://127.0.0.1:${port}${address}`, {
+      method,
+    });
+    expect(answered.status).toBe(200);
+    await answered.arrayBuffer();
+  } finally {
+    await new Promise((resolve) => server.close(resolve));
+  }
+  return getEventListeners(gone, "abort").length;
+}
+
+test.each(["GET", "HEAD"])("%s leaves no call behind", async (method) => {
+  expect(
+    await leftAfter(method, "/vault/_all_docs", async (exchange) =>
+      sendAnswer(
+        exchange,
+        await database.call(
+          { operation: "allDocs", query: {}, maxDocumentSize },
+          exchange.gone,
+        ),
+      ),
+    ),
+  ).toBe(0);
+  expect(
+    await leftAfter(method, "/vault/_changes", (exchange) =>
+      answerChanges(
+        exchange,
+        undefined,
+        new AbortController().signal,
+        maxDocumentSize,
+      ),
+    ),
+  ).toBe(0);
+});
