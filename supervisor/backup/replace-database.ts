@@ -59,26 +59,60 @@ export async function contentOf(
 }
 
 /**
+ * Drops what a restore that was killed left beside the database of the address, and answers their names. The address is a
+ * superuser's; no restore may run.
+ */
+export async function dropLeftRestores(
+  databaseUrl: string,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const database = databaseOf(databaseUrl);
+  const maintenanceUrl = onDatabase(databaseUrl, "postgres");
+  return withDatabase(maintenanceUrl, signal, (client) =>
+    dropLeft(client, database),
+  );
+}
+
+async function dropLeft(
+  client: Client,
+  database: string,
+): Promise<readonly string[]> {
+  const left: string[] = [];
+  for (const name of [filled(database), replaced(database)])
+    if (await isThere(client, name)) {
+      await dropDatabase(client, name);
+      left.push(name);
+    }
+  return left;
+}
+
+/** While it is filled. */
+const filled = (database: string) => `${database}_restoring`;
+/** The empty one before, until it is dropped. */
+const replaced = (database: string) => `${database}_replaced`;
+
+/**
  * Makes a database beside the one of the address as `hearth up` and initdb make theirs, lets `fill` fill it, and puts it in
  * place of the other in one transaction: at every moment there is the old one or the new one, whole. The old one is dropped,
- * or kept under `keepAs`. The address is a superuser's.
+ * or kept under `keepAs`. The address is a superuser's. Answers what a killed restore had left, which is dropped first.
  */
 export async function replaceDatabase(
   databaseUrl: string,
   signal: AbortSignal,
   keepAs: string | undefined,
   fill: (newUrl: string) => Promise<void>,
-): Promise<void> {
+): Promise<readonly string[]> {
   const database = databaseOf(databaseUrl);
-  const next = `${database}_restoring`;
+  const next = filled(database);
   const maintenanceUrl = onDatabase(databaseUrl, "postgres");
-  await withDatabase(maintenanceUrl, signal, async (client) => {
+  const left = await withDatabase(maintenanceUrl, signal, async (client) => {
     await needSuperuser(client);
-    await dropDatabase(client, next);
+    const dropped = await dropLeft(client, database);
     await client.query(
       `CREATE DATABASE ${quoted(next)} OWNER ${owner} TEMPLATE template0`,
     );
     for (const statement of databaseRights(next)) await client.query(statement);
+    return dropped;
   });
   try {
     await withDatabase(
@@ -91,6 +125,7 @@ export async function replaceDatabase(
     await fill(onDatabase(databaseUrl, next));
     signal.throwIfAborted();
     await swap(maintenanceUrl, database, next, keepAs);
+    return left;
   } catch (error) {
     await withDatabase(maintenanceUrl, AbortSignal.timeout(60_000), (client) =>
       dropDatabase(client, next),
@@ -133,10 +168,9 @@ async function swap(
 ): Promise<void> {
   // From here on nothing is called off: it is a moment's work.
   const signal = AbortSignal.timeout(60_000);
-  const old = keepAs ?? `${database}_replaced`;
+  const old = keepAs ?? replaced(database);
   await withDatabase(maintenanceUrl, signal, async (client) => {
     const there = await isThere(client, database);
-    if (keepAs === undefined) await dropDatabase(client, old);
     const renaming = new AbortController();
     const sendingAway = there
       ? sendAway(maintenanceUrl, database, renaming.signal)

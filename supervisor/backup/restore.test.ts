@@ -252,7 +252,11 @@ test("kill -9 in the middle of a restore leaves the database as it was, and the 
     await child.kill();
     const sums = await asSuperuser(empty.url, sumLedger);
     expect(sums.calls).toBe("0");
-    await stand.restoreTo(empty.url, { backup: name });
+    const { summary } = await stand.restoreTo(empty.url, { backup: name });
+    const left = `${new URL(empty.url).pathname.slice(1)}_restoring`;
+    expect(summary).toContain(
+      `A restore that was killed had left ${left}: dropped.`,
+    );
     expect(await asSuperuser(empty.url, sumLedger)).toEqual(manifest.sums);
   } finally {
     await empty.drop();

@@ -1,4 +1,5 @@
 import { setTimeout as wait } from "node:timers/promises";
+import { dropLeftRestores } from "../backup/replace-database.ts";
 import { answersOk } from "../checks/http-get.ts";
 import type { CheckState } from "../checks/state.ts";
 import type { CheckView } from "../checks/watched.ts";
@@ -156,6 +157,7 @@ async function startLocked(
     options.stop.throwIfAborted();
     await starting.start();
     options.stop.removeEventListener("abort", giveUp);
+    await tidyAfterRestore(started, options);
   } catch (error) {
     await supervision.close();
     throw error;
@@ -191,6 +193,24 @@ async function startLocked(
       release();
     },
   };
+}
+
+/** A restore that was killed with its supervisor left a database; it is no reason not to start. */
+async function tidyAfterRestore(
+  env: Environment,
+  { onNotice, stop }: Pick<StackOptions, "onNotice" | "stop">,
+): Promise<void> {
+  const databaseUrl = readVariable("RESTORE_DATABASE_URL", env) ?? "";
+  try {
+    for (const name of await dropLeftRestores(databaseUrl, stop))
+      onNotice(
+        `a restore that was killed had left the database ${name}: it is dropped.`,
+      );
+  } catch (error) {
+    onNotice(
+      `what a killed restore may have left could not be looked for: ${textOf(error)}`,
+    );
+  }
 }
 
 function alreadyRunning(home: Home): AlreadyRunning {
