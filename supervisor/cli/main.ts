@@ -1,4 +1,5 @@
 import { sentencesOf } from "../failure.ts";
+import { onReaderGone } from "./reader-gone.ts";
 import { complain } from "./terminal.ts";
 import { runVerb, UsageError, type ExitCode, type Verb } from "./verb.ts";
 
@@ -49,7 +50,5 @@ async function main(): Promise<ExitCode> {
 }
 
 // A reader that has gone (`hearth logs | head`) is no error.
-process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-  if (error.code === "EPIPE") process.exit(0);
-});
+onReaderGone(() => process.exit(0));
 process.exitCode = await main();

@@ -8,6 +8,7 @@ import { findRunners, type FoundRunner } from "../discovery/runners.ts";
 import type { ServiceView } from "../runtime.ts";
 import { findFirstSteps, type FirstSteps } from "./first-steps.ts";
 import { openScreen, type LiveScreen } from "./live-screen.ts";
+import { onReaderGone } from "./reader-gone.ts";
 import { onStopSignals } from "./signals.ts";
 import { serviceCell } from "./states.ts";
 import { paint, print } from "./terminal.ts";
@@ -55,17 +56,17 @@ async function upHere(
   const report = reportTo(openLogFile(join(home.logs, "supervisor.log")));
   let screen = openScreen();
   let isUp = false;
-  const forget = onStopSignals(
-    (signal) => {
-      stop.abort();
-      stopAsked.resolve(signal);
-    },
-    (signal) => {
-      halt.abort();
-      screen.end();
-      process.exit(signal === "SIGINT" ? 130 : 143);
-    },
-  );
+  const tell = (reason: string) => {
+    stop.abort();
+    stopAsked.resolve(reason);
+  };
+  // What runs here is not left behind by who piped it into something that has ended.
+  onReaderGone(() => tell("nobody reads what it says any more"));
+  const forget = onStopSignals(tell, (signal) => {
+    halt.abort();
+    screen.end();
+    process.exit(signal === "SIGINT" ? 130 : 143);
+  });
   try {
     const stack = await startStack({
       home,

@@ -236,3 +236,30 @@ test("Ctrl-C stops everything; the next start keeps keys and spend", async () =>
     "Echo: still known",
   );
 });
+
+test("what a killed restore left is dropped at the next start; when nobody reads the output any more, everything stops", async () => {
+  await stack.ledger("CREATE DATABASE hearth_restoring");
+  pressCtrlC(running);
+  await running.exited;
+  running = await stack.start();
+  expect(running.output()).toContain(
+    "a restore that was killed had left the database hearth_restoring: it is dropped.",
+  );
+  expect(
+    await stack.ledger(
+      "SELECT datname FROM pg_database WHERE datname = 'hearth_restoring'",
+    ),
+  ).toEqual([]);
+
+  const pids = Object.values(stack.run().services).map(({ pid }) => pid ?? 0);
+  running.process.stdout?.destroy();
+  // The next line that it says finds nobody.
+  process.kill(stack.run().services["notes"]?.pid ?? 0, "SIGKILL");
+  expect(await running.exited).toBe(0);
+  for (const pid of pids) expect(stateOf(pid)).toMatch(/^(Z.*)?$/);
+  const postgres = readFileSync(
+    join(stack.home, "logs", "postgres.log"),
+    "utf8",
+  );
+  expect(postgres.trimEnd()).toMatch(/database system is shut down$/);
+});
