@@ -1,8 +1,15 @@
 import { isSecretSetting } from "../alerts/config.ts";
+import { nearest } from "./nearest.ts";
 import { nameOf, namesIn, whereIs, type RawEntry } from "./raw-entry.ts";
 
-/** What one entry alone cannot know: names used twice, dependencies that are not there or go in a circle, secrets in a file. */
-export function crossCheck(entries: readonly RawEntry[]): readonly string[] {
+/**
+ * What one entry alone cannot know: names used twice, dependencies that are not there or go in a circle, maintenance of checks
+ * that are nowhere, secrets in a file. `written` are the names of all checks, those left out here too.
+ */
+export function crossCheck(
+  entries: readonly RawEntry[],
+  written: readonly string[],
+): readonly string[] {
   const checks = entries.filter(({ section }) => section === "checks");
   const names = checks.flatMap(({ value }) => nameOf(value) ?? []);
   const repeated = entries.flatMap((entry, position) => {
@@ -30,9 +37,34 @@ export function crossCheck(entries: readonly RawEntry[]): readonly string[] {
   return [
     ...repeated,
     ...strangers,
+    ...maintainedStrangers(entries, written),
     ...circles(checks),
     ...writtenSecrets(entries),
   ];
+}
+
+/** The peer's check and those of containers come from the deployment, not from a file. */
+const fromElsewhere = /^peer$|-container$/;
+
+/** A window for a check that is not there would cover nothing. */
+function maintainedStrangers(
+  entries: readonly RawEntry[],
+  checks: readonly string[],
+): readonly string[] {
+  return entries
+    .filter(({ section }) => section === "maintenance")
+    .flatMap((window) =>
+      namesIn(window.value, "checks")
+        .filter((name) => !checks.includes(name) && !fromElsewhere.test(name))
+        .map((name) => {
+          const meant = nearest(name, checks);
+          const advice =
+            meant === undefined
+              ? `there are ${checks.join(", ")}.`
+              : `did you mean ${meant}?`;
+          return `${whereIs(window, ["checks"])}: there is no check "${name}"; ${advice}`;
+        }),
+    );
 }
 
 /** A secret in a file is copied with it, so it may only be named there. */

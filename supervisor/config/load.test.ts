@@ -204,6 +204,24 @@ jokes: []
   ]);
 });
 
+test("maintenance of a check that is nowhere is refused with the nearest name; one that is left out here may be named", () => {
+  const path = file(
+    "windows.yaml",
+    `checks:
+  - { name: printer, kind: http, url: "http://printer/" }
+  - { name: mill, kind: http, url: "\${MILL_URL}" }
+maintenance:
+  - { weekly: sunday 04:00, for: 2h, checks: [printer, mill, peer, gateway-container] }
+  - { weekly: sunday 04:00, for: 2h, checks: [printr] }
+  - { weekly: sunday 04:00, for: 2h, checks: [something-else] }
+`,
+  );
+  expect(errorsOf(path)).toEqual([
+    'windows.yaml line 6: maintenance[1].checks: there is no check "printr"; did you mean printer?',
+    'windows.yaml line 7: maintenance[2].checks: there is no check "something-else"; there are printer, mill.',
+  ]);
+});
+
 test("ways to tell are read, and a secret may only be named", () => {
   const path = file(
     "notify.yaml",

@@ -51,13 +51,12 @@ export function loadConfig(
   const usualChecks = sources.some((source) => section(source, "checks"))
     ? undefined
     : openSource(shippedConfig, errors);
+  const withChecks = usualChecks === undefined ? sources : [usualChecks];
   const entries = Object.entries(sections).flatMap(([name, shape]) =>
     shape === "list"
       ? mergeList(
           name,
-          name === "checks" && usualChecks !== undefined
-            ? [usualChecks]
-            : sources,
+          name === "checks" ? withChecks : sources,
           variables,
           leftOut,
           errors,
@@ -68,13 +67,21 @@ export function loadConfig(
   if (!parsed.success)
     for (const issue of parsed.error.issues)
       errors.push(...describeIssue(issue, entries));
-  errors.push(...crossCheck(entries));
+  errors.push(...crossCheck(entries, withChecks.flatMap(checkNames)));
   if (errors.length > 0 || !parsed.success)
     throw new Failure(errors.toSorted(byLine));
   return {
     config: withPeer(parsed.data, variables("HEARTH_PEER_URL")),
     leftOut,
   };
+}
+
+/** As written, whether or not the variables of a check are set here. */
+function checkNames(source: Source): readonly string[] {
+  const list = section(source, "checks");
+  return isSeq(list)
+    ? list.items.flatMap((item) => nameOf(plainValue(source, item)) ?? [])
+    : [];
 }
 
 /** The other host's supervisor is looked at as any other service, unless a check named `peer` says how. */
