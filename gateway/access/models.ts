@@ -20,12 +20,7 @@ export function authorizeModel(
   const name = resolveAlias(caller, requested);
   refuseUnlessAllowed(caller, name, requested);
   const group = gateway.catalog.find(name);
-  if (group === null)
-    throw new CallError(
-      "unknown_model",
-      `Invalid model name passed in model=${requested}. Call \`/v1/models\` to see the models that this key may use.`,
-      { param: "model" },
-    );
+  if (group === null) throw unknownModel(requested);
   if (group.pending !== null)
     throw new CallError(
       "model_pending",
@@ -33,6 +28,14 @@ export function authorizeModel(
       { param: "model" },
     );
   return group;
+}
+
+export function unknownModel(requested: string): CallError {
+  return new CallError(
+    "unknown_model",
+    `Invalid model name passed in model=${requested}. Call \`/v1/models\` to see the models that this key may use.`,
+    { param: "model" },
+  );
 }
 
 /** Whether a caller may see and call an alias. */

@@ -377,6 +377,14 @@ test("health names what answers, what does not and what waits, without secrets",
   const asked = provider.requests.length;
   const deep = await gateway.request("GET", "/health?model=mock&deep=true");
   expect(deep.json["healthy_count"]).toBe(1);
+  const unknown = await gateway.request("GET", "/health?model=mokc");
+  expect([unknown.status, unknown.json["error"]]).toMatchObject([
+    400,
+    {
+      message: expect.stringMatching(/^Invalid model name .* model=mokc\./),
+      param: "model",
+    },
+  ]);
   expect(provider.requests.length).toBe(asked + 1);
   await gateway.running.gateway.ledger.flush();
   expect(

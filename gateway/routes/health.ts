@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { authenticate } from "../access/authenticate.ts";
 import { authorizeRoute } from "../access/authorize.ts";
+import { unknownModel } from "../access/models.ts";
 import { validateBody } from "../calls/validate.ts";
 import type { Gateway } from "../gateway.ts";
 
@@ -49,5 +50,12 @@ export const healthQuery = z.object({
 export async function health(gateway: Gateway, request: FastifyRequest) {
   authorizeRoute(await authenticate(gateway, request.headers), "GET /health");
   const { model, deep } = validateBody(healthQuery, request.query);
-  return gateway.modelHealth.check(model ?? null, deep);
+  if (model === undefined) return gateway.modelHealth.check(null, deep);
+  const group = gateway.catalog.find(model);
+  if (group === null) throw unknownModel(model);
+  // A name that a wildcard answers to, or another name of an alias, has that one's deployments.
+  return gateway.modelHealth.check(
+    group.deployments[0]?.alias ?? group.alias,
+    deep,
+  );
 }

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { unknownModel } from "../access/models.ts";
 import { costOf, inputOnly, usageFromOpenAI } from "../accounting/prices.ts";
 import { name, object, queryNumber } from "../admin/fields.ts";
 import { KEY, shown, unknown, USER, type Kind } from "../admin/payers.ts";
@@ -82,12 +83,7 @@ const calculate = adminRoute(
         { param: "model" },
       );
     const deployment = catalog.find(named)?.deployments[0];
-    if (deployment === undefined)
-      throw new CallError(
-        "unknown_model",
-        `Invalid model name passed in model=${named}. Call \`/v1/models\` to see those there are.`,
-        { param: "model" },
-      );
+    if (deployment === undefined) throw unknownModel(named);
     const { priceCard } = deployment;
     if (priceCard === null) return { cost: 0, unpriced: true };
     const usage =
