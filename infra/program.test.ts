@@ -447,6 +447,22 @@ test("each supervisor asks its own host's gateway, with the master key in a file
   }
 });
 
+test("the secrets of alerts are files of both supervisors, and of nobody else", () => {
+  const slack = JSON.parse(rightConfig["alertSecrets"] ?? "{}") as {
+    readonly SLACK_URL: string;
+  };
+  for (const { name, inputs } of containers) {
+    const file = list(inputs["uploads"]).find(
+      (each) => each["file"] === "/run/hearth/SLACK_URL",
+    );
+    expect(file?.["content"], name).toBe(
+      name.startsWith("supervisor-") ? slack.SLACK_URL : undefined,
+    );
+    if (file !== undefined)
+      expect(inputs["envs"]).toContain("SLACK_URL_FILE=/run/hearth/SLACK_URL");
+  }
+});
+
 function masterKeyOf({ uploads }: Readonly<Record<string, unknown>>): unknown {
   return list(uploads).find(
     ({ file }) => file === "/run/hearth/PROXY_MASTER_KEY",

@@ -26,12 +26,15 @@ export const rightConfig: Readonly<Record<string, string>> = {
   notesCookieSecret: "cookie-0123456789abcdef",
   operatorPassword: "operator-0123456789abcdef",
   providerKeys: JSON.stringify({ OPENAI_API_KEY: "sk-openai-0123456789" }),
+  alertSecrets: JSON.stringify({
+    SLACK_URL: "https://hooks.example.org/slack-0123456789",
+  }),
 };
 
 /** Every secret in it, as clear text. */
 export const secretsOf = (config: Readonly<Record<string, string>>) =>
   Object.entries(config).flatMap(([key, value]) =>
-    key === "providerKeys"
+    key === "providerKeys" || key === "alertSecrets"
       ? Object.values(JSON.parse(value) as Record<string, string>)
       : /Key$|Password$|Secret$/.test(key)
         ? [value]
