@@ -77,3 +77,32 @@ describe("of a server that is sick", () => {
     expect(asked).toEqual(["/_up"]);
   });
 });
+
+test("a password that was refused once, as right after it was changed, is tried again after ten minutes", async () => {
+  let refuses = true;
+  const asked: (string | undefined)[] = [];
+  const server = createServer((request, response) => {
+    asked.push(request.url);
+    const isRefused = request.url !== "/_up" && refuses;
+    response.writeHead(isRefused ? 401 : 200).end("[]");
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  try {
+    const { port } = server.address() as AddressInfo;
+    const url = `http://127.0.0.1:${port}`;
+    const at = (minutes: number) =>
+      lookAt(
+        { kind: "couchdb", url, password: "the new one" },
+        { now: minutes * 60_000 },
+      );
+    expect(await at(0)).toMatchObject({ ok: false, level: "warning" });
+    refuses = false;
+    asked.length = 0;
+    expect(await at(9)).toMatchObject({ ok: false });
+    expect(asked).toEqual(["/_up"]);
+    expect(await at(10)).toMatchObject({ ok: true });
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+});

@@ -28,8 +28,12 @@ const info = z.object({
 /** Sizes are asked for this seldom: the server opens every database for them. */
 const sizesEveryMs = 10 * 60_000;
 
-/** Hashes of credentials that a server refused. They are not sent again: five wrong ones in a row lock this address out. */
-const refused = new Set<string>();
+/**
+ * When a server refused credentials, by their hash. They are not sent again for a while: five wrong ones within five minutes
+ * lock this address out, and a right one may be refused for a moment after it was changed.
+ */
+const refused = new Map<string, number>();
+const againAfterMs = 10 * 60_000;
 const sizesOf = new Map<string, Databases & { readonly at: number }>();
 
 /** `/_up` without credentials; with them (when there are any), what it is busy with and how large its databases are. */
@@ -49,15 +53,17 @@ export async function lookAtCouchdb(
   const known = createHash("sha256")
     .update(`${base} ${credentials}`)
     .digest("hex");
-  if (refused.has(known)) return refusal(check.user);
+  if (now - (refused.get(known) ?? -Infinity) < againAfterMs)
+    return refusal(check.user);
   const headers = {
     authorization: `Basic ${Buffer.from(credentials).toString("base64")}`,
   };
   const tasks = await askHttp(`${base}/_active_tasks`, { signal, headers });
   if (tasks.status === 401 || tasks.status === 403) {
-    refused.add(known);
+    refused.set(known, now);
     return refusal(check.user);
   }
+  refused.delete(known);
   let sizes = sizesOf.get(known);
   if (sizes === undefined || now - sizes.at > sizesEveryMs) {
     sizes = { ...(await askSizes(base, headers, signal)), at: now };
@@ -72,7 +78,7 @@ export async function lookAtCouchdb(
 
 function refusal(user: string): Seen {
   return warning(
-    `up, but it refuses the password of ${user}: give the right one and start the supervisor again, it is not tried again until then`,
+    `up, but it refuses the password of ${user}: give the right one; this one is not tried again for ten minutes`,
   );
 }
 
