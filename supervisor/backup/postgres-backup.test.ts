@@ -37,6 +37,19 @@ test("a drill restores the newest backup as the role backup, compares, and leave
   expect(left.rows).toEqual([]);
 });
 
+test("a database without tables is no backup, and it is said why", async () => {
+  const empty = new URL(stand.backupUrl());
+  empty.pathname = "/postgres";
+  const sentence = await failureOf(
+    takeBackup({
+      ...{ directory: stand.directory(), signal: never, pgDump: false },
+      ...{ databaseUrl: empty.href, now: stand.now, progress: () => {} },
+    }),
+  );
+  expect(sentence).toMatch(/^the database has no tables/);
+  expect(readdirSync(stand.directory())).toEqual([]);
+});
+
 test("an aborted backup leaves nothing", async () => {
   const abort = new AbortController();
   await expect(

@@ -1,4 +1,5 @@
 import type { Client } from "pg";
+import { Failure } from "../failure.ts";
 import { beginBackup, writeCompressed } from "./backup-files.ts";
 import { quoted, rowsOf, withDatabase } from "./database.ts";
 import { sumLedger } from "./ledger-sums.ts";
@@ -56,6 +57,10 @@ async function copyAll(
   // One snapshot for all that follows, and nobody takes a table away meanwhile.
   await client.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
   const found = await findTables(client);
+  if (found.length === 0)
+    throw new Failure(
+      "the database has no tables, so there is nothing to back up: a gateway makes them when it starts (`hearth status`); if one runs, BACKUP_DATABASE_URL names another database than its.",
+    );
   await client.query(
     `LOCK TABLE ${found.map(({ name }) => quoted(name)).join(", ")} IN ACCESS SHARE MODE`,
   );
