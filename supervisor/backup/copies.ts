@@ -79,7 +79,7 @@ export type CopyPlace = {
 export function openCopies(
   directory: string,
   most: number,
-  prune: (kindDirectory: string) => void,
+  prune: (kindDirectory: string, kind: string) => void,
 ): Copies {
   const kindDirectory = (kind: string) => join(directory, kind);
   const arrivingAt = ({ kind, name, keyId }: CopyPlace) =>
@@ -146,7 +146,7 @@ export function openCopies(
       rmSync(final, { recursive: true, force: true });
       renameSync(target, final);
       syncDirectory(kindDirectory(place.kind));
-      prune(kindDirectory(place.kind));
+      prune(kindDirectory(place.kind), place.kind);
     },
     file: (kind, name, file) => {
       if (momentOf(name) === undefined) return undefined;
@@ -163,7 +163,7 @@ async function describe(directory: string, name: string): Promise<CopyFile> {
   return { name, bytes: statSync(path).size, sha256: hash.digest("hex") };
 }
 
-export function readCopy(copy: string): Copy {
+function readCopy(copy: string): Copy {
   return copySchema.parse(
     JSON.parse(readFileSync(join(copy, copyName), "utf8")),
   );

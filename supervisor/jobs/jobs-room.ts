@@ -19,7 +19,7 @@ import { retentionJob } from "./retention.ts";
 /** The jobs of this supervisor. The room is opened last, and begins last: by then every room has added its own. */
 export function openJobsRoom(surroundings: Surroundings): Room {
   const { home, jobs, env, config, operatorPassword } = surroundings;
-  const { backup_copy, postgres_backup, time_zone } = config.jobs;
+  const { backup_copy, notes_backup, postgres_backup, time_zone } = config.jobs;
   const makeReport = openReporting(surroundings);
   for (const job of [
     ...backupJobs(surroundings),
@@ -39,7 +39,12 @@ export function openJobsRoom(surroundings: Surroundings): Room {
         openCopies(
           join(home.backups, "copies"),
           backup_copy.accept_at_most,
-          (kind) => removeOld(kind, postgres_backup.keep, time_zone),
+          (directory, kind) =>
+            removeOld(
+              directory,
+              (kind === "notes" ? notes_backup : postgres_backup).keep,
+              time_zone,
+            ),
         ),
       );
       registerReportRoutes(server, { makeReport });
