@@ -173,7 +173,9 @@ function keyIn(file: string): string {
   try {
     return readFileSync(file, "utf8").trim();
   } catch (error) {
-    throw new Failure(`${file} cannot be read (${codeOf(error)}).`);
+    throw new Failure(
+      `${file} cannot be read (${codeOf(error)}): give --key-file a file with the key that \`hearth backup key\` showed.`,
+    );
   }
 }
 

@@ -85,7 +85,13 @@ export async function memberFindings({
       kept("member may not drop", create.status, vault),
     ];
   } catch (error) {
-    return [{ name, state: "bad", text: `no answer (${reason(error)}).` }];
+    return [
+      {
+        name,
+        state: "bad",
+        text: `the vault gave its user no answer (${reason(error)}): see whether the store runs (\`hearth status\`) and what \`hearth logs notes\` says.`,
+      },
+    ];
   }
 }
 

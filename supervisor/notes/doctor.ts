@@ -150,7 +150,11 @@ async function preflightFinding(
       text: `the answer to the preflight is ${status} with access-control-allow-origin ${String(allowed)}: let the proxy pass OPTIONS on, and add no CORS headers of its own.`,
     };
   } catch (error) {
-    return { name, state: "bad", text: `no answer (${reason(error)}).` };
+    return {
+      name,
+      state: "bad",
+      text: `the preflight got no answer (${reason(error)}): see whether the store runs (\`hearth status\`) and what the proxy in front of it logs.`,
+    };
   }
 }
 
