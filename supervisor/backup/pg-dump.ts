@@ -43,7 +43,7 @@ export async function dumpDatabase(
 }
 
 /** The password goes by the environment: arguments are for all to see. */
-export function buildDump(
+function buildDump(
   databaseUrl: string,
   file: string,
 ): {

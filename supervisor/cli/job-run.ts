@@ -51,10 +51,7 @@ async function follow(
 }
 
 /** "████████░░░░ 42 %  spend_log · 1 min 3 s, about 2 min left" */
-export function progressLine(
-  { progress, startedAt }: RunView,
-  now: number,
-): string {
+function progressLine({ progress, startedAt }: RunView, now: number): string {
   if (progress === null) return "";
   const passed = now - startedAt;
   const parts = [progress.text, inWords(passed)];
@@ -78,7 +75,7 @@ function cut(line: string): string {
   return line.length < width ? line : `${line.slice(0, width - 2)}…`;
 }
 
-export function lastWord(run: RunView): string {
+function lastWord(run: RunView): string {
   const took = inWords((run.endedAt ?? run.startedAt) - run.startedAt);
   return `${paint(toneOf(run), run.status)} after ${took}: ${run.text}`;
 }

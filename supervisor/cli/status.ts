@@ -46,7 +46,7 @@ export const status = defineVerb({
 });
 
 /** The verdict, what needs somebody, the tables. */
-export function renderStatus(status: Status): string {
+function renderStatus(status: Status): string {
   const sign = status.attention.some(({ level }) => level === "down")
     ? paint("bad", "✕")
     : status.ok && status.attention.length === 0

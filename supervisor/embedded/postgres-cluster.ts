@@ -92,7 +92,7 @@ async function initialise(
   }
 }
 
-export function buildInitdbArgs(
+function buildInitdbArgs(
   data: string,
   passwordFile: string,
 ): readonly string[] {

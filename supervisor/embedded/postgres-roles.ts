@@ -191,7 +191,7 @@ async function connect(
 }
 
 /** Postgres answers, and has another password. */
-export class WrongPassword extends Failure {}
+class WrongPassword extends Failure {}
 
 /** A refused password means mixed-up files, and waiting will not help. */
 export function passwordHint(error: unknown): unknown {

@@ -38,7 +38,7 @@ const size = z
   });
 
 /** What every job may be told, with its own defaults. `more` are settings of that job alone. */
-export function jobSettings<const More extends z.ZodRawShape>(
+function jobSettings<const More extends z.ZodRawShape>(
   defaults: {
     /** Five cron fields, or `off`. */
     readonly cron: string;
@@ -67,7 +67,7 @@ const keep = z
 export type KeepRule = Readonly<z.output<typeof keep>>;
 
 /** How many backups stay, for jobs that make some. */
-export const keepSetting = { keep };
+const keepSetting = { keep };
 
 const directory = z.string("must be a directory").min(1, "must be a directory");
 

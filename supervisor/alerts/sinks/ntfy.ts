@@ -8,7 +8,7 @@ const looks = {
 } as const;
 
 /** What ntfy takes as JSON at the server's root (docs.ntfy.sh/publish, "Publish as JSON"): headers could not carry our signs. */
-export function ntfyBody(topic: string, message: AlertMessage) {
+function ntfyBody(topic: string, message: AlertMessage) {
   return {
     topic,
     title: titleOf(message),

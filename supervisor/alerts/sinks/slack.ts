@@ -10,7 +10,7 @@ import { postJson } from "./post-json.ts";
 const colours = { down: "#bb1f1f", warning: "#a35a00", fine: "#1a7f43" };
 
 /** An incoming-webhook body: `text` and `attachments` are what Slack, Mattermost, Rocket.Chat, Zulip and Discord's /slack all read. */
-export function slackBody(message: AlertMessage) {
+function slackBody(message: AlertMessage) {
   return {
     text: escape(titleOf(message)),
     attachments: message.events.map((event) => {

@@ -2,7 +2,7 @@ import { textOf, titleOf, toneOf, type AlertMessage } from "../message.ts";
 import { postJson } from "./post-json.ts";
 
 /** The body that a webhook gets; documented in docs/operate.md. Times as ISO 8601. */
-export function webhookBody(message: AlertMessage) {
+function webhookBody(message: AlertMessage) {
   return {
     version: 1,
     id: message.id,

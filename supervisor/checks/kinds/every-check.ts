@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { duration, name, times } from "../../config/fields.ts";
 
-export const healRule = z.strictObject({
+const healRule = z.strictObject({
   restart: name,
   max: times.default(3),
   per: duration.prefault("1h"),
