@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { Failure } from "../failure.ts";
 import { contentSecurityPolicy, renderPage } from "../pages/frame.ts";
 import type { Look } from "../pages/shapes.ts";
 
@@ -56,9 +57,7 @@ export function afterwards(
   path: string,
   said: string,
 ): FastifyReply {
-  const value = encodeURIComponent(
-    said.slice(0, longestSaid).toWellFormed(),
-  );
+  const value = encodeURIComponent(said.slice(0, longestSaid).toWellFormed());
   return reply
     .header(
       "set-cookie",
@@ -85,6 +84,27 @@ export function showFailure(
     "message",
     { sentences, back },
   );
+}
+
+/** Does what a page asks for; a Failure is a page with its sentences and the way back. */
+export async function attempting(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  {
+    statusOf,
+    back,
+  }: {
+    readonly statusOf: (failure: Failure) => number;
+    readonly back: string;
+  },
+  act: () => FastifyReply | Promise<FastifyReply>,
+): Promise<FastifyReply> {
+  try {
+    return await act();
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    return showFailure(request, reply, statusOf(error), error.sentences, back);
+  }
 }
 
 function saidIn(cookies: string | undefined): string | null {

@@ -6,6 +6,7 @@ import {
   type VaultDevice,
 } from "../../test/contract/vault-device.ts";
 import { openNotesStand, type NotesStand } from "../testing/notes-stand.ts";
+import { readTexts } from "./conflict-texts.ts";
 import { countConflicts, findConflicts, resolveConflict } from "./conflicts.ts";
 import { openDatabase } from "./database.ts";
 import { vaultChoices } from "./plugin-settings.ts";
@@ -59,6 +60,43 @@ describe.each(serversUnderTest())("on $name", (under) => {
     const later = await report(database);
     expect(later.conflicts[0]?.firstSeen).toBe(conflict?.firstSeen);
     expect(await countConflicts(database, 10)).toBe(1);
+  });
+
+  test("the texts of its versions are read, as far as they can be", async () => {
+    const { database } = await conflicted("vault-texts");
+    const [conflict] = (await report(database)).conflicts;
+    const revs = conflict?.versions.map(({ rev }) => rev) ?? [];
+    const document = conflict?.document ?? "";
+    const texts = await readTexts(database, document, revs);
+    expect(texts.map((each) => each.kind === "text" && each.text)).toEqual(
+      expect.arrayContaining(["left", "right"]),
+    );
+    const plain = { type: "plain", path: "x.md", children: ["h:1"] };
+    await database.write([
+      { _id: "h:1", type: "leaf", data: "hidden", e_: true },
+      { _id: "gone", ...plain, children: ["h:nowhere"] },
+      { _id: "deleted", ...plain, deleted: true },
+      { _id: "picture", ...plain, type: "newnote" },
+      { _id: "long", ...plain, size: 1e9 },
+      { _id: "hidden", ...plain },
+      { _id: "veiled", ...plain, path: "/\\:%=abc", children: [] },
+      { _id: "within", ...plain, eden: { "h:1": { data: "in it" } } },
+      { _id: "strange", ...plain, children: "none" },
+    ]);
+    for (const [id, expected] of [
+      ["gone", { kind: "incomplete" }],
+      ["deleted", { kind: "deleted" }],
+      ["picture", { kind: "binary" }],
+      ["long", { kind: "large" }],
+      ["hidden", { kind: "encrypted" }],
+      ["veiled", { kind: "encrypted" }],
+      ["within", { kind: "text", text: "in it" }],
+      ["strange", { kind: "binary" }],
+    ] as const) {
+      const rev = (await database.document(id))?._rev ?? "";
+      const [read] = await readTexts(database, id, [rev]);
+      expect(read, id).toEqual({ rev, ...expected });
+    }
   });
 
   test("the newer version stays, on every device", async () => {

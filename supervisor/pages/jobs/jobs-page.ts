@@ -1,15 +1,21 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyInstance } from "fastify";
 import { z } from "zod";
 import { Failure } from "../../failure.ts";
 import { readForm } from "../../http/forms.ts";
 import { statusOfJobFailure } from "../../http/job-routes.ts";
-import { afterwards, showFailure, showPage } from "../../http/show-page.ts";
+import {
+  afterwards,
+  attempting,
+  showFailure,
+  showPage,
+} from "../../http/show-page.ts";
 import type { JobOption } from "../../jobs/job.ts";
 import type { JobRunner } from "../../jobs/runner.ts";
 import { judgeJobs, viewJobPage, viewJobs, viewRunPage } from "./jobs-view.ts";
 
 const path = "/jobs";
 const runsOnPage = 30;
+const failing = { statusOf: statusOfJobFailure, back: path };
 
 type JobRequest = { readonly Params: { readonly name: string } };
 
@@ -34,7 +40,7 @@ export function registerJobsPage(
   server.get<JobRequest & { Querystring: { from?: string } }>(
     `${path}/:name`,
     (request, reply) =>
-      attempting(request, reply, () => {
+      attempting(request, reply, failing, () => {
         const { name } = request.params;
         const from = /^\d{1,6}$/.test(request.query.from ?? "")
           ? Number(request.query.from)
@@ -90,7 +96,7 @@ export function registerJobsPage(
     },
   );
   server.post<JobRequest>(`${path}/:name/run`, (request, reply) =>
-    attempting(request, reply, () => {
+    attempting(request, reply, failing, () => {
       const { name } = request.params;
       const form = readForm(request, formOf(jobs.optionsOf(name)));
       if (form.kind === "mistakes")
@@ -104,7 +110,7 @@ export function registerJobsPage(
     }),
   );
   server.post<JobRequest>(`${path}/:name/stop`, (request, reply) =>
-    attempting(request, reply, () => {
+    attempting(request, reply, failing, () => {
       const { name } = request.params;
       const stopped = jobs.stopRun(name);
       return afterwards(
@@ -133,23 +139,4 @@ function formOf(options: readonly JobOption[]) {
       ]),
     ),
   );
-}
-
-async function attempting(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  act: () => FastifyReply | Promise<FastifyReply>,
-): Promise<FastifyReply> {
-  try {
-    return await act();
-  } catch (error) {
-    if (!(error instanceof Failure)) throw error;
-    return showFailure(
-      request,
-      reply,
-      statusOfJobFailure(error),
-      error.sentences,
-      path,
-    );
-  }
 }

@@ -24,30 +24,35 @@ export type Comparison =
   | { readonly kind: "all-different" };
 
 const around = 3;
-const mostRows = 150;
-const longestLine = 500;
-const mostEdits = 5000;
-const withinMs = 300;
-const withinMsPerLine = 20;
+const mostRows = 60;
+const longestLine = 300;
+/** Lines, and words of a line: the work grows with their square. */
+const mostEdits = 500;
+const mostWordEdits = 200;
 
 /** Two texts line by line, with the words that differ marked; what is the same is shown only around a difference. */
 export function compareTexts(left: string, right: string): Comparison {
   const changes = diffLines(left, right, {
     ...{ ignoreNewlineAtEof: true, stripTrailingCr: true },
-    ...{ maxEditLength: mostEdits, timeout: withinMs },
+    maxEditLength: mostEdits,
   });
   if (changes === undefined) return { kind: "all-different" };
   if (changes.every(({ added, removed }) => !added && !removed))
     return { kind: "same" };
   const rows: Row[] = [];
   for (const [index, { value, added, removed }] of changes.entries()) {
+    // Comparing words is the dear part: none for what is not shown.
+    if (rows.length > mostRows) break;
     const lines = linesOf(value);
     const next = changes[index + 1];
     if (removed)
-      rows.push(...pairs(lines, next?.added ? linesOf(next.value) : []));
-    else if (added)
-      rows.push(...(changes[index - 1]?.removed ? [] : pairs([], lines)));
-    else rows.push(...shorten(lines, index === 0, next === undefined));
+      rows.push(
+        ...pairs(lines, next?.added === true ? linesOf(next.value) : []),
+      );
+    else if (!added)
+      rows.push(...shorten(lines, index === 0, next === undefined));
+    else if (changes[index - 1]?.removed !== true)
+      rows.push(...pairs([], lines));
   }
   return {
     kind: "rows",
@@ -65,34 +70,32 @@ function pairs(
   left: readonly string[],
   right: readonly string[],
 ): readonly Row[] {
-  return Array.from(
-    { length: Math.max(left.length, right.length) },
-    (_, at) => {
-      const [one, other] = [left[at], right[at]];
-      if (one === undefined || other === undefined)
-        return {
-          kind: "changed",
-          left: one === undefined ? null : whole(one, true),
-          right: other === undefined ? null : whole(other, true),
-        };
-      const words =
-        Math.max(one.length, other.length) > longestLine
-          ? undefined
-          : diffWordsWithSpace(one, other, { timeout: withinMsPerLine });
-      const side = (gone: "added" | "removed") =>
-        words
-          ?.filter((word) => !word[gone])
-          .map(({ value, added, removed }) => ({
-            text: value,
-            marked: added || removed,
-          }));
+  const length = Math.min(mostRows + 1, Math.max(left.length, right.length));
+  return Array.from({ length }, (_, at) => {
+    const [one, other] = [left[at], right[at]];
+    if (one === undefined || other === undefined)
       return {
         kind: "changed",
-        left: side("added") ?? whole(one, true),
-        right: side("removed") ?? whole(other, true),
+        left: one === undefined ? null : whole(one, true),
+        right: other === undefined ? null : whole(other, true),
       };
-    },
-  );
+    const words =
+      Math.max(one.length, other.length) > longestLine
+        ? undefined
+        : diffWordsWithSpace(one, other, { maxEditLength: mostWordEdits });
+    const side = (gone: "added" | "removed") =>
+      words
+        ?.filter((word) => !word[gone])
+        .map(({ value, added, removed }) => ({
+          text: value,
+          marked: added || removed,
+        }));
+    return {
+      kind: "changed",
+      left: side("added") ?? whole(one, true),
+      right: side("removed") ?? whole(other, true),
+    };
+  });
 }
 
 function shorten(

@@ -1,9 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { Failure } from "../../failure.ts";
 import { readForm, type Fields } from "../../http/forms.ts";
 import { statusOfNotesFailure } from "../../http/notes-routes.ts";
-import { afterwards, showFailure, showPage } from "../../http/show-page.ts";
+import { attempting, showPage } from "../../http/show-page.ts";
 import { refusalOf } from "../../http/sign-in-routes.ts";
 import type { SetupAnswer } from "../../notes/provisioning.ts";
 import type { VaultActs } from "../../notes/vault-acts.ts";
@@ -19,6 +18,7 @@ import {
   setupForm,
 } from "./vault-forms.ts";
 import type { NotesLook } from "./notes-look.ts";
+import { atVault, registerVaultChanges } from "./vault-changes.ts";
 import { viewVault } from "./vault-view.ts";
 
 export type NotesPageParts = {
@@ -35,16 +35,7 @@ export type NoNotes = {
 };
 
 const path = "/notes";
-const confirmForm = z.object({ confirm: z.string().default("") });
-const seedForm = confirmForm.extend({ accept: z.literal("true").optional() });
-const resolveForm = z.object({
-  document: z.string("say which note").max(10_000),
-  keep: z.union([z.literal("newer"), z.string().regex(/^\d+-[0-9a-f]+$/)], {
-    error: "say which version stays",
-  }),
-});
-
-type VaultRequest = FastifyRequest<{ Params: { vault: string } }>;
+const failing = { statusOf: statusOfNotesFailure, back: path };
 type Again = {
   readonly form: "add" | "setup-uri" | "rotate";
   readonly typed: Fields;
@@ -175,7 +166,7 @@ export function registerNotesPage(
 
   server.get(path, (request, reply) => showNotes(request, reply));
   server.post(path, (request, reply) =>
-    attempting(request, reply, path, () =>
+    attempting(request, reply, failing, () =>
       withSecret(
         request,
         addForm,
@@ -203,14 +194,14 @@ export function registerNotesPage(
   server.get<{ Params: { vault: string }; Querystring: { from?: string } }>(
     `${path}/:vault`,
     (request, reply) =>
-      attempting(request, reply, path, () => {
+      attempting(request, reply, failing, () => {
         const { from = "" } = request.query;
         return showVault(request, reply, request.params.vault, {
           from: /^\d{1,6}$/.test(from) ? Number(from) : 0,
         });
       }),
   );
-  atVault("setup-uri", (request, reply, vault) =>
+  atVault(server, "setup-uri", (request, reply, vault) =>
     withSecret(
       request,
       setupForm,
@@ -230,7 +221,7 @@ export function registerNotesPage(
         ),
     ),
   );
-  atVault("rotate", (request, reply, vault) =>
+  atVault(server, "rotate", (request, reply, vault) =>
     withSecret(
       request,
       rotateForm,
@@ -247,63 +238,8 @@ export function registerNotesPage(
         ),
     ),
   );
-  atVault("resolve", async (request, reply, vault) => {
-    const { document, keep } = wanted(request, resolveForm);
-    const { kept } = await acts.resolve(
-      vault,
-      document,
-      keep === "newer" ? "newer" : { rev: keep },
-    );
-    return afterwards(
-      reply,
-      `${path}/${encodeURIComponent(vault)}`,
-      `Version ${kept.slice(0, 8)} of ${document} stays; devices hear of it with their next sync.`,
-    );
-  });
-  atVault("restore-seed", async (request, reply, vault) => {
-    const { accept, confirm } = wanted(request, seedForm);
-    if (accept === "true") needName(vault, confirm, "the seed stays as it is");
-    const { did } = await acts.restoreSeed(vault, accept === "true");
-    return afterwards(
-      reply,
-      `${path}/${encodeURIComponent(vault)}`,
-      did === "restored"
-        ? `The old seed of ${vault} is back, and its devices may in again.`
-        : `The new seed of ${vault} counts from now on, and its devices may in again.`,
-    );
-  });
-  atVault("remove", async (request, reply, vault) => {
-    const { confirm } = wanted(request, confirmForm);
-    needName(vault, confirm, "nothing was removed");
-    const { documents, stays } = await acts.remove(vault);
-    return afterwards(
-      reply,
-      path,
-      [`Vault ${vault} with ${documents} documents is removed.`, ...stays].join(
-        " ",
-      ),
-    );
-  });
 
-  function atVault(
-    act: string,
-    handle: (
-      request: VaultRequest,
-      reply: FastifyReply,
-      vault: string,
-    ) => Promise<FastifyReply>,
-  ): void {
-    server.post<{ Params: { vault: string } }>(
-      `${path}/:vault/${act}`,
-      (request, reply) => {
-        const { vault } = request.params;
-        const back = `${path}/${encodeURIComponent(vault)}`;
-        return attempting(request, reply, back, () =>
-          handle(request, reply, vault),
-        );
-      },
-    );
-  }
+  registerVaultChanges(server, acts);
 }
 
 function showNoNotes(
@@ -318,44 +254,4 @@ function showNoNotes(
     "no-notes",
     { why, peer: peer ?? null },
   );
-}
-
-function wanted<T extends z.ZodType>(
-  request: FastifyRequest,
-  schema: T,
-): z.output<T> {
-  const form = readForm(request, schema);
-  if (form.kind === "read") return form.value;
-  throw new Failure(
-    Object.entries(form.mistakes).map(
-      ([field, mistake]) => `${field}: ${mistake}.`,
-    ),
-  );
-}
-
-/** Throws a Failure unless the name was typed. */
-function needName(vault: string, typed: string, otherwise: string): void {
-  if (typed.trim() !== vault)
-    throw new Failure(`That is not its name (${vault}): ${otherwise}.`);
-}
-
-async function attempting(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  back: string,
-  act: () => Promise<FastifyReply>,
-): Promise<FastifyReply> {
-  try {
-    return await act();
-  } catch (error) {
-    if (!(error instanceof Failure)) throw error;
-    const status = statusOfNotesFailure(error);
-    return showFailure(
-      request,
-      reply,
-      status,
-      error.sentences,
-      status === 404 ? path : back,
-    );
-  }
 }

@@ -75,7 +75,7 @@ export function viewVault(facts: VaultPageFacts) {
       {
         name: "Compacted",
         value: view.compactedAt === null ? "never" : ago(view.compactedAt, now),
-        note: "by itself every month",
+        note: "by the job compaction",
       },
       {
         name: "Security seed",

@@ -1,7 +1,6 @@
 import { createReadStream } from "node:fs";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { Failure } from "../../failure.ts";
 import { readFields } from "../../http/forms.ts";
 import { refuse } from "../../http/refuse.ts";
 import {
@@ -9,7 +8,7 @@ import {
   sendReport,
   type ReportParts,
 } from "../../http/report-routes.ts";
-import { showFailure, showPage } from "../../http/show-page.ts";
+import { attempting, showFailure, showPage } from "../../http/show-page.ts";
 import { wantsPage } from "../../http/sign-in-routes.ts";
 import type { JobRunner } from "../../jobs/runner.ts";
 import { findReport, listReports } from "../../reports/kept-reports.ts";
@@ -89,12 +88,9 @@ export function registerReportsPage(
         status: 400,
       });
     const { kind, format } = form.value;
-    try {
-      return await sendReport(reply, parts, kind, choiceOf(form.value), format);
-    } catch (error) {
-      if (!(error instanceof Failure)) throw error;
-      return showFailure(request, reply, 502, error.sentences, path);
-    }
+    return attempting(request, reply, { statusOf: () => 502, back: path }, () =>
+      sendReport(reply, parts, kind, choiceOf(form.value), format),
+    );
   });
   server.get<{ Params: { file: string } }>(`${path}:file`, (request, reply) => {
     const { file } = request.params;
