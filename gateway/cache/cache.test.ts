@@ -52,6 +52,29 @@ test("whatever changes the answer changes the key; who asks for whom does not", 
   expect(keyOf({ ...body, user: "eve", metadata: { a: 1 } })).toBe(keyOf(body));
 });
 
+test("long texts are told apart to the last character", () => {
+  const asked = (...contents: readonly unknown[]) =>
+    keyOf({
+      model: "m",
+      messages: contents.map((content) => ({ role: "user", content })),
+    });
+  const long = "x".repeat(2_000);
+  const keys = [
+    asked(long),
+    asked(`${long}x`),
+    asked(`${long}y`),
+    asked(`${long}\ud800`),
+    asked(`${long}\udbff`),
+    asked(long, long),
+    asked(long + long),
+    asked([long]),
+    asked(`${long.length}:${long}`),
+    asked({ text: long }),
+  ];
+  expect(new Set(keys).size).toBe(keys.length);
+  expect(asked(long)).toBe(keys[0]);
+});
+
 test("each tenant has its own keys: the team, else the user, else the key", () => {
   const bob = { ...alice, userId: "bob" };
   const team = { ...alice, teamId: "t" };

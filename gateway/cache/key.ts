@@ -127,8 +127,18 @@ function tenantOf(payers: Payers): string {
   return `key:${payers.apiKey}`;
 }
 
-/** JSON with sorted object keys. */
+/** A prompt of this length takes longer to be put into quotes than to be hashed. */
+const LONG_TEXT = 512;
+
+/** JSON with sorted object keys; long texts as they are, with their length in front. */
 function canonical(value: unknown): string {
+  // Half a surrogate pair would be hashed as any other.
+  if (
+    typeof value === "string" &&
+    value.length >= LONG_TEXT &&
+    value.isWellFormed()
+  )
+    return `${value.length}:${value}`;
   if (typeof value !== "object" || value === null)
     return JSON.stringify(value) ?? "null";
   if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
