@@ -51,6 +51,8 @@ export type SpendBook = {
 
 /** Calls end today: their sums grow while one looks. */
 const growing: KeepLimits = { freshMs: 2000, keepMs: 10_000 };
+/** The same for what is kept again as part of something else. */
+const current: KeepLimits = { freshMs: 2000, keepMs: 2000 };
 /** Days that are over hardly change: only by calls that ended at midnight, and by names. */
 const settled: KeepLimits = { freshMs: 60_000, keepMs: 900_000 };
 const readWithinMs = 60_000;
@@ -83,13 +85,14 @@ export function openSpendBook(
     { from, until }: Days,
     today: string,
     read: (client: Client, days: Days) => Promise<T>,
+    limitsToday = growing,
   ): Promise<Kept<readonly T[]>> {
     const yesterday = addDays(today, -1);
     const parts: (readonly [Days, KeepLimits])[] = [];
     if (from <= yesterday)
       parts.push([{ from, until: until < today ? until : yesterday }, settled]);
     if (until >= today)
-      parts.push([{ from: from < today ? today : from, until }, growing]);
+      parts.push([{ from: from < today ? today : from, until }, limitsToday]);
     const all = await Promise.all(
       parts.map(([days, limits]) =>
         kept([what, days.from, days.until], limits, (client) =>
@@ -109,8 +112,12 @@ export function openSpendBook(
     days: Days,
     today: string,
   ): Promise<Kept<readonly NamedSums[]>> {
-    const parts = await inParts(kind, days, today, (client, part) =>
-      readPayerSums(client, kind, part.from, part.until),
+    const parts = await inParts(
+      kind,
+      days,
+      today,
+      (client, part) => readPayerSums(client, kind, part.from, part.until),
+      current,
     );
     return { ...parts, value: joinPayers(parts.value) };
   }
@@ -127,7 +134,7 @@ export function openSpendBook(
       const limits = until < today ? settled : growing;
       // Ranking ten thousand keys takes longer than all else that a page does.
       const ranked = await keep(
-        ["ranked", kind, from, until].join(" "),
+        ["ranked", kind, from, until, previous.from, previous.until].join(" "),
         limits,
         async () => {
           const [now, before] = await Promise.all([
