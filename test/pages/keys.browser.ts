@@ -62,6 +62,59 @@ test("where there is no key yet the page teaches how to make one", async () => {
   await page.context().close();
 });
 
+/** The keys of a household, in every state. */
+async function fillHousehold(): Promise<string> {
+  const month = { budget_duration: "1mo" };
+  const make = async (alias: string, fields: object, spends: number[] = []) => {
+    const token = hashKey(
+      await fixture.makeKey({ key_alias: alias, ...fields }),
+    );
+    await fixture.spend(
+      ...spends.map((spend, index) => ({
+        ...{ api_key: token, spend, prompt_tokens: 900 + index * 37 },
+        model_group: index % 3 === 0 ? "claude-small" : "gpt-mini",
+        ended_at: new Date(Date.now() - index * 86_400_000).toISOString(),
+      })),
+    );
+    return token;
+  };
+  await make("anna-phone", { user_id: "anna", max_budget: 2, ...month }, [1.9]);
+  await make("robot", { user_id: "ben", max_budget: 1, ...month }, [1.25]);
+  await make("guest", { duration: "30d", max_budget: 0.5 });
+  await make("old-script", { user_id: "ben", blocked: true });
+  const expired = await make("trial", { duration: "1d" }, [0.02]);
+  await query(
+    fixture.pool,
+    "UPDATE keys SET expires = now() - interval '2 days' WHERE token = $1",
+    [expired],
+  );
+  return make(
+    "anna-editor",
+    { user_id: "anna", max_budget: 20, rpm_limit: 60, ...month },
+    Array.from({ length: 20 }, (_, index) => ((index * 7) % 5) / 8 + 0.1),
+  );
+}
+
+test("each state of a key has a shape and a word, each budget a meter", async () => {
+  const token = await fillHousehold();
+  const { page } = await open("/keys?sort=key_alias&order=asc");
+  expect(await page.textContent("h1")).toBe(
+    "1 of 6 keys has used up its budget.",
+  );
+  const states = await page.locator("tbody .state").allInnerTexts();
+  expect(states.map((each) => each.trim().replace(/ \d.*/, ""))).toEqual([
+    ...["works", "works", "works until", "blocked"],
+    ...["budget used up", "expired"],
+  ]);
+  expect(await page.locator("tbody .state svg").count()).toBe(6);
+  expect(await page.locator("tbody .meter").count()).toBe(4);
+  await takePicture(page, "keys-usual");
+  await page.goto(`${stand.address}/keys/${token}`);
+  expect(await main(page)).toContain("The same as numbers");
+  await takePicture(page, "key-usual");
+  await page.context().close();
+});
+
 test("made, used, refused at its budget, raised, blocked, renewed and deleted", async () => {
   const { page, complaints } = await open("/keys");
   await page.getByRole("link", { name: "Make a key" }).click();
@@ -292,7 +345,7 @@ describe("ten thousand keys", () => {
       "$ 8.50",
     );
     await page.getByRole("link", { name: /^blocked/ }).click();
-    await page.getByText("1 to 10 of 10", { exact: true }).waitFor();
+    await page.getByText("1 to 11 of 11", { exact: true }).waitFor();
     await page.goto(`${stand.address}/keys`);
     await page.getByRole("searchbox").fill("MANY-9999");
     await page.keyboard.press("Enter");

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from "fastify";
+import { z } from "zod";
 import { keyPage, keyStates } from "../../gateway/rows.ts";
 import { showPage } from "../../http/show-page.ts";
 import { attempting, keysPath, type PayersConsole } from "../payers/console.ts";
@@ -25,21 +26,26 @@ export function registerKeysPage(
     const before = changes();
     if (counted?.changes === before && Date.now() < counted.until)
       return counted.counts;
-    const counts = await Promise.all(
-      keyStates.map(async (state) => {
-        const query = `return_full_object=false&size=1&state=${state}`;
-        const page = (await api.ask("GET", `/key/list?${query}`)) as {
-          readonly total_count: number;
-        };
-        return [state, page.total_count] as const;
-      }),
-    );
+    const [all, over_budget, blocked, expired] = await Promise.all([
+      countOf(""),
+      countOf("&state=over_budget"),
+      countOf("&state=blocked"),
+      countOf("&state=expired"),
+    ]);
+    const active = Math.max(0, all - over_budget - blocked - expired);
     counted = {
-      counts: Object.fromEntries(counts) as KeyCounts,
-      until: Date.now() + keepMs,
+      counts: { active, over_budget, blocked, expired },
+      // The first key is waited for.
+      until: all > 0 ? Date.now() + keepMs : 0,
       changes: before,
     };
     return counted.counts;
+  }
+
+  async function countOf(filter: string): Promise<number> {
+    return z
+      .object({ total_count: z.number() })
+      .parse(await api.ask("GET", `/key/list?size=1${filter}`)).total_count;
   }
 
   async function readKeys(asked: ListAsked) {
