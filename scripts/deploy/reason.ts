@@ -7,8 +7,14 @@ export function reasonOf(error: unknown): string {
   const said = /^\s*error: (?!update failed|preview failed)(.+)$/m.exec(text);
   if (said?.[1] !== undefined) return said[1];
   const [first = text] = text.split("\n");
-  // All that the command's wrapper knows is the exit code.
-  return first.startsWith("code:")
+  return first.startsWith("code:") ? whatTheEngineComplained(text) : first;
+}
+
+/** The last line on the standard error of a command that ended with a code; the wrapper's message holds all of it. */
+function whatTheEngineComplained(text: string): string {
+  const complaint = /^ stderr: ([^]*?)^ err\?: /m.exec(text)?.[1];
+  const line = complaint?.trimEnd().split("\n").at(-1)?.trim();
+  return line === undefined || line === ""
     ? "the engine stopped; what failed is named above."
-    : first;
+    : line;
 }

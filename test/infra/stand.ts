@@ -4,13 +4,14 @@ import {
   copyFileSync,
   mkdirSync,
   mkdtempSync,
+  readFileSync,
   rmSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { createConnection, createServer, type AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import type { Stack } from "@pulumi/pulumi/automation/stack.js";
 import { secretFields } from "../../infra/config-schema.ts";
@@ -18,6 +19,7 @@ import { assembleImage } from "../../infra/image-context.ts";
 import { containerLog } from "../../infra/engine.ts";
 import { inProject } from "../../infra/project-files.ts";
 import { openStack, parallel } from "../../scripts/deploy-stack.ts";
+import { engineDirectory } from "../../scripts/engine.ts";
 import { modelYaml } from "../servers/gateway.ts";
 import { startMockProvider } from "../servers/provider.ts";
 import { startAlertReceiver, type ReceivedAlarm } from "./alert-receiver.ts";
@@ -78,6 +80,12 @@ export async function setUpStand(): Promise<Stand> {
   // The engine looks whether `main` is there, also when an inline program runs.
   symlinkSync(inProject("infra"), join(directory, "infra"));
   mkdirSync(join(directory, "state"));
+  if (pulumiRoot !== undefined) {
+    // Where deploy looks for the engine, as the npm package would have downloaded it.
+    const engine = engineDirectory(join(directory, "home"));
+    mkdirSync(dirname(engine), { recursive: true });
+    symlinkSync(pulumiRoot, engine);
+  }
   const env = {
     PULUMI_BACKEND_URL: `file://${join(directory, "state")}`,
     PULUMI_CONFIG_PASSPHRASE: "only for this test",
@@ -89,6 +97,7 @@ export async function setUpStand(): Promise<Stand> {
           PATH: `${installDoubles(join(directory, "plugins"))}:${process.env["PATH"] ?? ""}`,
         }),
   };
+  if (pulumiRoot !== undefined) placeEngine(pulumiRoot, env.PULUMI_HOME);
   const stack = await openStack({
     stackName: "test",
     workDir: directory,
@@ -185,6 +194,16 @@ export async function setUpStand(): Promise<Stand> {
       await engines.stop();
     },
   };
+}
+
+/** Where the npm package `pulumi`, which is what `npm run deploy` finds first, keeps the engine that it downloads elsewhere. */
+function placeEngine(pulumiRoot: string, home: string): void {
+  const { version } = JSON.parse(
+    readFileSync(inProject("node_modules/pulumi/package.json"), "utf8"),
+  ) as { readonly version: string };
+  const bin = join(home, "versions", version, "bin");
+  mkdirSync(bin, { recursive: true });
+  symlinkSync(join(pulumiRoot, "bin/pulumi"), join(bin, "pulumi"));
 }
 
 /** Programs by the names under which the engine looks for plugins on the PATH; under the project's own Node. */

@@ -1,0 +1,26 @@
+import { expect, test } from "vitest";
+import { reasonOf } from "./reason.ts";
+
+const ended = (stdout: string, stderr: string) =>
+  new Error(
+    `code: 255\n stdout: ${stdout}\n stderr: ${stderr}\n err?: Error: Command failed with exit code 255\n`,
+  );
+
+test.each([
+  [
+    ended("", "Downloading pulumi…\npulumi: fetch failed"),
+    "pulumi: fetch failed",
+  ],
+  [
+    ended("Updating (home):", "error: update failed\nerror: no such network"),
+    "no such network",
+  ],
+  [ended("Updating (home):\n    error: no such image\n", ""), "no such image"],
+  [
+    ended("Updating (home):", ""),
+    "the engine stopped; what failed is named above.",
+  ],
+  [new Error("port 5 is taken: end it.\n at …"), "port 5 is taken: end it."],
+])("of %o the operator reads one sentence", (error, sentence) => {
+  expect(reasonOf(error)).toBe(sentence);
+});
