@@ -5,12 +5,13 @@ import type { Stack } from "@pulumi/pulumi/automation/stack.js";
 import { containerLog, type EngineAddress } from "../infra/engine.ts";
 import { program } from "../infra/index.ts";
 import { projectRoot } from "../infra/project-files.ts";
+import { findEngine } from "./engine.ts";
 
 export interface StackOptions {
   readonly stackName: string;
   /** Holds Pulumi.yaml and Pulumi.<stack>.yaml; the project's root by default. */
   readonly workDir?: string;
-  /** Directory whose bin/ has the pulumi command; else the one on the PATH. */
+  /** Directory whose bin/ has the engine; else npm's, or the one on the PATH. */
   readonly pulumiRoot?: string;
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -20,10 +21,9 @@ export const parallel = 4;
 
 /** Opens the stack with the very program that `pulumi up` runs. */
 export async function openStack(options: StackOptions): Promise<Stack> {
+  const root = options.pulumiRoot ?? (await findEngine());
   const pulumiCommand = await PulumiCommand.get(
-    options.pulumiRoot === undefined
-      ? {}
-      : { root: options.pulumiRoot, skipVersionCheck: true },
+    root === undefined ? {} : { root, skipVersionCheck: true },
   );
   return LocalWorkspace.createOrSelectStack(
     {

@@ -1,0 +1,48 @@
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { engineDirectory, findEngine } from "./engine.ts";
+
+let directory: string;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "hearth-engine-"));
+  vi.stubEnv("PULUMI_HOME", join(directory, "home"));
+  vi.stubEnv("PATH", `${directory}:${process.env["PATH"] ?? ""}`);
+});
+afterEach(() => {
+  vi.unstubAllEnvs();
+  rmSync(directory, { recursive: true });
+});
+
+function installCommand(script: string): void {
+  writeFileSync(join(directory, "pulumi"), `#!/bin/sh\n${script}\n`);
+  chmodSync(join(directory, "pulumi"), 0o755);
+}
+
+test("the engine that npm's command downloaded is found, and the command not asked again", async () => {
+  const bin = join(engineDirectory(), "bin");
+  installCommand(`mkdir -p ${bin} && touch ${bin}/pulumi`);
+  expect(await findEngine()).toBe(engineDirectory());
+  installCommand("exit 1");
+  expect(await findEngine()).toBe(engineDirectory());
+});
+
+test("another pulumi on the PATH is used as it is", async () => {
+  mkdirSync(join(directory, "home"));
+  installCommand("exit 0");
+  expect(await findEngine()).toBeUndefined();
+});
+
+test("a command that fails is one sentence", async () => {
+  installCommand("exit 3");
+  await expect(findEngine()).rejects.toThrow(
+    "the command `pulumi version` failed (3): see above, run npm ci, then the same command again.",
+  );
+});
