@@ -11,6 +11,8 @@ import { peerOf, type Peer } from "./peer.ts";
 import { listPeerCopies, sendCopy } from "./send-copy.ts";
 import { sizeWords } from "./size-words.ts";
 
+const keyFingerprint = "backup-copy-key";
+const keyLookEveryMs = 30_000;
 const kinds = ["postgres", "notes"] as const;
 
 const fetchOptions = z.strictObject({
@@ -64,13 +66,13 @@ async function sendNewest(
   // Only whoever has the key can use a copy when this host is lost.
   if (shownAt === null)
     alarms.raise({
-      fingerprint: "backup-copy-key",
+      fingerprint: keyFingerprint,
       level: "warning",
       subject: "backup-copy",
       text: "backups are copied to the other host under a key that nobody has written down yet: if this host is lost, they cannot be opened.",
       command: "hearth backup key",
     });
-  else alarms.clear("backup-copy-key");
+  else alarms.clear(keyFingerprint);
   const there = new Set(
     (await listPeerCopies(peer, signal)).map(
       (copy) => `${copy.kind}/${copy.name}`,
@@ -96,6 +98,24 @@ async function sendNewest(
         summary: `sent ${sent.join(" and ")} to the other host.`,
         details: { sent },
       };
+}
+
+/** Ends the alarm soon after somebody saw the key: `hearth backup key` is another process. Gives what ends the looking. */
+export function awaitKeyShown({
+  home,
+  env,
+  alarms,
+}: Pick<Surroundings, "home" | "env" | "alarms">): () => void {
+  const timer = setInterval(() => {
+    try {
+      const key = findCopyKey(home, env);
+      if (key !== undefined && key.shownAt !== null)
+        alarms.clear(keyFingerprint);
+    } catch {
+      // A key that cannot be read fails the next backup-copy, which tells of it.
+    }
+  }, keyLookEveryMs);
+  return () => clearInterval(timer);
 }
 
 async function fetchAsked(

@@ -1,8 +1,9 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { makeHome } from "../embedded/home.ts";
 import { temporaryHome } from "../testing/temporary-home.ts";
+import { awaitKeyShown } from "./copy-jobs.ts";
 import {
   findCopyKey,
   keyId,
@@ -39,4 +40,27 @@ test("a key that the operator sets wins, and one that is none is refused", () =>
   expect(() => findCopyKey(place.home, { BACKUP_COPY_KEY: "secret" })).toThrow(
     "that is no key of copies: it has 43 letters",
   );
+});
+
+test("the alarm about a key that nobody has seen ends soon after somebody has", () => {
+  vi.useFakeTimers();
+  const cleared: string[] = [];
+  const end = awaitKeyShown({
+    ...{ home: place.home, env: {} },
+    alarms: {
+      raise: () => {},
+      clear: (fingerprint) => void cleared.push(fingerprint),
+    },
+  });
+  try {
+    const key = makeAndKeepCopyKey(place.home, 1000);
+    vi.advanceTimersByTime(60_000);
+    expect(cleared).toEqual([]);
+    markShown(place.home, key, 2000);
+    vi.advanceTimersByTime(30_000);
+    expect(cleared).toEqual(["backup-copy-key"]);
+  } finally {
+    end();
+    vi.useRealTimers();
+  }
 });

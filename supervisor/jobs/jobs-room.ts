@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { backupJobs } from "../backup/backup-jobs.ts";
 import { openCopies } from "../backup/copies.ts";
-import { copyJobs } from "../backup/copy-jobs.ts";
+import { awaitKeyShown, copyJobs } from "../backup/copy-jobs.ts";
 import { peerOf } from "../backup/peer.ts";
 import { removeOld } from "../backup/remove-old.ts";
 import { registerBackupRoutes } from "../http/backup-routes.ts";
@@ -29,6 +29,7 @@ export function openJobsRoom(surroundings: Surroundings): Room {
     ...reportJobs(surroundings, makeReport),
   ])
     jobs.add(job);
+  let endKeyLooks = () => {};
   return {
     routes: (server) => {
       registerJobRoutes(server, jobs);
@@ -52,7 +53,13 @@ export function openJobsRoom(surroundings: Surroundings): Room {
         ...{ makeReport, directory: home.reports, timeZone: time_zone, jobs },
       });
     },
-    begin: jobs.begin,
-    stop: jobs.stop,
+    begin: () => {
+      jobs.begin();
+      endKeyLooks = awaitKeyShown(surroundings);
+    },
+    stop: async () => {
+      endKeyLooks();
+      await jobs.stop();
+    },
   };
 }
