@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { readShownCertificate } from "../checks/shown-certificate.ts";
 import { textOf } from "../failure.ts";
 import { asExpected } from "./database.ts";
 import {
@@ -13,7 +14,7 @@ import {
   type DoctorAsk,
   type Finding,
 } from "./finding.ts";
-import { probe, readCertificate } from "./probe.ts";
+import { probe } from "./probe.ts";
 
 const expiresSoonMs = 14 * 86_400_000;
 const origins = [
@@ -61,21 +62,27 @@ async function certificateFinding({
       text: `${url} has no encryption: desktops may sync, phones and tablets need HTTPS with a certificate they trust.`,
     };
   try {
-    const seen = await readCertificate(url, within(signal, usualWaitMs));
-    const until = new Date(seen.validTo).toISOString().slice(0, 10);
-    if (seen.validTo < now())
+    const { certificate, distrust } = await readShownCertificate(
+      new URL(url),
+      within(signal, usualWaitMs),
+    );
+    const ends = Date.parse(certificate.validTo);
+    const issuer =
+      /^(?:O|CN)=(.*)$/m.exec(certificate.issuer)?.[1] ?? "unknown";
+    const until = new Date(ends).toISOString().slice(0, 10);
+    if (ends < now())
       return {
         name,
         state: "bad",
         text: `the certificate ended on ${until}: renew it.`,
       };
-    if (!seen.trusted)
+    if (distrust !== undefined)
       return {
         name,
         state: "bad",
-        text: `the certificate (by ${seen.issuer}) is not trusted (${seen.reason ?? "unknown reason"}): phones refuse it; use one of a known authority, with its whole chain, or install yours on every device.`,
+        text: `the certificate (by ${issuer}) is not trusted (${distrust}): phones refuse it; use one of a known authority, with its whole chain, or install yours on every device.`,
       };
-    return seen.validTo - now() < expiresSoonMs
+    return ends - now() < expiresSoonMs
       ? {
           name,
           state: "warning",
@@ -84,7 +91,7 @@ async function certificateFinding({
       : {
           name,
           state: "fine",
-          text: `trusted, by ${seen.issuer}, until ${until}`,
+          text: `trusted, by ${issuer}, until ${until}`,
         };
   } catch (error) {
     return {

@@ -1,7 +1,5 @@
 import { request as requestPlain, type IncomingMessage } from "node:http";
 import { request as requestTls } from "node:https";
-import { connect } from "node:tls";
-import { codeOf, textOf } from "../failure.ts";
 
 export type ProbeAsk = {
   readonly method: string;
@@ -80,48 +78,5 @@ function begin(url: string, ask: ProbeAsk): Promise<IncomingMessage> {
       call.end();
     };
     more();
-  });
-}
-
-export type Certificate = {
-  /** Devices trust it without being told to. */
-  readonly trusted: boolean;
-  /** Why not. */
-  readonly reason: string | undefined;
-  /** Milliseconds since 1970. */
-  readonly validTo: number;
-  readonly issuer: string;
-};
-
-/** The certificate that a server shows for its own name. Rejects when there is no TLS. */
-export function readCertificate(
-  url: string,
-  signal: AbortSignal,
-): Promise<Certificate> {
-  const { hostname, port } = new URL(url);
-  const host = hostname.replace(/^\[|\]$/g, "");
-  return new Promise((resolve, reject) => {
-    const socket = connect({
-      host,
-      port: port === "" ? 443 : Number(port),
-      ...(/^[\d.]+$|:/.test(host) ? {} : { servername: host }),
-      rejectUnauthorized: false,
-    });
-    const giveUp = () => socket.destroy(new Error("no answer in time"));
-    signal.addEventListener("abort", giveUp, { once: true });
-    socket.once("error", reject);
-    socket.once("close", () => signal.removeEventListener("abort", giveUp));
-    socket.once("secureConnect", () => {
-      const { valid_to, issuer } = socket.getPeerCertificate();
-      const error: unknown = socket.authorizationError;
-      resolve({
-        trusted: socket.authorized,
-        reason:
-          error === undefined ? undefined : (codeOf(error) ?? textOf(error)),
-        validTo: Date.parse(valid_to),
-        issuer: String(issuer?.O ?? issuer?.CN ?? "unknown"),
-      });
-      socket.destroy();
-    });
   });
 }

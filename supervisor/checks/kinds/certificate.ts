@@ -1,9 +1,8 @@
 import { X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import { isIP } from "node:net";
-import { connect } from "node:tls";
 import { z } from "zod";
 import { whole } from "../../config/fields.ts";
+import { readShownCertificate } from "../shown-certificate.ts";
 import { everyCheck } from "./every-check.ts";
 import { failing, wellUnless, type Lookout, type Seen } from "./look.ts";
 
@@ -27,12 +26,6 @@ export const certificateCheck = z
     path: ["kind"],
   });
 
-type Presented = {
-  readonly certificate: X509Certificate;
-  /** Why this machine does not trust it; undefined when it does, or when nobody asked. */
-  readonly distrust?: string | undefined;
-};
-
 const dayMs = 86_400_000;
 
 /** How long a certificate still holds: the one that a server shows, or the one of a chain in a file that ends first. */
@@ -42,8 +35,11 @@ export async function lookAtCertificate(
 ): Promise<Seen> {
   const { certificate, distrust } =
     file === undefined
-      ? await shownBy(new URL(url ?? ""), signal)
-      : { certificate: firstToEnd(await readFile(file, "utf8")) };
+      ? await readShownCertificate(new URL(url ?? ""), signal)
+      : {
+          certificate: firstToEnd(await readFile(file, "utf8")),
+          distrust: undefined,
+        };
   const ends = Date.parse(certificate.validTo);
   const days = Math.floor((ends - now) / dayMs);
   const text = `${nameOf(certificate)} holds until ${new Date(ends).toISOString().slice(0, 10)}`;
@@ -61,33 +57,6 @@ export async function lookAtCertificate(
     `${text}, ${days} days left`,
     measures,
   );
-}
-
-function shownBy(url: URL, signal: AbortSignal): Promise<Presented> {
-  return new Promise((resolve, reject) => {
-    const host = url.hostname.replace(/^\[|\]$/g, "");
-    const socket = connect({
-      host,
-      port: Number(url.port || 443),
-      ...(isIP(host) === 0 ? { servername: host } : {}),
-      // Looked at whatever it is; whether it is trusted is judged apart.
-      rejectUnauthorized: false,
-    });
-    const giveUp = () => socket.destroy(new Error("no answer in time"));
-    signal.addEventListener("abort", giveUp, { once: true });
-    socket.once("error", reject);
-    socket.once("secureConnect", () => {
-      const certificate = socket.getPeerX509Certificate();
-      const distrust = socket.authorized
-        ? undefined
-        : String(socket.authorizationError);
-      signal.removeEventListener("abort", giveUp);
-      socket.destroy();
-      if (certificate === undefined)
-        reject(new Error("it shows no certificate"));
-      else resolve({ certificate, distrust });
-    });
-  });
 }
 
 function firstToEnd(pem: string): X509Certificate {
