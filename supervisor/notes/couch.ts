@@ -1,5 +1,4 @@
-import { request as requestPlain } from "node:http";
-import { request as requestTls } from "node:https";
+import { askHttp } from "../checks/http-get.ts";
 import { Failure, codeOf, textOf } from "../failure.ts";
 
 export type CouchMethod = "GET" | "PUT" | "POST" | "DELETE";
@@ -190,7 +189,7 @@ export function basic(name: string, password: string): string {
 }
 
 /** One request; rejects with a Failure when nothing answers in time. */
-function send(
+async function send(
   url: string,
   method: CouchMethod,
   path: string,
@@ -199,52 +198,26 @@ function send(
   body?: unknown,
 ): Promise<RawAnswer> {
   const deadline = AbortSignal.timeout(timeoutMs);
-  const start = url.startsWith("https:") ? requestTls : requestPlain;
-  const payload =
-    body === undefined ? undefined : Buffer.from(JSON.stringify(body));
-  return new Promise((resolve, reject) => {
-    const fail = (error: unknown): void =>
-      reject(
-        signal?.aborted === true
-          ? signal.reason
-          : noAnswer(url, deadline.aborted ? timeoutMs : undefined, error),
-      );
-    const call = start(
-      `${url}${path}`,
-      {
-        method,
-        agent: false,
-        headers: {
-          connection: "close",
-          accept: "application/json",
-          authorization,
-          // `_compact` and its like want the type even without a body.
-          ...(method === "POST" || payload !== undefined
-            ? {
-                "content-type": "application/json",
-                "content-length": payload?.length ?? 0,
-              }
-            : {}),
-        },
-        signal:
-          signal === undefined ? deadline : AbortSignal.any([signal, deadline]),
+  // `_compact` and its like want the type even without a body.
+  const isJson = method === "POST" || body !== undefined;
+  try {
+    const answer = await askHttp(`${url}${path}`, {
+      method,
+      headers: {
+        accept: "application/json",
+        authorization,
+        ...(isJson ? { "content-type": "application/json" } : {}),
       },
-      (response) => {
-        const chunks: Buffer[] = [];
-        response.on("data", (chunk: Buffer) => chunks.push(chunk));
-        response.once("error", fail);
-        response.once("aborted", () => fail(new Error("the answer broke off")));
-        response.once("end", () =>
-          resolve({
-            status: response.statusCode ?? 0,
-            text: Buffer.concat(chunks).toString("utf8"),
-          }),
-        );
-      },
-    );
-    call.once("error", fail);
-    call.end(payload);
-  });
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      longestBody: Infinity,
+      signal:
+        signal === undefined ? deadline : AbortSignal.any([signal, deadline]),
+    });
+    return { status: answer.status, text: answer.body };
+  } catch (error) {
+    if (signal?.aborted === true) throw signal.reason;
+    throw noAnswer(url, deadline.aborted ? timeoutMs : undefined, error);
+  }
 }
 
 function noAnswer(
