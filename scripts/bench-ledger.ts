@@ -13,11 +13,14 @@ import {
   type TestGateway,
 } from "../test/servers/gateway.ts";
 import { startPostgres } from "../test/servers/postgres.ts";
+import { postgresCpu } from "./bench/postgres-cpu.ts";
 import { generateLedger, type LedgerSize } from "./bench-ledger-rows.ts";
 
 /** How long one list or report took, ms. */
 export interface Timing {
   readonly path: string;
+  /** Processor time of Postgres and the gateway together for each, which tells more than times do on a busy machine; null: not known. */
+  readonly cpu: number | null;
   readonly p50: number;
   readonly p99: number;
   readonly bytes: number;
@@ -94,13 +97,20 @@ export async function benchLedger(options: {
       providerUrl: "http://127.0.0.1:9/v1",
       yaml: modelYaml("http://127.0.0.1:9/v1"),
     });
+    const cpuOfPostgres = await postgresCpu(pool);
+    const cpu =
+      cpuOfPostgres === null
+        ? null
+        : () => cpuOfPostgres() + cpuOfThisProcess();
     const key = await oneKey(pool);
     const today = new Date().toISOString().slice(0, "2026-11-21".length);
     const timings: Timing[] = [];
     for (const path of paths(key, today)) {
-      const timing = await measure(gateway, path, rounds);
+      const timing = await measure(gateway, path, rounds, cpu);
       timings.push(timing);
-      onStep(`p99 ${timing.p99.toFixed(1)} ms  ${path}`);
+      onStep(
+        `p99 ${timing.p99.toFixed(1)} ms, processor ${words(timing.cpu)} ms  ${path}`,
+      );
     }
     onStep("all sums");
     const before = performance.now();
@@ -127,15 +137,27 @@ async function oneKey(pool: Pool): Promise<string> {
   return rows[0]?.token ?? "";
 }
 
+function cpuOfThisProcess(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1_000;
+}
+
+function words(ms: number | null): string {
+  return ms === null ? "–" : ms.toFixed(1);
+}
+
 async function measure(
   gateway: TestGateway,
   path: string,
   rounds: number,
+  cpu: (() => number) | null,
 ): Promise<Timing> {
   const times: number[] = [];
   let bytes = 0;
+  let cpuBefore = 0;
   // The first one warms what every later one finds warm.
   for (let round = -1; round < rounds; round++) {
+    if (round === 0) cpuBefore = cpu?.() ?? 0;
     const before = performance.now();
     const answer = await gateway.request("GET", path);
     if (answer.status !== 200)
@@ -143,10 +165,11 @@ async function measure(
     if (round >= 0) times.push(performance.now() - before);
     bytes = answer.text.length;
   }
+  const cpuEach = cpu === null ? null : (cpu() - cpuBefore) / rounds;
   times.sort((one, other) => one - other);
   const at = (share: number) =>
     times[Math.min(times.length - 1, Math.floor(times.length * share))] ?? 0;
-  return { path, p50: at(0.5), p99: at(0.99), bytes };
+  return { path, cpu: cpuEach, p50: at(0.5), p99: at(0.99), bytes };
 }
 
 interface Sizes {
@@ -199,11 +222,11 @@ async function main(): Promise<void> {
     const { rows, keys, days } = size;
     process.stdout.write(
       `${rows.toLocaleString("en")} rows of ${keys.toLocaleString("en")} keys over ${days} days, ${Math.round(bytesPerRow)} bytes a row with its indexes; ${dailyRows.toLocaleString("en")} daily rows\n\n` +
-        `     p50 ms      p99 ms     bytes  route\n`,
+        `     p50 ms      p99 ms      cpu ms     bytes  route\n`,
     );
-    for (const { path, p50, p99, bytes } of timings)
+    for (const { path, cpu, p50, p99, bytes } of timings)
       process.stdout.write(
-        `${p50.toFixed(1).padStart(11)} ${p99.toFixed(1).padStart(11)} ${String(bytes).padStart(9)}  GET ${path}\n`,
+        `${p50.toFixed(1).padStart(11)} ${p99.toFixed(1).padStart(11)} ${words(cpu).padStart(11)} ${String(bytes).padStart(9)}  GET ${path}\n`,
       );
     process.stdout.write(
       `\nall sums agree; comparing them took ${(checkMs / 1_000).toFixed(1)} s\n`,
