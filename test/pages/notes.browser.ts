@@ -108,7 +108,10 @@ test("a conflict of two devices stands side by side, and the choice reaches both
       ...{ name, heading: "2 conflicts wait for you in family." },
     });
 
-  const { page } = await openAt("/notes/family");
+  const { page } = await openAt("/notes");
+  await takePicture(page, "notes");
+  await page.goto(`${stand.address}/notes/family`);
+  await takePicture(page, "conflicts");
   const conflict = page.locator(".conflict", { hasText: "Lists/Shopping.md" });
   const marked = await conflict.locator("mark").allInnerTexts();
   expect(marked.join(" ")).toContain("two");
@@ -253,6 +256,8 @@ test("a backup is taken, watched to its end, and tells its age; a vault is compa
     .getByRole("heading", { name: "compaction did its work." })
     .waitFor();
   expect(await page.locator("main").innerText()).toContain("Vault work went");
+  await page.goto(`${stand.address}/jobs`);
+  await takePicture(page, "jobs");
   await page.context().close();
 });
 

@@ -7,6 +7,7 @@ import type { CheckView } from "../../checks/watched.ts";
 import { inWords } from "../../duration.ts";
 import type { JobView } from "../../jobs/runner.ts";
 import type { Status } from "../../status.ts";
+import { lookOfRun } from "../jobs/run-words.ts";
 import type { Look } from "../shapes.ts";
 import { lookOfService, stateOf, wordOfService } from "../states.ts";
 import { ago, ahead, clock, grouped, moment, percent } from "../words.ts";
@@ -180,21 +181,4 @@ function viewJob(job: JobView, now: number) {
     text: last?.text ?? job.description,
     next,
   };
-}
-
-function lookOfRun(last: JobView["last"]): Look {
-  switch (last?.status) {
-    case undefined:
-      return "none";
-    case "done":
-      return "ok";
-    case "running":
-    case "skipped":
-      return "rest";
-    case "stopped":
-    case "interrupted":
-      return "warn";
-    case "failed":
-      return "bad";
-  }
 }
