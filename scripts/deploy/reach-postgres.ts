@@ -36,5 +36,10 @@ export async function reachPostgres(
     localPort,
   });
   process.env[postgresAtVariable] = `127.0.0.1:${localPort}`;
-  return tunnel;
+  return {
+    async close() {
+      delete process.env[postgresAtVariable];
+      await tunnel.close();
+    },
+  };
 }
