@@ -4,7 +4,6 @@ import {
   copyFileSync,
   mkdirSync,
   mkdtempSync,
-  readFileSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -19,7 +18,7 @@ import { assembleImage } from "../../infra/image-context.ts";
 import { containerLog } from "../../infra/engine.ts";
 import { inProject } from "../../infra/project-files.ts";
 import { openStack, parallel } from "../../scripts/deploy-stack.ts";
-import { engineDirectory } from "../../scripts/engine.ts";
+import { engineDirectory } from "../../scripts/pulumi-engine.ts";
 import { modelYaml } from "../servers/gateway.ts";
 import { startMockProvider } from "../servers/provider.ts";
 import { startAlertReceiver, type ReceivedAlarm } from "./alert-receiver.ts";
@@ -97,7 +96,6 @@ export async function setUpStand(): Promise<Stand> {
           PATH: `${installDoubles(join(directory, "plugins"))}:${process.env["PATH"] ?? ""}`,
         }),
   };
-  if (pulumiRoot !== undefined) placeEngine(pulumiRoot, env.PULUMI_HOME);
   const stack = await openStack({
     stackName: "test",
     workDir: directory,
@@ -194,16 +192,6 @@ export async function setUpStand(): Promise<Stand> {
       await engines.stop();
     },
   };
-}
-
-/** Where the npm package `pulumi`, which is what `npm run deploy` finds first, keeps the engine that it downloads elsewhere. */
-function placeEngine(pulumiRoot: string, home: string): void {
-  const { version } = JSON.parse(
-    readFileSync(inProject("node_modules/pulumi/package.json"), "utf8"),
-  ) as { readonly version: string };
-  const bin = join(home, "versions", version, "bin");
-  mkdirSync(bin, { recursive: true });
-  symlinkSync(join(pulumiRoot, "bin/pulumi"), join(bin, "pulumi"));
 }
 
 /** Programs by the names under which the engine looks for plugins on the PATH; under the project's own Node. */
