@@ -1,6 +1,6 @@
 import type { Browser } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { findBarriers, openBrowser, openPage } from "./browser.ts";
+import { findBarriers, openBrowser, openPage, overflowOf } from "./browser.ts";
 import { lookOnEveryScreen, takePicture } from "./every-screen.ts";
 import { pastRun, startJobsStand, type JobsStand } from "./jobs-stand.ts";
 import type { History } from "../../supervisor/history.ts";
@@ -80,14 +80,21 @@ test("what failed stands first, with the command that helps, on every screen", a
 
 test("hostile words stay words on the list, on the page of the job and on that of the run", async () => {
   stand = await startJobsStand(aHostileNight);
-  for (const [name, path] of [
-    ["jobs-hostile", "/jobs"],
-    ["job-hostile", "/jobs/slow-sweep"],
-    ["job-run-hostile", "/jobs/slow-sweep/1"],
-  ] as const)
-    await lookOnEveryScreen(browser, `${stand.address}${path}`, {
-      ...{ name, heading: "slow-sweep failed." },
+  for (const width of [320, 1280]) {
+    const { page, complaints } = await openPage(browser, {
+      ...{ width, scheme: "dark" },
     });
+    for (const path of ["/jobs", "/jobs/slow-sweep", "/jobs/slow-sweep/1"]) {
+      await page.goto(`${stand.address}${path}`);
+      expect(await page.textContent("h1")).toBe("slow-sweep failed.");
+      expect(await page.locator("img").count()).toBe(0);
+      expect(await overflowOf(page), `${path} at ${width}`).toBe(0);
+      expect(await findBarriers(page)).toEqual([]);
+      await takePicture(page, `hostile-${path.replaceAll("/", "-")}-${width}`);
+    }
+    expect(complaints).toEqual([]);
+    await page.context().close();
+  }
 });
 
 test("forty runs lie on two pages, each with its output", async () => {
