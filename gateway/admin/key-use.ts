@@ -12,7 +12,7 @@ export const KEY_STATES = [
   "over_budget",
 ] as const;
 
-export type KeyState = (typeof KEY_STATES)[number];
+type KeyState = (typeof KEY_STATES)[number];
 
 const EXPIRED = "coalesce(keys.expires <= now(), false)";
 

@@ -8,7 +8,7 @@ import {
   newKeyRow,
   type UsedKeyRow,
 } from "../gateway/rows.ts";
-import { keyStateWords } from "../gateway/key-states.ts";
+import { keyStateWords } from "../pages/keys/key-states.ts";
 import { signs } from "../pages/shapes.ts";
 import { findGateway, gatewayArg } from "./gateway-client.ts";
 import { alignColumns, print, type Cell } from "./terminal.ts";

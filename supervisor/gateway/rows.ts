@@ -30,8 +30,6 @@ export const keyRow = z.looseObject({
   ...limits,
 });
 
-export type KeyRow = z.infer<typeof keyRow>;
-
 /** The only answer in which a key itself stands. */
 export const newKeyRow = keyRow.extend({ key: z.string() });
 

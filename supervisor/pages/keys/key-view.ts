@@ -83,7 +83,9 @@ export function viewKey(facts: KeyFacts): KeyView {
       ...(key.state === "active" && key.expires !== null
         ? [stateOf(key, timeZone).word]
         : []),
-      `last used ${lastUseOf(key, now)}`,
+      key.last_used_at === null
+        ? "never used"
+        : `last used ${lastUseOf(key, now)}`,
       `${money(usage.total_spend)} in its whole life`,
     ],
     budgets: usage.budgets.map((each) => ({

@@ -1,4 +1,4 @@
-import { keyStateWords } from "../../gateway/key-states.ts";
+import { keyStateWords } from "./key-states.ts";
 import { keyStates, type UsedKeyRow } from "../../gateway/rows.ts";
 import { viewBudget } from "../payers/budget.ts";
 import {

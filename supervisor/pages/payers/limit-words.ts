@@ -1,6 +1,6 @@
 import { grouped, readable } from "../words.ts";
 
-export type LimitedRow = {
+type LimitedRow = {
   readonly models: readonly string[];
   readonly rpm_limit: number | null;
   readonly tpm_limit: number | null;

@@ -41,7 +41,7 @@ export type ListView = {
   readonly next: string | null;
 };
 
-export const pageSize = 25;
+const pageSize = 25;
 const lastPage = 1_000_000;
 
 /** Reads the query of a list; the first of `sorts` is how it is sorted unless told. */

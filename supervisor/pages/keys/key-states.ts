@@ -1,5 +1,5 @@
-import type { Look } from "../pages/shapes.ts";
-import type { UsedKeyRow } from "./rows.ts";
+import type { Look } from "../shapes.ts";
+import type { UsedKeyRow } from "../../gateway/rows.ts";
 
 /** How a key's state is told, each with a shape of its own. */
 export const keyStateWords: Readonly<
