@@ -24,7 +24,7 @@ export function chooseBackup(
     );
   if (!names.includes(name))
     throw new Failure(
-      `there is no backup ${name}; there are ${names.slice(0, 5).join(", ")}${names.length > 5 ? " …" : ""}.`,
+      `there is no backup "${name}"; there are ${names.slice(0, 5).join(", ")}${names.length > 5 ? " …" : ""}.`,
     );
   return name;
 }

@@ -40,7 +40,7 @@ export const restore = defineVerb({
       throw new Failure(
         name === undefined
           ? "there is no backup of Postgres here: `hearth backup fetch` brings one from the other host."
-          : `there is no backup ${name}: \`hearth backup list\` shows what there is.`,
+          : `there is no backup "${name}": \`hearth backup list\` shows what there is.`,
       );
     const age = inWords(Date.now() - chosen.takenAt);
     if (yes !== true)
