@@ -5,7 +5,7 @@ import type { Stack } from "@pulumi/pulumi/automation/stack.js";
 import { containerLog, type EngineAddress } from "../infra/engine.ts";
 import { program } from "../infra/index.ts";
 import { projectRoot } from "../infra/project-files.ts";
-import { findEngine } from "./engine.ts";
+import { findEngine } from "./pulumi-engine.ts";
 
 export interface StackOptions {
   readonly stackName: string;

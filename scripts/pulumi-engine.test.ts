@@ -8,7 +8,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { engineDirectory, findEngine } from "./engine.ts";
+import { engineDirectory, findEngine } from "./pulumi-engine.ts";
 
 let directory: string;
 beforeEach(() => {
