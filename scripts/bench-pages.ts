@@ -1,14 +1,21 @@
 // Measures how fast the pages answer, and what they weigh: npm run bench:pages -- --rows 1000000 --keys 10000
+import { availableParallelism, loadavg } from "node:os";
 import { parseArgs } from "node:util";
 import { pino } from "pino";
 import { createPool } from "../gateway/db/pool.ts";
+import { statsOf } from "../supervisor/processes/stats.ts";
 import { prepareStack, type Stack } from "../test/stack/stack.ts";
 import { generateLedger, type LedgerSize } from "./bench-ledger-rows.ts";
 import { withCleanup } from "./bench/cleanup.ts";
 
+interface Server {
+  readonly url: string;
+  readonly pid: number;
+}
+
 interface Page {
   /** Where it is asked for, with what. */
-  readonly server: string;
+  readonly server: Server;
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -19,6 +26,8 @@ interface Timing {
   readonly first: number;
   readonly p50: number;
   readonly p99: number;
+  /** CPU of the server for one answer, ms: what is left when others use the machine too. */
+  readonly cpu: number;
   readonly bytes: number;
   /** p50 of /healthz of the same server, asked in turns with the page. */
   readonly floor: number;
@@ -76,6 +85,9 @@ async function fill(stack: Stack, size: LedgerSize): Promise<void> {
 /** Every page of the navigation, the pages behind them, and the key holder's own. */
 async function pagesOf(stack: Stack): Promise<readonly Page[]> {
   const { supervisorUrl, gatewayUrl } = stack;
+  const { supervisor, services } = stack.run();
+  const console = { url: supervisorUrl, pid: supervisor?.pid ?? 0 };
+  const gateway = { url: gatewayUrl, pid: services["gateway"]?.pid ?? 0 };
   const home = await (await fetch(supervisorUrl)).text();
   const nav = /<nav aria-label="Pages">(.*?)<\/nav>/s.exec(home)?.[1] ?? "";
   const links = [...nav.matchAll(/href="([^"]+)"/g)].map(([, path]) => path);
@@ -105,11 +117,11 @@ async function pagesOf(stack: Stack): Promise<readonly Page[]> {
   const { key } = (await made.json()) as { readonly key: string };
   return [
     ...[...links, ...behind].flatMap((path) =>
-      path === undefined ? [] : [{ server: supervisorUrl, path }],
+      path === undefined ? [] : [{ server: console, path }],
     ),
-    { server: gatewayUrl, path: "/me" },
+    { server: gateway, path: "/me" },
     {
-      ...{ server: gatewayUrl, path: "/me/usage" },
+      ...{ server: gateway, path: "/me/usage" },
       headers: { authorization: `Bearer ${key}` },
     },
   ];
@@ -123,6 +135,7 @@ async function measure(page: Page, rounds: number): Promise<Timing | null> {
   const floors: number[] = [];
   const times: number[] = [];
   let bytes = first.bytes;
+  const before = cpuOf(page.server);
   for (let round = 0; round < rounds; round += 1) {
     floors.push((await ask({ ...page, path: "/healthz" })).ms);
     const answer = await ask(page);
@@ -133,6 +146,7 @@ async function measure(page: Page, rounds: number): Promise<Timing | null> {
   }
   return {
     ...{ path: page.path, first: first.ms, bytes },
+    cpu: (1000 * (cpuOf(page.server) - before)) / rounds,
     ...{ p50: at(times, 0.5), p99: at(times, 0.99), floor: at(floors, 0.5) },
   };
 }
@@ -143,7 +157,7 @@ async function ask({ server, path, headers }: Page): Promise<{
   readonly bytes: number;
 }> {
   const before = performance.now();
-  const answer = await fetch(server + path, {
+  const answer = await fetch(server.url + path, {
     headers: { accept: "text/html", ...headers },
   });
   const { byteLength } = await answer.arrayBuffer();
@@ -152,6 +166,11 @@ async function ask({ server, path, headers }: Page): Promise<{
     ms: performance.now() - before,
     bytes: byteLength,
   };
+}
+
+/** Seconds of CPU since it began. */
+function cpuOf({ pid }: Server): number {
+  return statsOf(pid)?.cpuSeconds ?? 0;
 }
 
 function at(times: readonly number[], share: number): number {
@@ -169,11 +188,12 @@ function report(
   timings: readonly Timing[],
 ): void {
   const lines = timings.map((timing) => {
-    const { path, first, p50, p99, bytes, floor } = timing;
+    const { path, first, p50, p99, cpu, bytes, floor } = timing;
     const cells = [
       first.toFixed(0).padStart(8),
       p50.toFixed(1).padStart(8),
       p99.toFixed(1).padStart(8),
+      cpu.toFixed(1).padStart(8),
       (bytes / 1000).toFixed(0).padStart(5),
       (p50 / floor).toFixed(1).padStart(9),
       isHeld(timing) ? "yes " : "NO  ",
@@ -181,8 +201,8 @@ function report(
     return `${cells.join("  ")}  ${path.replace(/[0-9a-f]{64}/, "…")}\n`;
   });
   process.stdout.write(
-    `${rows.toLocaleString("en")} rows of ${keys.toLocaleString("en")} keys over ${days} days; goals: p99 below ${goalMs} ms, below ${goalBytes / 1000} kB\n\n` +
-      `first ms    p50 ms    p99 ms     kB  ×/healthz  held  page\n${lines.join("")}`,
+    `${rows.toLocaleString("en")} rows of ${keys.toLocaleString("en")} keys over ${days} days; goals: p99 below ${goalMs} ms, below ${goalBytes / 1000} kB; load of the machine ${loadavg()[0]?.toFixed(1)} on ${availableParallelism()} cores\n\n` +
+      `first ms    p50 ms    p99 ms    CPU ms     kB  ×/healthz  held  page\n${lines.join("")}`,
   );
 }
 

@@ -101,6 +101,9 @@ describe("the spend page", () => {
 
   test("without Postgres it says so, and keeps its controls", async () => {
     const stand = await standOn("postgres://nobody@127.0.0.1:1/hearth");
+    const csv = await fetch(`${stand.address}/spend.csv`);
+    expect(csv.status).toBe(503);
+    expect(await csv.text()).toContain("Postgres cannot be reached");
     await lookOnEveryScreen(browser, `${stand.address}/spend`, {
       ...{ name: "spend-away", heading: "What was spent cannot be read now." },
     });

@@ -104,9 +104,11 @@ export function registerSpendPage(
     const period = understand(choice, today);
     if (period instanceof Failure)
       return refuse(reply, 400, capital(period.message));
-    const { rows, totals } = await readFacts(
-      ...([book, choice, period, today, timeZone] as const),
-    );
+    const read = readFacts(book, choice, period, today, timeZone);
+    const facts = await read.catch(asFailure);
+    if (facts instanceof Failure)
+      return refuse(reply, 503, capital(facts.message));
+    const { rows, totals } = facts;
     const name = `spend-by-${choice.by}-${period.from}-to-${period.until}.csv`;
     return reply
       .type("text/csv; charset=utf-8")
@@ -123,9 +125,14 @@ function understand(choice: SpendChoice, today: string): Period | Failure {
   try {
     return periodOf(choice, today);
   } catch (error) {
-    if (error instanceof Failure) return error;
-    throw error;
+    return asFailure(error);
   }
+}
+
+/** What a reader is told; anything else is our own mistake. */
+function asFailure(error: unknown): Failure {
+  if (error instanceof Failure) return error;
+  throw error;
 }
 
 /** Reads all that the page shows; what is asked for at once is read at once. */
