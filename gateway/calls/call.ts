@@ -190,16 +190,14 @@ function payersOf(
   };
 }
 
-const NO_OTHERS: Pick<LimitSources, "endUser" | "tags"> = {
-  endUser: null,
-  tags: [],
-};
+type OtherPayers = Pick<LimitSources, "endUser" | "tags">;
+const NO_OTHERS: OtherPayers = { endUser: null, tags: [] };
 
 /** The end user and the tags of a call as far as they are known here; most calls have neither. */
 async function otherPayersOf(
   { callers }: Gateway,
   { endUser, tags }: Payers,
-): Promise<Pick<LimitSources, "endUser" | "tags">> {
+): Promise<OtherPayers> {
   if (endUser === null && tags.length === 0) return NO_OTHERS;
   const [foundUser, foundTags] = await Promise.all([
     endUser === null ? null : findPayer(callers.endUsers, endUser),
