@@ -243,7 +243,7 @@ test("a full journal refuses calls before the provider is asked, and those under
             ...QUICK,
             stream: true,
             tokens: 8,
-            delayMs: 2_000,
+            delayMs: 6_000,
           }),
         );
         await Promise.all(
