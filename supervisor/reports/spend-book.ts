@@ -131,8 +131,8 @@ export function openSpendBook(
     },
     payers: async (kind, period, today) => {
       const { from, until, previous } = period;
-      const limits = until < today ? settled : growing;
       // Ranking ten thousand keys takes longer than all else that a page does.
+      const limits = until < today ? settled : { ...growing, freshMs: 5000 };
       const ranked = await keep(
         ["ranked", kind, from, until, previous.from, previous.until].join(" "),
         limits,

@@ -84,8 +84,8 @@ describe("what an address asks for", () => {
 describe("the table", () => {
   const rows = [
     payer("Ada", { spend: 1, requests: 9, previous: 2 }),
-    payer("bob", { spend: 0.1, requests: 3 }),
     payer("Bert", { spend: 0.2, requests: 3 }),
+    payer("bob", { spend: 0.1, requests: 3 }),
   ];
   const usual = { by: "user", sort: "spend", order: "down", find: "" } as const;
   const names = (all: readonly Payer[]) => all.map(({ name }) => name);
