@@ -81,7 +81,10 @@ export function viewReports(facts: ReportsFacts) {
       name,
       look: lookOfRun(last),
       text: last?.text ?? "It has not run yet.",
-      next: nextAt === null ? "when asked" : ahead(nextAt, now),
+      next:
+        nextAt === null
+          ? "It is made when asked."
+          : `The next one comes ${ahead(nextAt, now)}.`,
     })),
     fields: facts.fields,
     reports: shown.map((report) => ({

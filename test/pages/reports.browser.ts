@@ -1,0 +1,76 @@
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { findBarriers, openBrowser, openPage, overflowOf } from "./browser.ts";
+import { startConsoleStand, type ConsoleStand } from "./console-stand.ts";
+import { takePicture } from "./every-screen.ts";
+
+const desk = { width: 1280, scheme: "light" } as const;
+
+let browser: Browser;
+let stand: ConsoleStand;
+
+beforeAll(async () => {
+  browser = await openBrowser();
+  stand = await startConsoleStand({ services: ["notes"] });
+});
+afterAll(async () => {
+  await browser.close();
+  await stand.stop();
+});
+
+test("a report is made by its job, kept, opened and loaded down", async () => {
+  const { page, complaints } = await openPage(browser, desk);
+  await page.goto(`${stand.address}/reports/`);
+  expect(await page.textContent("h1")).toBe("No report is kept yet.");
+  await page.getByRole("link", { name: "health-report" }).click();
+  await page.getByText("Run now…").click();
+  await page.getByRole("button", { name: "Run now" }).click();
+  await page.getByRole("heading", { name: "did its work" }).waitFor();
+  expect(await page.getByText("Open the report").count()).toBe(1);
+  await page.goto(`${stand.address}/reports/`);
+  expect(await page.textContent("h1")).toBe("One report is kept.");
+  const loaded = page.waitForEvent("download");
+  await page.getByRole("link", { name: "csv" }).click();
+  expect((await loaded).suggestedFilename()).toMatch(/^health-.*\.csv$/);
+  await page.getByRole("rowheader").getByRole("link").click();
+  expect(page.url()).toMatch(/health-.*\.html$/);
+  expect(complaints).toEqual([]);
+  await page.context().close();
+});
+
+test.each([
+  { width: 1280, scheme: "light" },
+  { width: 360, scheme: "dark" },
+  { width: 320, scheme: "light" },
+] as const)("the page fits at $width, $scheme", async (screen) => {
+  const { page, complaints } = await openPage(browser, screen);
+  await page.goto(`${stand.address}/reports/`);
+  expect(await overflowOf(page)).toBe(0);
+  expect(await findBarriers(page)).toEqual([]);
+  await takePicture(page, `reports-${screen.width}-${screen.scheme}`);
+  expect(complaints).toEqual([]);
+  await page.context().close();
+});
+
+test("without script a report of chosen days is made now, and what cannot be made is a page", async () => {
+  const { page } = await openPage(browser, desk, { javaScript: false });
+  await page.goto(`${stand.address}/reports/`);
+  await page.getByLabel("Report", { exact: true }).selectOption("health");
+  await page.getByLabel("Of", { exact: true }).selectOption("since");
+  await page.getByRole("button", { name: "Make it" }).click();
+  await page.getByText("say since which day").waitFor();
+  await page.getByLabel("Since", { exact: true }).fill("2026-11-01");
+  await page.getByLabel("Of", { exact: true }).selectOption("last-week");
+  await page.getByRole("button", { name: "Make it" }).click();
+  expect(await page.title()).toContain("the week from");
+  await page.goto(`${stand.address}/reports/`);
+  await page.getByRole("button", { name: "Make it" }).click();
+  await page.getByText("cannot read what was spent").waitFor();
+  await page.getByRole("link", { name: "Go back" }).click();
+  const answer = await page.goto(
+    `${stand.address}/reports/spend-2020-01-01.html`,
+  );
+  expect(answer?.status()).toBe(404);
+  await page.getByText('No report "spend-2020-01-01.html"').waitFor();
+  await page.context().close();
+});
