@@ -36,6 +36,7 @@ export function buildCaddyfile(
   const believed = isNotesHost
     ? `
 	servers :${ports.notes} {
+		enable_full_duplex
 		trusted_proxies static ${other.address}/${other.address.includes(":") ? 128 : 32}
 	}`
     : "";
@@ -52,7 +53,12 @@ export function buildCaddyfile(
 	# Nobody reconfigures a running edge: a changed one is replaced.
 	admin off
 	# Port 80 is not ours.
-	auto_https disable_redirects${believed}
+	auto_https disable_redirects
+	# Else Go closes a request's body as soon as its answer begins, and the connection to the gateway with it when the body was
+	# not yet seen to end: on a busy machine one stream in some hundreds was cut.
+	servers {
+		enable_full_duplex
+	}${believed}
 }
 
 http://:${ports.edge} {

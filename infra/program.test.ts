@@ -498,9 +498,15 @@ test("edges try their own gateway first, and only the notes host's edge is belie
   expect(caddyfile("edge-a")).toContain("trusted_proxies static 10.8.0.2/32");
   expect(caddyfile("edge-b")).toContain("reverse_proxy 10.8.0.1:5984");
   expect(caddyfile("edge-b")).not.toContain("trusted_proxies");
-  // CouchDB locks out the last one of several.
-  for (const edge of ["edge-a", "edge-b"])
+  for (const edge of ["edge-a", "edge-b"]) {
+    // CouchDB locks out the last one of several.
     expect(caddyfile(edge)).toContain("header_up X-Forwarded-For {client_ip}");
+    // Settings of one listener replace those of all.
+    for (const [, settings] of caddyfile(edge).matchAll(
+      /servers [^{]*\{([^}]*)\}/g,
+    ))
+      expect(settings).toContain("enable_full_duplex");
+  }
 });
 
 test("outputs tell addresses and next commands", () => {
