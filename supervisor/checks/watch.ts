@@ -2,8 +2,9 @@ import type { Alarms } from "../alerts/alarm.ts";
 import type { SupervisorConfig } from "../config/schema.ts";
 import type { History } from "../history.ts";
 import type { Runtime } from "../runtime.ts";
-import { openCheckAlarms } from "./check-alarms.ts";
+import { beginChecks } from "./begin-checks.ts";
 import { openBooks } from "./books.ts";
+import { openCheckAlarms } from "./check-alarms.ts";
 import { excuseOf, serviceOf, usualGraceMs } from "./excuses.ts";
 import { createHealer } from "./healer.ts";
 import type { PingKind } from "./kinds/look.ts";
@@ -18,14 +19,12 @@ import {
   type CheckState,
 } from "./state.ts";
 import {
-  beginWatched,
   blockerOf,
   blocks,
   dependenciesOf,
   justBackOf,
   pauseOf,
   viewOf,
-  type AllWatched,
   type CheckView,
   type Watched,
 } from "./watched.ts";
@@ -75,36 +74,13 @@ export function startWatch(options: WatchOptions): Watch {
   let isCutOff = false;
   let stopped = false;
 
-  const recalled = books.recall();
-  const all: AllWatched = new Map(
-    config.checks.map((check) => [
-      check.name,
-      beginWatched(check, recalled.get(check.name), now()),
-    ]),
-  );
-  for (const [name, { kind, memory }] of recalled) {
-    const check = all.get(name)?.check;
-    if (check?.kind === kind) continue;
-    alarms.withdraw(name);
-    books.forget(name);
-    // Else what was down then would be down for ever.
-    if (memory.state === "paused") continue;
-    if (check === undefined)
-      history.checkChanged(
-        name,
-        memory.state,
-        "paused",
-        "it is not in the configuration any more",
-      );
-    else
-      history.checkChanged(
-        name,
-        memory.state,
-        "new",
-        `it is a check of another kind now (${check.kind})`,
-      );
-  }
-  for (const watched of all.values()) books.remember(watched);
+  const all = beginChecks({
+    checks: config.checks,
+    books,
+    alarms,
+    history,
+    now,
+  });
 
   const show = (watched: Watched) => viewOf(watched, all, runtime);
 
