@@ -19,7 +19,6 @@ const examples: Readonly<Record<string, string>> = {
   "edge.notesHostname": "notes.example.org",
   "edge.email": "you@example.org",
   edgeCertificate: '"$(cat fullchain.pem)"',
-  edgeKey: '"$(cat privkey.pem)"',
   drainTimeout: "120s",
   drainNotice: "5s",
   localRunnerA: "http://192.168.1.10:11434",
@@ -38,17 +37,24 @@ const examples: Readonly<Record<string, string>> = {
   notesUuid: "$(openssl rand -hex 16)",
 };
 
-/** The exact command that sets a field to something right; a random value for a secret. */
+/** What prints a secret; the others get a random one. */
+const sources: Readonly<Record<string, string>> = {
+  edgeKey: "cat privkey.pem",
+};
+
+/**
+ * The exact command that sets a field to something right. A secret is piped in, or asked for where only the operator has it:
+ * arguments are seen by everybody on the machine.
+ */
 export function mendingCommand(path: readonly string[]): string {
   const [top = ""] = path;
   if (top === "providerKeys")
-    return `pulumi config set --secret --path hearth:providerKeys.${path[1] ?? "OPENAI_API_KEY"} KEY`;
+    return `pulumi config set --secret --path hearth:providerKeys.${path[1] ?? "OPENAI_API_KEY"} (it asks for the key)`;
   if (top === "alertSecrets")
-    return `pulumi config set --secret --path hearth:alertSecrets.${path[1] ?? "SLACK_URL"} SECRET`;
-  const secret = secretFields.includes(top);
-  const example = secret
-    ? (examples[top] ?? "$(openssl rand -hex 24)")
-    : exampleOf(path);
+    return `pulumi config set --secret --path hearth:alertSecrets.${path[1] ?? "SLACK_URL"} (it asks for the secret)`;
+  if (secretFields.includes(top))
+    return `${sources[top] ?? "openssl rand -hex 24"} | pulumi config set --secret hearth:${top}`;
+  const example = exampleOf(path);
   // A list is set element by element.
   const target =
     path.length === 3 && (path[2] === "publish" || path[2] === "sshOpts")
@@ -57,7 +63,7 @@ export function mendingCommand(path: readonly string[]): string {
   const key = target.reduce((text, step) =>
     /^\d+$/.test(step) ? `${text}[${step}]` : `${text}.${step}`,
   );
-  return `pulumi config set ${secret ? "--secret " : ""}${target.length > 1 ? "--path " : ""}${quote(`hearth:${key}`)} ${example.startsWith("-") ? "-- " : ""}${example}`;
+  return `pulumi config set ${target.length > 1 ? "--path " : ""}${quote(`hearth:${key}`)} ${example.startsWith("-") ? "-- " : ""}${example}`;
 }
 
 function exampleOf(path: readonly string[]): string {

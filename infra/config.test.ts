@@ -36,7 +36,8 @@ const a = {
 };
 const edge = (value: unknown) => ({ edge: JSON.stringify(value) });
 const set = (key: string, value: string) => `pulumi config set ${key} ${value}`;
-const random = "$(openssl rand -hex 24)";
+const setSecret = (key: string, source = "openssl rand -hex 24") =>
+  `${source} | pulumi config set --secret ${key}`;
 
 test("a right configuration is read, with its defaults", () => {
   const result = read({});
@@ -82,8 +83,8 @@ test("ten mistakes at once: ten sentences, each with the command that mends it",
     `hearth:edge.tls must be none, files, internal or acme: ${set("--path hearth:edge.tls", "internal")}`,
     `hearth:drainTimeout must be a time such as 120s, 2m or 1h: ${set("hearth:drainTimeout", "120s")}`,
     `hearth:localRunnerA must not be a loopback address: in a container that is the container itself: ${set("hearth:localRunnerA", "http://192.168.1.10:11434")}`,
-    `hearth:masterKey must be at least 20 letters, digits, - and _ (it goes into addresses as it is): ${set("--secret hearth:masterKey", random)}`,
-    `hearth:saltKey is missing: ${set("--secret hearth:saltKey", random)}`,
+    `hearth:masterKey must be at least 20 letters, digits, - and _ (it goes into addresses as it is): ${setSecret("hearth:masterKey")}`,
+    `hearth:saltKey is missing: ${setSecret("hearth:saltKey")}`,
     "hearth:colour is no setting of Hearth: pulumi config rm hearth:colour",
   ]);
 });
@@ -144,7 +145,7 @@ test.each([
     edge({ tls: "files", hostname: "hearth.example.org" }),
     [
       'hearth:edgeCertificate is missing, edge.tls is files: pulumi config set hearth:edgeCertificate "$(cat fullchain.pem)"',
-      'hearth:edgeKey is missing, edge.tls is files: pulumi config set --secret hearth:edgeKey "$(cat privkey.pem)"',
+      `hearth:edgeKey is missing, edge.tls is files: ${setSecret("hearth:edgeKey", "cat privkey.pem")}`,
     ],
   ],
   [
@@ -176,14 +177,14 @@ test.each([
     "a provider key under a strange name",
     { providerKeys: JSON.stringify({ openai: "sk-1" }) },
     [
-      "hearth:providerKeys.openai must be named like OPENAI_API_KEY: pulumi config set --secret --path hearth:providerKeys.openai KEY",
+      "hearth:providerKeys.openai must be named like OPENAI_API_KEY: pulumi config set --secret --path hearth:providerKeys.openai (it asks for the key)",
     ],
   ],
   [
     "an alert's secret under a strange name",
     { alertSecrets: JSON.stringify({ slack: "https://hooks.example.org/x" }) },
     [
-      "hearth:alertSecrets.slack must be named like SLACK_URL: pulumi config set --secret --path hearth:alertSecrets.slack SECRET",
+      "hearth:alertSecrets.slack must be named like SLACK_URL: pulumi config set --secret --path hearth:alertSecrets.slack (it asks for the secret)",
     ],
   ],
 ])("%s", (_what, changes, sentences) => {
@@ -194,7 +195,7 @@ test("a secret that is stored in clear is refused", () => {
   expect(
     errorsOf({}, (key) => key !== "masterKey" && secretFields.includes(key)),
   ).toEqual([
-    `hearth:masterKey is stored in clear; change it, then encrypt it: ${set("--secret hearth:masterKey", random)}`,
+    `hearth:masterKey is stored in clear; change it, then encrypt it: ${setSecret("hearth:masterKey")}`,
   ]);
 });
 

@@ -52,7 +52,9 @@ test.each([
     lines
       .map(
         (line) =>
-          /^ {2}hearth:(\S+) .*: pulumi config (?:set|rm) /.exec(line)?.[1],
+          /^ {2}hearth:(\S+) .*: (?:.* \| )?pulumi config (?:set|rm) /.exec(
+            line,
+          )?.[1],
       )
       .toSorted(),
   ).toEqual(

@@ -205,7 +205,9 @@ describe("two hosts", () => {
       .then(() => "")
       .catch((error: { readonly stdout: string }) => error.stdout);
     const wrong = [
-      ...refused.matchAll(/^ *hearth:(\S+) .*: pulumi config (?:set|rm) /gm),
+      ...refused.matchAll(
+        /^ *hearth:(\S+) .*: (?:.* \| )?pulumi config (?:set|rm) /gm,
+      ),
     ].map(([, name]) => name);
     expect(wrong.toSorted()).toEqual([
       ...[
