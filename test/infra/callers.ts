@@ -43,7 +43,8 @@ export function callSteadily(options: {
           // Otherwise the cache answers.
           messages: [{ role: "user", content: `${calls} ${wishes}` }],
         }),
-        signal: AbortSignal.timeout(60_000),
+        // The images are put together in this process too: on a busy machine that once held up callers and provider for a minute.
+        signal: AbortSignal.timeout(180_000),
       });
       const text = await answer.text();
       if (answer.status !== 200)
