@@ -65,13 +65,19 @@ export function deploy(
   });
 }
 
-/** What the deploy command works with, for scenarios that call its parts; events are collected as text. */
+/**
+ * What the deploy command works with, for scenarios that call its parts; events are collected as text. Not the SDK's own debug
+ * messages, which nobody is shown: they hold what the engine answered, secrets in clear, for as long as the command runs.
+ */
 export async function sessionOf(
   { stack }: Stand,
   events: string[] = [],
 ): Promise<Session> {
   return openSession(stack, () => undefined, {
-    onEvent: (event) => void events.push(JSON.stringify(event)),
+    onEvent: (event) => {
+      if (event.diagnosticEvent?.severity !== "debug")
+        events.push(JSON.stringify(event));
+    },
   });
 }
 
