@@ -75,7 +75,8 @@ export async function sessionOf(
 ): Promise<Session> {
   return openSession(stack, () => undefined, {
     onEvent: (event) => {
-      if (event.diagnosticEvent?.severity !== "debug")
+      // Their severity is not among those of the declaration.
+      if (String(event.diagnosticEvent?.severity) !== "debug")
         events.push(JSON.stringify(event));
     },
   });
