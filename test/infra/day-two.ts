@@ -61,7 +61,12 @@ export function deploy(
   child.stderr.on("data", heard);
   return new Promise((resolve, reject) => {
     child.on("error", reject);
-    child.on("exit", (code) => resolve({ code, said }));
+    child.on("exit", (code) => {
+      const ended = (): void => resolve({ code, said });
+      // What it said last may still be on its way; plugins that a kill left behind keep the pipe open.
+      child.on("close", ended);
+      setTimeout(ended, 2_000);
+    });
   });
 }
 
