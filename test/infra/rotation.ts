@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
-import pg from "pg";
 import { expect, test } from "vitest";
 import { containerLog } from "../../infra/engine.ts";
 import { rotate } from "../../scripts/deploy/rotate.ts";
 import type { RotationKind } from "../../scripts/deploy/rotations.ts";
 import type { Session } from "../../scripts/deploy/session.ts";
+import { logsIn as postgresLogsIn } from "../servers/postgres-login.ts";
 import { callSteadily } from "./callers.ts";
 import { containers } from "./containers.ts";
 import {
@@ -206,21 +206,8 @@ export function rotationScenarios(running: () => Running): void {
   });
 }
 
-async function logsIn(user: string, password = ""): Promise<boolean> {
-  const client = new pg.Client({
-    host: addresses.a,
-    user,
-    password,
-    database: "hearth",
-  });
-  try {
-    await client.connect();
-    await client.end();
-    return true;
-  } catch {
-    return false;
-  }
-}
+const logsIn = (user: string, password = "") =>
+  postgresLogsIn({ host: addresses.a, user, password });
 
 async function keyAnswer(edge: string, key = ""): Promise<number> {
   const answer = await fetch(`${edge}/key/list`, {

@@ -1,58 +1,39 @@
-import type { Browser, Page } from "playwright-core";
+import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hashKey } from "../../gateway/access/keys.ts";
 import { query } from "../../gateway/db/pool.ts";
-import { startAdminFixture, type AdminFixture } from "../servers/admin.ts";
+import type { AdminFixture } from "../servers/admin.ts";
 import { MASTER_KEY } from "../servers/gateway.ts";
-import { findBarriers, openBrowser, openPage } from "./browser.ts";
-import { startConsoleStand, type ConsoleStand } from "./console-stand.ts";
+import { findBarriers, openPage } from "./browser.ts";
+import { startConsoleStand } from "./console-stand.ts";
 import { lookOnEveryScreen, takePicture } from "./every-screen.ts";
+import {
+  confirm,
+  desk,
+  mainText as main,
+  PATIENT,
+  startPayersStand,
+  type PayersStand,
+} from "./payers-stand.ts";
 
-const desk = { width: 1280, scheme: "light" } as const;
 const markup = '<img src=x onerror="document.title=1">';
 const hostile = `${markup}${"endless".repeat(20)} 🔥 \u202e`;
-/** What a page of ours told the gateway holds everywhere within a second; a busy machine may take its time. */
-const PATIENT = { timeout: 20_000 };
 
 let browser: Browser;
 let fixture: AdminFixture;
-let stand: ConsoleStand;
+let stand: PayersStand;
+let open: PayersStand["open"];
 
 beforeAll(async () => {
-  browser = await openBrowser();
-  fixture = await startAdminFixture(`
+  stand = await startPayersStand(`
   - model_name: waiting
     provider_params:
       model: openai/gpt-waiting
       api_key: os.environ/HEARTH_TEST_UNSET_KEY
 `);
-  stand = await startConsoleStand({
-    services: [],
-    env: { GATEWAY_URL: fixture.url, PROXY_MASTER_KEY: MASTER_KEY },
-  });
+  ({ browser, fixture, open } = stand);
 });
-afterAll(async () => {
-  await stand?.stop();
-  await fixture?.stop();
-  await browser?.close();
-});
-
-/** A page of the console, and the browser's complaints about it. */
-async function open(path: string, options?: { javaScript: boolean }) {
-  const opened = await openPage(browser, desk, options);
-  await opened.page.goto(`${stand.address}${path}`);
-  return opened;
-}
-
-const main = (page: Page) => page.locator("main").innerText();
-
-/** Opens the question of a button and answers it. */
-async function confirm(page: Page, verb: string, typed?: string) {
-  await page.locator("summary", { hasText: `${verb}…` }).click();
-  const form = page.locator("details[open] form");
-  if (typed !== undefined) await form.getByLabel("to go on").fill(typed);
-  await form.getByRole("button", { name: verb }).click();
-}
+afterAll(() => stand?.stop());
 
 test("where there is no key yet the page teaches how to make one", async () => {
   const { page } = await open("/keys");

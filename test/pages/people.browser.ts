@@ -1,50 +1,30 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { hashKey } from "../../gateway/access/keys.ts";
-import { startAdminFixture, type AdminFixture } from "../servers/admin.ts";
-import { MASTER_KEY } from "../servers/gateway.ts";
-import { findBarriers, openBrowser, openPage, overflowOf } from "./browser.ts";
-import { startConsoleStand, type ConsoleStand } from "./console-stand.ts";
+import type { AdminFixture } from "../servers/admin.ts";
+import { findBarriers, overflowOf } from "./browser.ts";
 import { lookOnEveryScreen } from "./every-screen.ts";
+import {
+  confirm,
+  mainText as main,
+  PATIENT,
+  startPayersStand,
+  type PayersStand,
+} from "./payers-stand.ts";
 
-const desk = { width: 1280, scheme: "light" } as const;
 const hostile = `<img src=x onerror="document.title=1">/../${"endless".repeat(20)} 🔥 \u202e?#`;
-/** What a page of ours told the gateway holds everywhere within a second; a busy machine may take its time. */
-const PATIENT = { timeout: 20_000 };
 
 let browser: Browser;
 let fixture: AdminFixture;
-let stand: ConsoleStand;
+let stand: PayersStand;
+let open: PayersStand["open"];
 
 beforeAll(async () => {
-  browser = await openBrowser();
-  fixture = await startAdminFixture();
-  stand = await startConsoleStand({
-    services: [],
-    env: { GATEWAY_URL: fixture.url, PROXY_MASTER_KEY: MASTER_KEY },
-  });
+  stand = await startPayersStand();
+  ({ browser, fixture, open } = stand);
 });
-afterAll(async () => {
-  await stand?.stop();
-  await fixture?.stop();
-  await browser?.close();
-});
+afterAll(() => stand?.stop());
 
-async function open(path: string, options?: { javaScript: boolean }) {
-  const opened = await openPage(browser, desk, options);
-  await opened.page.goto(`${stand.address}${path}`);
-  return opened;
-}
-
-/** Opens the question of a button and answers it. */
-async function confirm(page: Page, verb: string, typed?: string) {
-  await page.locator("summary", { hasText: `${verb}…` }).click();
-  const form = page.locator("details[open] form");
-  if (typed !== undefined) await form.getByLabel("to go on").fill(typed);
-  await form.getByRole("button", { name: verb }).click();
-}
-
-const main = (page: Page) => page.locator("main").innerText();
 const said = (page: Page, words: string) =>
   page.getByRole("status").getByText(words).waitFor();
 

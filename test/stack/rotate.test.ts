@@ -2,8 +2,8 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import pg from "pg";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { logsIn as postgresLogsIn } from "../servers/postgres-login.ts";
 import {
   prepareStack,
   pressCtrlC,
@@ -125,21 +125,9 @@ test("the master key: both work for a while, after a restart of the stack too; -
   expect(await keyAnswer(pair?.now)).toBe(200);
 });
 
-async function logsIn(user: string, password = ""): Promise<boolean> {
-  const client = new pg.Client({
-    host: "127.0.0.1",
-    port: stack.run().services["postgres"]?.port ?? 0,
-    user,
-    password,
-    database: "hearth",
-  });
-  try {
-    await client.connect();
-    await client.end();
-    return true;
-  } catch {
-    return false;
-  }
+function logsIn(user: string, password = ""): Promise<boolean> {
+  const port = stack.run().services["postgres"]?.port ?? 0;
+  return postgresLogsIn({ host: "127.0.0.1", port, user, password });
 }
 
 test("Postgres: the other gateway role, every old password refused, the supervisor's check goes on; twice", async () => {

@@ -13,7 +13,6 @@ import { askedOf, readList } from "../payers/list.ts";
 import { memberFields } from "./member-form.ts";
 import {
   at,
-  judgePayers,
   memberColumns,
   stateOfPayer,
   teamName,
@@ -22,6 +21,7 @@ import {
   viewMembers,
   viewTeams,
 } from "./people-view.ts";
+import { showPayers } from "./show-payers.ts";
 import { readKeysOf } from "./users-page.ts";
 
 export type TeamRequest = {
@@ -46,27 +46,19 @@ export function registerTeamsPages(
         await api.ask("GET", `/v2/team/list?${query}`),
       );
       const { total } = page;
-      return showPage(
-        request,
-        reply,
-        {
-          ...judgePayers(total, "team", asked.search !== ""),
-          ...{ current: keysPath, refreshes: true },
-        },
-        "payers",
-        {
-          list: viewTeams({
-            ...{ asked, total, rows: page.teams, timeZone },
-            pages: page.total_pages,
-          }),
-          ...{ path: "/teams", label: "Teams", empty: total === 0 },
-          make: "Make a team",
-          searches: "Name",
-          subline: "Users who pay from one budget, each with a share of it.",
-          lesson:
-            "A team pays for keys of several users from one budget; each member can have a budget in it.",
-        },
-      );
+      const list = viewTeams({
+        ...{ asked, total, rows: page.teams, timeZone },
+        pages: page.total_pages,
+      });
+      return showPayers(request, reply, list, total, {
+        noun: "team",
+        label: "Teams",
+        make: "Make a team",
+        searches: "Name",
+        subline: "Users who pay from one budget, each with a share of it.",
+        lesson:
+          "A team pays for keys of several users from one budget; each member can have a budget in it.",
+      });
     }),
   );
 

@@ -14,7 +14,6 @@ import { limitsOf } from "../payers/limit-words.ts";
 import { readable } from "../words.ts";
 import {
   at,
-  judgePayers,
   stateOfPayer,
   teamName,
   teamPath,
@@ -22,6 +21,7 @@ import {
   userSorts,
   viewUsers,
 } from "./people-view.ts";
+import { showPayers } from "./show-payers.ts";
 
 type UserRequest = { readonly Querystring: { readonly id?: string } };
 
@@ -41,27 +41,19 @@ export function registerUsersPages(
       const query = askedOf(asked, "page_size").toString();
       const page = userPage.parse(await api.ask("GET", `/user/list?${query}`));
       const { total } = page;
-      return showPage(
-        request,
-        reply,
-        {
-          ...judgePayers(total, "user", asked.search !== ""),
-          ...{ current: keysPath, refreshes: true },
-        },
-        "payers",
-        {
-          list: viewUsers({
-            ...{ asked, total, rows: page.users, timeZone },
-            pages: page.total_pages,
-          }),
-          ...{ path: "/users", label: "Users", empty: total === 0 },
-          make: "Make a user",
-          searches: "Name or address",
-          subline: "People, or programs, with budgets over all of their keys.",
-          lesson:
-            "A user is somebody whose spend is counted together, over all of its keys. One is made by itself when a key names it.",
-        },
-      );
+      const list = viewUsers({
+        ...{ asked, total, rows: page.users, timeZone },
+        pages: page.total_pages,
+      });
+      return showPayers(request, reply, list, total, {
+        noun: "user",
+        label: "Users",
+        make: "Make a user",
+        searches: "Name or address",
+        subline: "People, or programs, with budgets over all of their keys.",
+        lesson:
+          "A user is somebody whose spend is counted together, over all of its keys. One is made by itself when a key names it.",
+      });
     }),
   );
 

@@ -1,0 +1,36 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { showPage } from "../../http/show-page.ts";
+import { keysPath } from "../payers/console.ts";
+import type { ListView } from "../payers/list.ts";
+import { judgePayers } from "./people-view.ts";
+
+/** What a list of users or of teams says about itself. */
+export type PayersWords = {
+  readonly noun: "user" | "team";
+  readonly label: string;
+  readonly make: string;
+  /** What is searched for. */
+  readonly searches: string;
+  readonly subline: string;
+  /** Where there are none yet. */
+  readonly lesson: string;
+};
+
+export function showPayers(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  list: ListView,
+  total: number,
+  words: PayersWords,
+): Promise<FastifyReply> {
+  return showPage(
+    request,
+    reply,
+    {
+      ...judgePayers(total, words.noun, list.asked.search !== ""),
+      ...{ current: keysPath, refreshes: true },
+    },
+    "payers",
+    { ...words, list, path: list.path, empty: total === 0 },
+  );
+}

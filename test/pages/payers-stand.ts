@@ -1,0 +1,64 @@
+import type { Browser, Page } from "playwright-core";
+import { startAdminFixture, type AdminFixture } from "../servers/admin.ts";
+import { MASTER_KEY } from "../servers/gateway.ts";
+import { openBrowser, openPage, type Watched } from "./browser.ts";
+import { startConsoleStand } from "./console-stand.ts";
+
+export const desk = { width: 1280, scheme: "light" } as const;
+
+/** What a page of ours told the gateway holds everywhere within a second; a busy machine may take its time. */
+export const PATIENT = { timeout: 20_000 };
+
+/** A console with the master key of a real gateway. */
+export type PayersStand = {
+  readonly browser: Browser;
+  readonly fixture: AdminFixture;
+  readonly address: string;
+  /** A page of the console on a desk, and the browser's complaints about it. */
+  readonly open: (
+    path: string,
+    options?: { readonly javaScript: boolean },
+  ) => Promise<Watched>;
+  readonly stop: () => Promise<void>;
+};
+
+/** `models` are more of them, as YAML below `model_list:`. */
+export async function startPayersStand(models = ""): Promise<PayersStand> {
+  const browser = await openBrowser();
+  const fixture = await startAdminFixture(models);
+  const stand = await startConsoleStand({
+    services: [],
+    env: { GATEWAY_URL: fixture.url, PROXY_MASTER_KEY: MASTER_KEY },
+  });
+  return {
+    browser,
+    fixture,
+    address: stand.address,
+    open: async (path, options) => {
+      const opened = await openPage(browser, desk, options);
+      await opened.page.goto(`${stand.address}${path}`);
+      return opened;
+    },
+    stop: async () => {
+      await stand.stop();
+      await fixture.stop();
+      await browser.close();
+    },
+  };
+}
+
+/** Opens the question of a button and answers it. */
+export async function confirm(
+  page: Page,
+  verb: string,
+  typed?: string,
+): Promise<void> {
+  await page.locator("summary", { hasText: `${verb}…` }).click();
+  const form = page.locator("details[open] form");
+  if (typed !== undefined) await form.getByLabel("to go on").fill(typed);
+  await form.getByRole("button", { name: verb }).click();
+}
+
+export function mainText(page: Page): Promise<string> {
+  return page.locator("main").innerText();
+}

@@ -1,0 +1,15 @@
+import pg from "pg";
+
+/** Whether Postgres lets somebody in with this password. */
+export async function logsIn(
+  login: Pick<pg.ClientConfig, "host" | "port" | "user" | "password">,
+): Promise<boolean> {
+  const client = new pg.Client({ ...login, database: "hearth" });
+  try {
+    await client.connect();
+    await client.end();
+    return true;
+  } catch {
+    return false;
+  }
+}
