@@ -68,6 +68,7 @@ export function describeKept(volumes: readonly KeptVolume[]): string {
           volumes
             .filter((volume) => volume.host === host)
             .map(({ name }) => name)
+            .toSorted()
             .join(", ") || "nothing"
         }`,
     )

@@ -28,7 +28,9 @@ export function dataScenarios(running: () => Running): void {
       deploy(stand, ["destroy", "--yes"]),
     );
     expect(code, said).toBe(0);
-    expect(said).toContain("The data is kept (host A: hearth-postgres");
+    expect(said).toContain(
+      "The data is kept (host A: hearth-backups, hearth-certificates, hearth-journal, hearth-notes, hearth-postgres, hearth-redis, hearth-supervisor; host B: hearth-backups, hearth-certificates, hearth-journal, hearth-supervisor)",
+    );
     for (const host of ["a", "b"] as const)
       expect(
         await stand.docker(host, "ps", "-aq", "--filter", "name=^/hearth-"),
