@@ -49,11 +49,11 @@ const sources: Readonly<Record<string, string>> = {
 export function mendingCommand(path: readonly string[]): string {
   const [top = ""] = path;
   if (top === "providerKeys")
-    return `pulumi config set --secret --path hearth:providerKeys.${path[1] ?? "OPENAI_API_KEY"} (it asks for the key)`;
+    return `npx pulumi config set --secret --path hearth:providerKeys.${path[1] ?? "OPENAI_API_KEY"} (it asks for the key)`;
   if (top === "alertSecrets")
-    return `pulumi config set --secret --path hearth:alertSecrets.${path[1] ?? "SLACK_URL"} (it asks for the secret)`;
+    return `npx pulumi config set --secret --path hearth:alertSecrets.${path[1] ?? "SLACK_URL"} (it asks for the secret)`;
   if (secretFields.includes(top))
-    return `${sources[top] ?? "openssl rand -hex 24"} | pulumi config set --secret hearth:${top}`;
+    return `${sources[top] ?? "openssl rand -hex 24"} | npx pulumi config set --secret hearth:${top}`;
   const example = exampleOf(path);
   // A list is set element by element.
   const target =
@@ -63,7 +63,7 @@ export function mendingCommand(path: readonly string[]): string {
   const key = target.reduce((text, step) =>
     /^\d+$/.test(step) ? `${text}[${step}]` : `${text}.${step}`,
   );
-  return `pulumi config set ${target.length > 1 ? "--path " : ""}${quote(`hearth:${key}`)} ${example.startsWith("-") ? "-- " : ""}${example}`;
+  return `npx pulumi config set ${target.length > 1 ? "--path " : ""}${quote(`hearth:${key}`)} ${example.startsWith("-") ? "-- " : ""}${example}`;
 }
 
 function exampleOf(path: readonly string[]): string {

@@ -35,9 +35,10 @@ const a = {
   publish: ["192.168.1.10"],
 };
 const edge = (value: unknown) => ({ edge: JSON.stringify(value) });
-const set = (key: string, value: string) => `pulumi config set ${key} ${value}`;
+const set = (key: string, value: string) =>
+  `npx pulumi config set ${key} ${value}`;
 const setSecret = (key: string, source = "openssl rand -hex 24") =>
-  `${source} | pulumi config set --secret ${key}`;
+  `${source} | npx pulumi config set --secret ${key}`;
 
 test("a right configuration is read, with its defaults", () => {
   const result = read({});
@@ -77,7 +78,7 @@ test("ten mistakes at once: ten sentences, each with the command that mends it",
     }),
   ).toEqual([
     `hearth:hosts.a.docker must be ssh://USER@HOST, unix:///var/run/docker.sock or tcp://HOST:PORT: ${set("--path hearth:hosts.a.docker", "ssh://root@192.168.1.10")}`,
-    `hearth:hosts.a.publish.0 must be one address of that host: everything would be open to every network: pulumi config set --path 'hearth:hosts.a.publish[0]' 192.168.1.10`,
+    `hearth:hosts.a.publish.0 must be one address of that host: everything would be open to every network: npx pulumi config set --path 'hearth:hosts.a.publish[0]' 192.168.1.10`,
     `hearth:placement.postgres must be a or b: ${set("--path hearth:placement.postgres", "a")}`,
     `hearth:memory.redis must be a whole number from 64 to 1048576: ${set("--path hearth:memory.redis", "512")}`,
     `hearth:edge.tls must be none, files, internal or acme: ${set("--path hearth:edge.tls", "internal")}`,
@@ -85,7 +86,7 @@ test("ten mistakes at once: ten sentences, each with the command that mends it",
     `hearth:localRunnerA must not be a loopback address: in a container that is the container itself: ${set("hearth:localRunnerA", "http://192.168.1.10:11434")}`,
     `hearth:masterKey must be at least 20 letters, digits, - and _ (it goes into addresses as it is): ${setSecret("hearth:masterKey")}`,
     `hearth:saltKey is missing: ${setSecret("hearth:saltKey")}`,
-    "hearth:colour is no setting of Hearth: pulumi config rm hearth:colour",
+    "hearth:colour is no setting of Hearth: npx pulumi config rm hearth:colour",
   ]);
 });
 
@@ -109,14 +110,14 @@ test.each([
     "a mistyped setting",
     { drainTimout: "5s" },
     [
-      "hearth:drainTimout is no setting of Hearth, perhaps drainTimeout is meant: pulumi config rm hearth:drainTimout",
+      "hearth:drainTimout is no setting of Hearth, perhaps drainTimeout is meant: npx pulumi config rm hearth:drainTimout",
     ],
   ],
   [
     "a mistyped setting within another",
     { memory: JSON.stringify({ postgress: 512 }) },
     [
-      "hearth:memory.postgress is no setting of Hearth, perhaps postgres is meant: pulumi config rm --path hearth:memory.postgress",
+      "hearth:memory.postgress is no setting of Hearth, perhaps postgres is meant: npx pulumi config rm --path hearth:memory.postgress",
     ],
   ],
   [
@@ -130,7 +131,7 @@ test.each([
     "an image without a digest",
     { images: JSON.stringify({ redis: "redis:8" }) },
     [
-      "hearth:images.redis is redis:8, which has no digest and may be another image tomorrow (images that exist only on the hosts: pulumi config set hearth:imagesWithoutDigest allow): pulumi config set --path hearth:images.redis NAME:TAG@sha256:DIGEST",
+      "hearth:images.redis is redis:8, which has no digest and may be another image tomorrow (images that exist only on the hosts: npx pulumi config set hearth:imagesWithoutDigest allow): npx pulumi config set --path hearth:images.redis NAME:TAG@sha256:DIGEST",
     ],
   ],
   [
@@ -144,7 +145,7 @@ test.each([
     "certificate files that are missing",
     edge({ tls: "files", hostname: "hearth.example.org" }),
     [
-      'hearth:edgeCertificate is missing, edge.tls is files: pulumi config set hearth:edgeCertificate "$(cat fullchain.pem)"',
+      'hearth:edgeCertificate is missing, edge.tls is files: npx pulumi config set hearth:edgeCertificate "$(cat fullchain.pem)"',
       `hearth:edgeKey is missing, edge.tls is files: ${setSecret("hearth:edgeKey", "cat privkey.pem")}`,
     ],
   ],
@@ -177,14 +178,14 @@ test.each([
     "a provider key under a strange name",
     { providerKeys: JSON.stringify({ openai: "sk-1" }) },
     [
-      "hearth:providerKeys.openai must be named like OPENAI_API_KEY: pulumi config set --secret --path hearth:providerKeys.openai (it asks for the key)",
+      "hearth:providerKeys.openai must be named like OPENAI_API_KEY: npx pulumi config set --secret --path hearth:providerKeys.openai (it asks for the key)",
     ],
   ],
   [
     "an alert's secret under a strange name",
     { alertSecrets: JSON.stringify({ slack: "https://hooks.example.org/x" }) },
     [
-      "hearth:alertSecrets.slack must be named like SLACK_URL: pulumi config set --secret --path hearth:alertSecrets.slack (it asks for the secret)",
+      "hearth:alertSecrets.slack must be named like SLACK_URL: npx pulumi config set --secret --path hearth:alertSecrets.slack (it asks for the secret)",
     ],
   ],
 ])("%s", (_what, changes, sentences) => {

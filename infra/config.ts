@@ -138,7 +138,7 @@ function describeIssue(
     return issue.keys.map((key) => {
       const full = [...path, key];
       const near = nearestName(key, knownKeys(path));
-      return `hearth:${full.join(".")} is no setting of Hearth${near === undefined ? "" : `, perhaps ${near} is meant`}: pulumi config rm ${full.length > 1 ? "--path " : ""}hearth:${full.join(".")}`;
+      return `hearth:${full.join(".")} is no setting of Hearth${near === undefined ? "" : `, perhaps ${near} is meant`}: npx pulumi config rm ${full.length > 1 ? "--path " : ""}hearth:${full.join(".")}`;
     });
   if (issue.code === "invalid_key")
     return [sentence(path, issue.issues[0]?.message ?? issue.message)];
@@ -203,7 +203,7 @@ function crossCheck(config: HearthConfig): readonly string[] {
       errors.push(
         sentence(
           ["images", name],
-          `is ${reference}, which has no digest and may be another image tomorrow (images that exist only on the hosts: pulumi config set hearth:imagesWithoutDigest allow)`,
+          `is ${reference}, which has no digest and may be another image tomorrow (images that exist only on the hosts: npx pulumi config set hearth:imagesWithoutDigest allow)`,
         ),
       );
   if (

@@ -23,7 +23,7 @@ export function describeStack(config: HearthConfig): StackOutputs {
     notes: notesAddresses(config),
     supervisor: publishedUrls(config, ports.supervisor),
     nextCommands: [
-      "pulumi stack output --show-secrets masterKey",
+      "npx pulumi stack output --show-secrets masterKey",
       `curl ${gateway}/key/generate -H "Authorization: Bearer $MASTER_KEY" -d '{"user_id": "me", "max_budget": 1}'`,
       "docker exec hearth-supervisor hearth status",
       "docker exec -it hearth-supervisor hearth notes setup-uri notes",

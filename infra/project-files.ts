@@ -17,7 +17,7 @@ export function readNamedFile(setting: string, path: string): string {
     return readFileSync(inProject(path), "utf8");
   } catch (error) {
     throw new Error(
-      `${setting} names ${path}, which cannot be read (${(error as NodeJS.ErrnoException).code}): pulumi config set ${setting} PATH`,
+      `${setting} names ${path}, which cannot be read (${(error as NodeJS.ErrnoException).code}): npx pulumi config set ${setting} PATH`,
     );
   }
 }

@@ -70,7 +70,7 @@ function ofSettings(
       : [
           {
             what: "hearth:importRoles is still set, which is for one up after a lost state",
-            mend: "pulumi config rm hearth:importRoles",
+            mend: "npx pulumi config rm hearth:importRoles",
           },
         ]),
     ...(until === undefined || Date.parse(until) > Date.now()

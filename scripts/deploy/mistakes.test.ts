@@ -52,7 +52,7 @@ test.each([
     lines
       .map(
         (line) =>
-          /^ {2}hearth:(\S+) .*: (?:.* \| )?pulumi config (?:set|rm) /.exec(
+          /^ {2}hearth:(\S+) .*: (?:.* \| )?npx pulumi config (?:set|rm) /.exec(
             line,
           )?.[1],
       )

@@ -112,7 +112,7 @@ export const kinds: Readonly<Record<RotationKind, Kind>> = {
     }),
     passing: [],
     next: ({ settings }) =>
-      `The master key is new: \`pulumi stack output --show-secrets masterKey\` shows it. The old one works until ${settings["masterKeyPreviousUntil"]}; \`npm run deploy -- rotate master --end\` ends it now.`,
+      `The master key is new: \`npx pulumi stack output --show-secrets masterKey\` shows it. The old one works until ${settings["masterKeyPreviousUntil"]}; \`npm run deploy -- rotate master --end\` ends it now.`,
   },
   notes: {
     begin: (config) => ({
@@ -127,7 +127,7 @@ export const kinds: Readonly<Record<RotationKind, Kind>> = {
       ),
     passing: [],
     next: () =>
-      "The notes server's admin password is new: `pulumi stack output --show-secrets notesAdminPassword` shows it. Devices log in as their own users and notice nothing.",
+      "The notes server's admin password is new: `npx pulumi stack output --show-secrets notesAdminPassword` shows it. Devices log in as their own users and notice nothing.",
   },
   provider: {
     begin: (_config, { provider }) => {

@@ -225,7 +225,7 @@ async function destroyVerb(session: Session, flags: Flags): Promise<number> {
   }
   await purge(session, volumes);
   say(
-    `Nothing of the stack is left on the hosts. Directories that notesData or backupDirectory name are untouched; \`pulumi stack rm ${stack.name}\` forgets the stack itself.`,
+    `Nothing of the stack is left on the hosts. Directories that notesData or backupDirectory name are untouched; \`npx pulumi stack rm ${stack.name}\` forgets the stack itself.`,
   );
   return 0;
 }

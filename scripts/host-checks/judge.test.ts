@@ -91,7 +91,7 @@ test("a foreign address is told once, a taken port with who has it, and both nam
       sentenceOf,
     ),
   ).toEqual([
-    "host B: 10.8.0.2 is no address of this host: pulumi config set --path hearth:hosts.b.address 192.168.1.11",
+    "host B: 10.8.0.2 is no address of this host: npx pulumi config set --path hearth:hosts.b.address 192.168.1.11",
     'host B: 192.168.1.11:4000, where the edge is to listen, is taken by another program: ssh root@192.168.1.11 ss -ltnp "sport = :4000" names it; stop it',
     "host B: 192.168.1.11:5984, where the notes store is to listen, is taken by the container old-couch: docker -H ssh://root@192.168.1.11 stop old-couch",
   ]);
@@ -130,6 +130,6 @@ test("a runner that is not reached is told with both ways out", () => {
   const found = judgeRunners("a", runnersOf(settings), ["ok", "ECONNREFUSED"]);
   expect(found.map(({ ok }) => ok)).toEqual([true, false]);
   expect(found.map(sentenceOf)[1]).toBe(
-    "host A: its containers do not reach the local runner http://192.168.1.11:1234/v1 (refused): start it and let it listen on the network (Ollama: OLLAMA_HOST=0.0.0.0), or pulumi config rm hearth:localRunnerB",
+    "host A: its containers do not reach the local runner http://192.168.1.11:1234/v1 (refused): start it and let it listen on the network (Ollama: OLLAMA_HOST=0.0.0.0), or npx pulumi config rm hearth:localRunnerB",
   );
 });

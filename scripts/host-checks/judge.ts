@@ -193,7 +193,7 @@ export function judgeRunners(
       : wrong(
           told,
           `its containers do not reach the local runner ${url} (${inWords(answers[index])})`,
-          `start it and let it listen on the network (Ollama: OLLAMA_HOST=0.0.0.0), or pulumi config rm hearth:${setting}`,
+          `start it and let it listen on the network (Ollama: OLLAMA_HOST=0.0.0.0), or npx pulumi config rm hearth:${setting}`,
         ),
   );
 }

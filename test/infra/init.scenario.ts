@@ -178,7 +178,7 @@ test("an answer that cannot be right is refused with the command that mends it, 
   const { code, stderr } = await init(...hosts, "--address-a", "example");
   expect(code).toBe(1);
   expect(stderr).toContain(
-    "hearth:hosts.a.address must be an IP address of that host: pulumi config set --path hearth:hosts.a.address 192.168.1.10",
+    "hearth:hosts.a.address must be an IP address of that host: npx pulumi config set --path hearth:hosts.a.address 192.168.1.10",
   );
   expect(readFileSync(stackFile, "utf8")).toBe(before);
 });

@@ -206,7 +206,7 @@ describe("two hosts", () => {
       .catch((error: { readonly stdout: string }) => error.stdout);
     const wrong = [
       ...refused.matchAll(
-        /^ *hearth:(\S+) .*: (?:.* \| )?pulumi config (?:set|rm) /gm,
+        /^ *hearth:(\S+) .*: (?:.* \| )?npx pulumi config (?:set|rm) /gm,
       ),
     ].map(([, name]) => name);
     expect(wrong.toSorted()).toEqual([
