@@ -14,6 +14,7 @@ import { nanosFromCost } from "./money.ts";
 import { createMutex } from "./mutex.ts";
 import type { PendingSums } from "./pending.ts";
 import type { Intent, Outcome } from "./records.ts";
+import { recordAll } from "./refused-rows.ts";
 import { spendRow, type SpendRow } from "./rows.ts";
 import { windowStart } from "./windows.ts";
 
@@ -84,9 +85,11 @@ export function createLedger(options: LedgerOptions): Ledger {
     entries: readonly JournalRow<Intent, Outcome>[],
     position: number,
   ): Promise<void> {
-    const { inserted, totals, softBudgets } = await record(
+    const counters = countersOf(entries);
+    const { inserted, totals, softBudgets } = await recordAll(
       await rowsOf(entries),
-      countersOf(entries),
+      (rows) => recordRows(pool, rows, counters, proxyDuration, timeZone),
+      log,
     );
     for (const { outcome } of entries)
       if (outcome !== null && !recovering)
@@ -117,46 +120,6 @@ export function createLedger(options: LedgerOptions): Ledger {
       entry.outcome ?? { recoveredAt: entry.recoveredAt },
       timeZone,
     );
-  }
-
-  /** One row that the database refuses must not hold up the others: each is then tried alone, without its free text. */
-  async function record(
-    rows: readonly SpendRow[],
-    counters: readonly Counter[],
-  ) {
-    try {
-      return await recordRows(pool, rows, counters, proxyDuration, timeZone);
-    } catch (error) {
-      if (error instanceof DatabaseUnavailable) throw error;
-      log.error(
-        { error, rows: rows.length },
-        "the ledger refused a batch; its rows are tried one by one",
-      );
-      const inserted = new Set<string>();
-      for (const row of rows) {
-        const plain = {
-          ...row,
-          metadata: { note: "free text was refused by the database" },
-          session_id: null,
-        };
-        const one = await recordRows(
-          pool,
-          [row],
-          [],
-          proxyDuration,
-          timeZone,
-        ).catch((refused: unknown) => {
-          if (refused instanceof DatabaseUnavailable) throw refused;
-          return recordRows(pool, [plain], [], proxyDuration, timeZone);
-        });
-        for (const id of one.inserted) inserted.add(id);
-      }
-      return {
-        inserted,
-        softBudgets: [],
-        totals: await readTotals(pool, counters),
-      };
-    }
   }
 
   async function findTotals(
@@ -264,6 +227,8 @@ function countersOf(
   const counters = new Map<string, Counter>();
   for (const windows of charged)
     for (const [entity, window] of Object.entries(windows))
-      counters.set(`${entity}|${window}`, { entity, window });
+      // Postgres holds no NUL, not even in a question.
+      if (!entity.includes("\0"))
+        counters.set(`${entity}|${window}`, { entity, window });
   return [...counters.values()];
 }

@@ -242,8 +242,11 @@ export function usageFromOpenAI(json: unknown): Usage | null {
   };
 }
 
+/** More than any call has: what says so counts wrongly, and sums of it would outgrow their columns. */
+export const MOST_TOKENS = 1_000_000_000;
+
 function count(value: unknown): number | null {
-  return typeof value === "number" && Number.isFinite(value) && value >= 0
+  return typeof value === "number" && value >= 0 && value <= MOST_TOKENS
     ? Math.round(value)
     : null;
 }

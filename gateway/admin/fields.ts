@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { faultOfName } from "../accounting/names.ts";
 import { parseDuration } from "../accounting/windows.ts";
 
 /** Fields that several kinds of payers share, with the words a caller is told. */
@@ -6,7 +7,12 @@ import { parseDuration } from "../accounting/windows.ts";
 export const name = z
   .string()
   .min(1, "it must not be empty")
-  .max(256, "it may have at most 256 characters");
+  .max(256, "it may have at most 256 characters")
+  .superRefine((text, context) => {
+    const fault = faultOfName(text);
+    if (fault !== null)
+      context.addIssue({ code: "custom", message: `it ${fault}` });
+  });
 /** An id that is part of other names: a slash would make two of them one. */
 export const plainName = name.regex(/^[^/]*$/, "it must not contain a slash");
 export const names = z.array(name).max(1_000, "at most 1,000 at once");

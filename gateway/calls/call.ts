@@ -7,6 +7,7 @@ import {
   type OtherPayer,
 } from "../access/callers.ts";
 import type { RouteName } from "../access/policy.ts";
+import { faultOfName } from "../accounting/names.ts";
 import {
   proxyLimitsOf,
   type LimitSources,
@@ -170,8 +171,8 @@ function payersOf(
     ...tagsOf(body),
     ...(headerOf(request, "tags")?.split(",") ?? []),
   ]);
-  refuseTooLong("tags", tags);
-  refuseTooLong("user", [endUser]);
+  refuseUnholdable("tags", tags);
+  refuseUnholdable("user", [endUser]);
   const common = { alias, endUser: endUser === "" ? null : endUser, tags };
   if (caller.kind === "master")
     return {
@@ -225,23 +226,21 @@ async function findPayer(
   });
 }
 
-/** Bounds that keep a call's record within its room in the journal. */
+/** With the length of names it keeps a call's record within its room in the journal. */
 const MOST_TAGS = 32;
-const LONGEST_NAME = 256;
 
-function refuseTooLong(field: "user" | "tags", names: readonly string[]): void {
-  if (names.length > MOST_TAGS)
-    throw new CallError(
-      "invalid_request",
-      `\`${field}\` has ${names.length} entries: send at most ${MOST_TAGS}.`,
-      { param: field },
-    );
-  if (names.some((name) => name.length > LONGEST_NAME))
-    throw new CallError(
-      "invalid_request",
-      `\`${field}\` is too long: send at most ${LONGEST_NAME} characters.`,
-      { param: field },
-    );
+function refuseUnholdable(
+  field: "user" | "tags",
+  names: readonly string[],
+): void {
+  const fault =
+    names.length > MOST_TAGS
+      ? `has ${names.length} entries: send at most ${MOST_TAGS}`
+      : names.map(faultOfName).find((fault) => fault !== null);
+  if (fault !== undefined)
+    throw new CallError("invalid_request", `\`${field}\` ${fault}.`, {
+      param: field,
+    });
 }
 
 function distinct(tags: readonly string[]): readonly string[] {

@@ -48,6 +48,9 @@ export async function journalIntent(
   if (written !== undefined) await written;
 }
 
+/** Of a provider's id of its answer, which stands in an index of the ledger. */
+const MOST_ID_CHARACTERS = 256;
+
 /** The second line of the journal, written before the last byte goes to the client. */
 export async function journalOutcome(
   gateway: Gateway,
@@ -83,7 +86,7 @@ export async function journalOutcome(
     cacheWriteTokens: counted?.cacheWriteTokens ?? 0,
     cacheHit: cached !== null,
     cacheKey: call.cacheKey,
-    responseId: ending.responseId,
+    responseId: ending.responseId?.slice(0, MOST_ID_CHARACTERS) ?? null,
     metadata: ending.metadata,
     charged: spend === 0 ? NOBODY : chargedWindows(gateway, call, endedAt),
   };

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from "fastify";
 import type { z } from "zod";
+import { faultOfName } from "../accounting/names.ts";
 import { CallError } from "../http/errors.ts";
 
 /** The model that a request names, in its body or (Azure-style clients) in its path, before anything else is looked at. */
@@ -15,11 +16,17 @@ export function modelOf(request: FastifyRequest): string {
   const { deployment } = request.params as { deployment?: string };
   if (deployment !== undefined) Object.assign(body, { model: deployment });
   const { model } = body as { model?: unknown };
-  if (typeof model === "string" && model !== "") return model;
-  const what = model === undefined ? "is missing" : "must be a text";
+  const named = typeof model === "string" && model !== "" ? model : null;
+  const fault =
+    named === null
+      ? model === undefined
+        ? "is missing"
+        : "must be a text"
+      : faultOfName(named);
+  if (named !== null && fault === null) return named;
   throw new CallError(
     "invalid_request",
-    `\`model\` ${what}. Call \`/v1/models\` to see the models that this key may use.`,
+    `\`model\` ${fault}. Call \`/v1/models\` to see the models that this key may use.`,
     { param: "model" },
   );
 }

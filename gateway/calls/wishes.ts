@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Caller } from "../access/callers.ts";
+import { faultOfName } from "../accounting/names.ts";
 import { CallError } from "../http/errors.ts";
 
 /** What a caller asks of us about the carrying out of a call; none of it reaches a provider. */
@@ -100,7 +101,8 @@ function fallbacksOf(value: unknown): readonly string[] | null {
   if (
     Array.isArray(value) &&
     names.length <= MOST_FALLBACKS &&
-    names.every((name) => typeof name === "string")
+    names.every((name) => typeof name === "string") &&
+    names.every((name) => faultOfName(name) === null)
   )
     return names;
   throw new CallError(

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { faultOfName, LONGEST_NAME_BYTES } from "../accounting/names.ts";
 import { parseDuration } from "./duration.ts";
 import type { Fallbacks } from "./types.ts";
 
@@ -70,13 +71,11 @@ export const text = () =>
   ).optional();
 
 export const name = () =>
-  field("a name", (raw) =>
-    typeof raw === "string" && raw.trim() !== ""
-      ? raw.trim()
-      : typeof raw === "number"
-        ? String(raw)
-        : undefined,
-  );
+  field(`a name of at most ${LONGEST_NAME_BYTES} bytes`, (raw) => {
+    const given = typeof raw === "number" ? String(raw) : raw;
+    if (typeof given !== "string" || given.trim() === "") return undefined;
+    return faultOfName(given) === null ? given.trim() : undefined;
+  });
 
 /** `spellings` maps other names for a choice to the choice. */
 export const choice = <T extends string>(

@@ -147,7 +147,7 @@ general_settings:
   expect(
     problems(text, { HEARTH_GATEWAY_PORT: "http", HEARTH_JOURNAL_DIR: "" }),
   ).toEqual([
-    "config/gateway.yaml:2: model_list[0].model_name: is missing; it must be a name",
+    "config/gateway.yaml:2: model_list[0].model_name: is missing; it must be a name of at most 256 bytes",
     "config/gateway.yaml:6: model_list[1].provider_params.model: names the unknown provider opnai; did you mean openai?",
     'config/gateway.yaml:7: model_list[1].provider_params.rpm: must be a whole number from 0; it is "many"',
     'config/gateway.yaml:11: model_list[2].provider_params.api_base: must be an address such as http://192.168.1.10:11434; it is "192.168.1.10:11434"',

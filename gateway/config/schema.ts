@@ -82,7 +82,7 @@ export const providerParams = z.object({
 });
 
 export const modelInfo = z.looseObject({
-  id: text(),
+  id: name().optional(),
   mode: text(),
   base_model: text(),
   ...PRICES,

@@ -72,6 +72,16 @@ export function isUnavailable(error: unknown): boolean {
   return typeof code === "string" || AWAY_WORDS.test(error.message);
 }
 
+/** SQLSTATE classes 22 (data), 23 (constraints) and 54 (limits, such as the length of an index entry). */
+const CONTENT_STATES = /^(22|23|54)/;
+
+/** Whether a statement was refused for what it was to store: tried again as it is, it would be refused again. */
+export function isContentRefused(error: unknown): boolean {
+  return (
+    error instanceof pg.DatabaseError && CONTENT_STATES.test(error.code ?? "")
+  );
+}
+
 /** Runs one statement; a connection fault becomes {@link DatabaseUnavailable}. */
 export async function query<Row extends pg.QueryResultRow>(
   pool: Pool | Client,

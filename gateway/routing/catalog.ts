@@ -1,4 +1,5 @@
 import type { PriceBook, PriceCard } from "../accounting/prices.ts";
+import { faultOfName } from "../accounting/names.ts";
 import type { Deployment } from "../config/types.ts";
 
 export interface PricedDeployment extends Deployment {
@@ -59,9 +60,13 @@ export function createCatalog(
   }
 
   function find(name: string): ModelGroup | null {
-    const group =
-      groups.get(name) ?? groups.get(furtherNames[name]?.model ?? "");
+    const further = Object.hasOwn(furtherNames, name)
+      ? furtherNames[name]?.model
+      : undefined;
+    const group = groups.get(name) ?? groups.get(further ?? "");
     if (group !== undefined) return group;
+    // A key's own names for models may lead here with what nobody has looked at.
+    if (faultOfName(name) !== null) return null;
     const wildcard = wildcards.find((alias) =>
       name.startsWith(alias.slice(0, -1)),
     );

@@ -1,0 +1,14 @@
+/**
+ * What pays and what is called stands by its name in the ledger's indexes. Up to seven names make one entry, of which
+ * Postgres takes 2,704 bytes.
+ */
+export const LONGEST_NAME_BYTES = 256;
+
+/** What is wrong with a name, as the rest of a sentence about it; null: the ledger can hold it. */
+export function faultOfName(name: string): string | null {
+  if (!name.isWellFormed() || name.includes("\0"))
+    return "has characters that cannot be stored (NUL or half a character): leave them out";
+  if (Buffer.byteLength(name) > LONGEST_NAME_BYTES)
+    return `is too long: send at most ${LONGEST_NAME_BYTES} bytes of UTF-8`;
+  return null;
+}

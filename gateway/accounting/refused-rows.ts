@@ -1,0 +1,148 @@
+import { createHash } from "node:crypto";
+import type { Logger } from "pino";
+import type { Recorded } from "../db/ledger.ts";
+import { isContentRefused } from "../db/pool.ts";
+import { faultOfName, LONGEST_NAME_BYTES } from "./names.ts";
+import { MOST_TOKENS } from "./prices.ts";
+import type { SpendRow } from "./rows.ts";
+
+type Record = (rows: readonly SpendRow[]) => Promise<Recorded>;
+
+/**
+ * Records rows, whatever stands in them. What Postgres refuses for its content is halved until the one row is found that
+ * it does not take: that one is recorded as {@link plainRow}, and all others as they are. A database that is away, and
+ * every other fault, is thrown as it comes.
+ */
+export async function recordAll(
+  rows: readonly SpendRow[],
+  record: Record,
+  log: Logger,
+): Promise<Recorded> {
+  try {
+    return await record(rows);
+  } catch (error) {
+    if (!isContentRefused(error)) throw error;
+    const [row] = rows;
+    if (row !== undefined && rows.length === 1)
+      return recordPlain(row, error, record, log);
+    const middle = rows.length >> 1;
+    return joined(
+      await recordAll(rows.slice(0, middle), record, log),
+      await recordAll(rows.slice(middle), record, log),
+    );
+  }
+}
+
+async function recordPlain(
+  row: SpendRow,
+  refusal: unknown,
+  record: Record,
+  log: Logger,
+): Promise<Recorded> {
+  log.error(
+    { error: refusal, call: row.request_id },
+    "the database refused a call's row; it is recorded with its long texts cut and without its free text",
+  );
+  const plain = plainRow(row);
+  try {
+    return await record([plain]);
+  } catch (error) {
+    if (!isContentRefused(error)) throw error;
+    log.error(
+      { error, row: plain },
+      "the database refuses a call's row however plain: it is left out of the ledger, and stands whole in this line",
+    );
+    return NOTHING;
+  }
+}
+
+const NOTHING: Recorded = { inserted: new Set(), totals: [], softBudgets: [] };
+
+/** Totals of the later one count. */
+function joined(one: Recorded, other: Recorded): Recorded {
+  const totals = new Map(
+    [...one.totals, ...other.totals].map((total) => [
+      `${total.entity}|${total.window}`,
+      total,
+    ]),
+  );
+  return {
+    inserted: new Set([...one.inserted, ...other.inserted]),
+    totals: [...totals.values()],
+    softBudgets: [...one.softBudgets, ...other.softBudgets],
+  };
+}
+
+const NAMES = [
+  "request_id",
+  "call_type",
+  "payer",
+  "api_key",
+  "user_id",
+  "team_id",
+  "organization_id",
+  "end_user",
+  "model_group",
+  "model_id",
+  "model",
+  "provider",
+  "cache_key",
+  "response_id",
+  "requester_ip",
+] as const satisfies readonly (keyof SpendRow)[];
+const COUNTS = [
+  "prompt_tokens",
+  "completion_tokens",
+  "cached_tokens",
+  "cache_write_tokens",
+] as const satisfies readonly (keyof SpendRow)[];
+const MOST_TAGS = 100;
+
+/**
+ * The row with nothing in it that Postgres could refuse: its money, its moments and every name that can be held as they
+ * are, other names cut so that two of them stay two, and no free text.
+ */
+export function plainRow(row: SpendRow): SpendRow {
+  const names = NAMES.map((column) => {
+    const name = row[column];
+    return [column, typeof name === "string" ? heldName(name) : null];
+  });
+  return {
+    ...row,
+    ...(Object.fromEntries(names) as Pick<SpendRow, (typeof NAMES)[number]>),
+    ...(Object.fromEntries(
+      COUNTS.map((column) => [column, heldCount(row[column])]),
+    ) as Pick<SpendRow, (typeof COUNTS)[number]>),
+    tags:
+      row.tags === null
+        ? null
+        : [...new Set(row.tags.slice(0, MOST_TAGS).map(heldName))],
+    spend: Number.isFinite(Number(row.spend)) ? row.spend : 0,
+    saved: Number.isFinite(row.saved) ? row.saved : 0,
+    session_id: null,
+    metadata: {
+      note: "the database refused this row as it was: long names are cut, free text is left out",
+    },
+  };
+}
+
+const HASH_CHARACTERS = 16;
+
+/** A name that the ledger can hold: itself, or its beginning with a hash of the whole. */
+export function heldName(name: string): string {
+  if (faultOfName(name) === null) return name;
+  const hash = createHash("sha256").update(name).digest("hex");
+  const room = LONGEST_NAME_BYTES - HASH_CHARACTERS - 1;
+  const beginning = Buffer.from(name.replaceAll("\0", "\uFFFD"))
+    .subarray(0, room)
+    .toString("utf8")
+    // Of a character that was cut in two.
+    .replace(/\uFFFD+$/, "");
+  return `${beginning}~${hash.slice(0, HASH_CHARACTERS)}`;
+}
+
+function heldCount(count: number): number {
+  return Number.isFinite(count)
+    ? Math.min(Math.max(Math.round(count), 0), MOST_TOKENS)
+    : 0;
+}

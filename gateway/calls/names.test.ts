@@ -1,0 +1,117 @@
+import { randomBytes } from "node:crypto";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import {
+  modelYaml,
+  startStand,
+  type Stand,
+} from "../../test/servers/gateway.ts";
+import { query } from "../db/pool.ts";
+
+let stand: Stand;
+
+beforeAll(async () => {
+  stand = await startStand((url) =>
+    modelYaml(
+      url,
+      `
+  - model_name: "*"
+    provider_params: { model: "openai/*", api_base: ${url}, api_key: x }
+`,
+    ),
+  );
+});
+
+afterAll(() => stand?.stop());
+
+const LONG = randomBytes(1_500).toString("hex");
+
+/** Names that no index of the ledger takes, and what is said of them. */
+const UNHOLDABLE = [
+  [`openai/${LONG}`, "too long"],
+  // 255 characters, and three times as many bytes.
+  ["漢".repeat(255), "too long"],
+  ["nul\0", "cannot be stored"],
+  ["half \ud800 a pair", "cannot be stored"],
+] as const;
+
+test.each(UNHOLDABLE)(
+  "a name that the ledger cannot hold is refused before anybody is asked (%#)",
+  async (name, said) => {
+    const { gateway, provider } = stand;
+    const key = await gateway.makeKey({});
+    const asked = provider.requests.length;
+    for (const [field, fields] of [
+      ["model", { model: name }],
+      ["user", { model: "mock", user: name }],
+      ["tags", { model: "mock", tags: [name] }],
+      ["tags", { model: "mock", metadata: { tags: ["red", name] } }],
+      ["fallbacks", { model: "mock", fallbacks: [name] }],
+    ] as const) {
+      const answer = await gateway.chat(key, "hello", fields);
+      expect([field, answer.status]).toEqual([field, 400]);
+      const error = answer.json["error"];
+      expect(error?.["param"]).toBe(field);
+      if (field !== "fallbacks") expect(error?.["message"]).toContain(said);
+      expect(answer.text.length).toBeLessThan(500);
+    }
+    expect(provider.requests.length).toBe(asked);
+  },
+);
+
+test("nor does a key's own name for a model lead to one", async () => {
+  const { gateway } = stand;
+  const key = await gateway.makeKey({ aliases: { mine: `openai/${LONG}` } });
+  const answer = await gateway.chat(key, "hello", { model: "mine" });
+  expect(answer.status).toBe(400);
+});
+
+test("a model of the longest name is called and recorded", async () => {
+  const { gateway } = stand;
+  const key = await gateway.makeKey({});
+  const model = `openai/${"漢".repeat(83)}`;
+  expect(Buffer.byteLength(model)).toBe(256);
+  const answer = await gateway.chat(key, "hello", { model, user: model });
+  expect(answer.status).toBe(200);
+  const { ledger, pool } = gateway.running.gateway;
+  await ledger.flush();
+  const [row] = await query(
+    pool,
+    "SELECT model_group, end_user, status FROM spend_log WHERE request_id = $1",
+    [answer.headers.get("x-hearth-call-id")],
+  );
+  expect(row).toEqual({
+    model_group: model,
+    end_user: model,
+    status: "success",
+  });
+});
+
+test("what an admin makes has a name that the ledger can hold", async () => {
+  const { gateway } = stand;
+  const params = { model: "openai/m", api_base: "http://127.0.0.1:9/v1" };
+  for (const [name, said] of UNHOLDABLE)
+    for (const [path, body] of [
+      ["/model/new", { model_name: name, provider_params: params }],
+      [
+        "/model/new",
+        {
+          model_name: "m",
+          provider_params: params,
+          model_info: { id: name },
+        },
+      ],
+      ["/user/new", { user_id: name }],
+      ["/team/new", { team_id: name }],
+      ["/customer/new", { user_id: name }],
+      ["/tag/new", { name }],
+      ["/key/generate", { key_alias: name }],
+    ] as const) {
+      const { status, json, text } = await gateway.request("POST", path, body);
+      expect([path, status, text.slice(0, 300)]).toEqual([
+        path,
+        400,
+        expect.stringMatching(/at most 256|cannot be stored/),
+      ]);
+      expect(json["error"]?.["param"], said).not.toBeNull();
+    }
+});
