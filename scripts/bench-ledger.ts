@@ -1,4 +1,3 @@
-import { parseArgs } from "node:util";
 import { pino } from "pino";
 import {
   createPool,
@@ -15,6 +14,7 @@ import {
 import { startPostgres } from "../test/servers/postgres.ts";
 import { postgresCpu } from "./bench/postgres-cpu.ts";
 import { generateLedger, type LedgerSize } from "./bench-ledger-rows.ts";
+import { readLedgerOptions } from "./bench-ledger-options.ts";
 
 /** How long one list or report took, ms. */
 export interface Timing {
@@ -186,19 +186,11 @@ async function sizesOf(pool: Pool): Promise<Sizes> {
 }
 
 async function main(): Promise<void> {
-  const { values } = parseArgs({
-    options: {
-      rows: { type: "string", default: "1000000" },
-      keys: { type: "string", default: "1000" },
-      days: { type: "string", default: "60" },
-      rounds: { type: "string", default: "100" },
-    },
+  const { size, rounds } = readLedgerOptions("bench:ledger", {
+    keys: 1_000,
+    rounds: 100,
+    asked: "list and report",
   });
-  const size: LedgerSize = {
-    rows: Number(values.rows),
-    keys: Number(values.keys),
-    days: Number(values.days),
-  };
   const started = Date.now();
   const onStep = (step: string) =>
     process.stderr.write(
@@ -216,7 +208,7 @@ async function main(): Promise<void> {
     const { timings, checkMs, bytesPerRow, dailyRows } = await benchLedger({
       databaseUrl: gatewayUrl(postgres.url("hearth")),
       size,
-      rounds: Number(values.rounds),
+      rounds,
       onStep,
     });
     const { rows, keys, days } = size;

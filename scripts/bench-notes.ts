@@ -10,6 +10,7 @@ import {
   testIni,
   type NotesProcess,
 } from "../test/contract/start-notes.ts";
+import { readCommandLine } from "./command-line.ts";
 
 const MB = 1_000_000;
 const CHUNK_BYTES = 100_000;
@@ -25,6 +26,12 @@ interface Document {
   readonly type: string;
   readonly [member: string]: unknown;
 }
+
+readCommandLine(
+  "Usage: npm run bench:notes (it has no options)\n",
+  {},
+  () => {},
+);
 
 const notes = await startNotes(testIni());
 try {

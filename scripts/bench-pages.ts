@@ -1,11 +1,11 @@
 // Measures how fast the pages answer, and what they weigh: npm run bench:pages -- --rows 1000000 --keys 10000
 import { availableParallelism, loadavg } from "node:os";
-import { parseArgs } from "node:util";
 import { pino } from "pino";
 import { createPool } from "../gateway/db/pool.ts";
 import { statsOf } from "../supervisor/processes/stats.ts";
 import { prepareStack, type Stack } from "../test/stack/stack.ts";
 import { generateLedger, type LedgerSize } from "./bench-ledger-rows.ts";
+import { readLedgerOptions } from "./bench-ledger-options.ts";
 import { withCleanup } from "./bench/cleanup.ts";
 
 interface Server {
@@ -36,13 +36,10 @@ interface Timing {
 const goalMs = 100;
 const goalBytes = 150_000;
 
-const { values } = parseArgs({
-  options: {
-    rows: { type: "string", default: "1000000" },
-    keys: { type: "string", default: "10000" },
-    days: { type: "string", default: "60" },
-    rounds: { type: "string", default: "200" },
-  },
+const { size, rounds } = readLedgerOptions("bench:pages", {
+  keys: 10_000,
+  rounds: 200,
+  asked: "page",
 });
 
 process.exitCode = await withCleanup(async (cleanup) => {
@@ -51,15 +48,10 @@ process.exitCode = await withCleanup(async (cleanup) => {
   );
   say("the whole stack, as `npm start` starts it");
   await stack.start();
-  const size = {
-    rows: Number(values.rows),
-    keys: Number(values.keys),
-    days: Number(values.days),
-  };
   await fill(stack, size);
   const timings: Timing[] = [];
   for (const page of await pagesOf(stack)) {
-    const timing = await measure(page, Number(values.rounds));
+    const timing = await measure(page, rounds);
     if (timing !== null) timings.push(timing);
   }
   report(size, timings);

@@ -6,29 +6,32 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
-import { parseArgs } from "node:util";
 import { statsOf } from "../supervisor/processes/stats.ts";
 import { freePort, startPostgres } from "../test/servers/postgres.ts";
 import { redisServerHere, startRedis } from "../test/servers/redis.ts";
 import { createCleanup } from "./bench/cleanup.ts";
+import { numberOf, readCommandLine, wholeNumberOf } from "./command-line.ts";
 import { projectRoot } from "../supervisor/embedded/home.ts";
 import { smallMemory } from "../supervisor/small-memory.ts";
 
-const { values } = parseArgs({
-  options: {
-    seconds: { type: "string", default: "120" },
-    checks: { type: "string", default: "50" },
-  },
-});
+const USAGE = `Usage: npm run bench:supervisor -- [options]
+  --seconds N   measured time (120)
+  --checks N    how many checks it looks after (50)
+`;
+const OPTIONS = {
+  seconds: { type: "string", default: "120" },
+  checks: { type: "string", default: "50" },
+} as const;
+const options = readCommandLine(USAGE, OPTIONS, ({ seconds, checks }) => ({
+  seconds: numberOf("seconds", seconds),
+  checks: wholeNumberOf("checks", checks),
+}));
 /** Until every check has been looked at and what is needed once is loaded. */
 const settleMs = 45_000;
 const cleanup = createCleanup();
 
 try {
-  process.exitCode = await measure(
-    Number(values.seconds),
-    Number(values.checks),
-  );
+  process.exitCode = await measure(options.seconds, options.checks);
 } finally {
   await cleanup.run();
 }

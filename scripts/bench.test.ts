@@ -64,9 +64,7 @@ describe.runIf(redisServerHere())("npm run bench", () => {
 
   test.each([
     [["--loads", "plian"], "plian is not one of plain"],
-    [["--seconds", "soon"], "soon is not a number above 0"],
     [["--peer", "portkey"], "also needs --peer-dir"],
-    [["--fast"], "Unknown option '--fast'"],
   ])("refuses %s with one sentence", async (args, sentence) => {
     const { said, code } = await bench(...args);
     expect(code).toBe(2);

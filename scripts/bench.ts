@@ -3,7 +3,7 @@ import { withCleanup, type Cleanup } from "./bench/cleanup.ts";
 import { countExpenses } from "./bench/expenses.ts";
 import { describeMachine } from "./bench/machine.ts";
 import { measure, rounded, type Run, type Tally } from "./bench/measure.ts";
-import { readOptions, USAGE, type BenchOptions } from "./bench/options.ts";
+import { readOptions, type BenchOptions } from "./bench/options.ts";
 import { writeToPage } from "./bench/performance-page.ts";
 import { planSteps, type Step } from "./bench/plan.ts";
 import { proveAll } from "./bench/proofs.ts";
@@ -90,19 +90,7 @@ function passed({ runs, proofs }: Results): boolean {
   return failed.length === 0 && proofs.every(({ holds }) => holds);
 }
 
-function readCommandLine(): BenchOptions {
-  try {
-    const options = readOptions(process.argv.slice(2));
-    if (options !== "help") return options;
-    process.stdout.write(USAGE);
-    process.exit(0);
-  } catch (error) {
-    process.stderr.write(`hearth: ${(error as Error).message}\n${USAGE}`);
-    process.exit(2);
-  }
-}
-
-const options = readCommandLine();
+const options = readOptions();
 process.exitCode = await withCleanup(async (cleanup) => {
   const results = await bench(options, cleanup);
   const text = describeResults(results);

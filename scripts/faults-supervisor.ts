@@ -1,7 +1,7 @@
-// Breaks the embedded stack in every way there is and tells what its supervisor made of it:
-// npm run test:watching -- [--every 30s] [--only "gateway hung"]
+// Breaks the embedded stack in every way there is and tells what its supervisor made of it (npm run test:watching).
 import { setTimeout as wait } from "node:timers/promises";
-import { inspect, parseArgs } from "node:util";
+import { inspect } from "node:util";
+import { parseDuration } from "../supervisor/duration.ts";
 import {
   answers500,
   diskFull,
@@ -15,13 +15,8 @@ import {
   type FaultReport,
 } from "../test/watching/faults.ts";
 import { openFaultStand, shippedRhythm } from "../test/watching/fault-stand.ts";
+import { readCommandLine } from "./command-line.ts";
 
-const { values } = parseArgs({
-  options: {
-    every: { type: "string", default: shippedRhythm.every },
-    only: { type: "string" },
-  },
-});
 /** What is over within half a minute is told to nobody, so that what lasts is given this long. */
 const toldAfterMs = 45_000;
 
@@ -37,17 +32,33 @@ const faults: readonly Fault[] = [
   staysSick,
   diskFull,
 ];
+const names = faults.map(({ name }) => name);
 
-const stand = await openFaultStand(
-  { ...shippedRhythm, every: values.every },
-  true,
-);
+const USAGE = `Usage: npm run test:watching -- [options]
+  --every TIME   how often the supervisor looks (${shippedRhythm.every})
+  --only NAME    this fault alone: ${names.join(", ")}
+`;
+const OPTIONS = {
+  every: { type: "string", default: shippedRhythm.every },
+  only: { type: "string" },
+} as const;
+const { every, only } = readCommandLine(USAGE, OPTIONS, (values) => {
+  if (parseDuration(values.every) === undefined)
+    throw new Error(`--every: ${values.every} is not a time such as 30s.`);
+  if (values.only !== undefined && !names.includes(values.only))
+    throw new Error(
+      `--only: ${values.only} is not one of ${names.join(", ")}.`,
+    );
+  return values;
+});
+
+const stand = await openFaultStand({ ...shippedRhythm, every }, true);
 const reports: FaultReport[] = [];
 let heard: readonly string[] = [];
 const wrong: string[] = [];
 try {
   for (const fault of faults) {
-    if (values.only !== undefined && fault.name !== values.only) continue;
+    if (only !== undefined && fault.name !== only) continue;
     if (fault === diskFull && !stand.ownDisk) {
       process.stdout.write(
         "The full disk is left out: it needs the right to mount one.\n",

@@ -1,37 +1,42 @@
-// The fault campaigns: npm run test:faults -- [--rounds N] [--minutes N] [--away SECONDS] [--only NAME] [--seed N] [--json]
-import { parseArgs } from "node:util";
+// The fault campaigns (npm run test:faults).
 import { CAMPAIGNS, type CampaignName } from "../test/faults/campaigns.ts";
 import { isClean, ZEROS, type Verdict } from "../test/faults/judge.ts";
 import { createRandom } from "../test/faults/random.ts";
 import { startStandPostgres } from "../test/faults/stand.ts";
+import { numberOf, readCommandLine, wholeNumberOf } from "./command-line.ts";
 
-const { values } = parseArgs({
-  options: {
-    rounds: { type: "string", default: "210" },
-    minutes: { type: "string", default: "30" },
-    only: { type: "string", multiple: true },
-    seed: { type: "string" },
-    away: { type: "string", default: "30" },
-    json: { type: "boolean", default: false },
-  },
-});
-const seed = Number(values.seed ?? Math.floor(Math.random() * 2 ** 31));
-const rounds = Number(values.rounds);
-const minutes = Number(values.minutes);
-const away = Number(values.away);
 const names = Object.keys(CAMPAIGNS) as CampaignName[];
-const wrong =
-  [seed, rounds].some((number) => !Number.isInteger(number) || number < 0) ||
-  !(minutes >= 0 && away >= 0);
-const unknown = values.only?.find((name) => !names.includes(name as never));
-if (wrong || unknown !== undefined) {
-  process.stderr.write(
-    unknown === undefined
-      ? "hearth: --rounds and --seed must be whole numbers, --minutes and --away (seconds) numbers, none below 0.\n"
-      : `hearth: there is no campaign ${unknown}; there are: ${names.join(", ")}.\n`,
-  );
-  process.exit(2);
-}
+const USAGE = `Usage: npm run test:faults -- [options]
+  --only NAME   this campaign; given again, this one too: ${names.join(", ")}
+  --rounds N    how often is killed; other campaigns repeat in proportion (210)
+  --minutes N   how long the mix of all lasts (30)
+  --away N      for how many seconds Postgres and Redis are away (30)
+  --seed N      repeats the choices of a run, which tells its seed
+  --json        one JSON value on standard output
+`;
+const OPTIONS = {
+  rounds: { type: "string", default: "210" },
+  minutes: { type: "string", default: "30" },
+  only: { type: "string", multiple: true },
+  seed: { type: "string" },
+  away: { type: "string", default: "30" },
+  json: { type: "boolean", default: false },
+} as const;
+const { seed, rounds, minutes, away, only, json } = readCommandLine(
+  USAGE,
+  OPTIONS,
+  ({ json, ...texts }) => ({
+    seed:
+      texts.seed === undefined
+        ? Math.floor(Math.random() * 2 ** 31)
+        : wholeNumberOf("seed", texts.seed, 0),
+    rounds: wholeNumberOf("rounds", texts.rounds),
+    minutes: numberOf("minutes", texts.minutes),
+    away: numberOf("away", texts.away),
+    only: texts.only?.map(campaignOf) ?? names,
+    json,
+  }),
+);
 
 const began = Date.now();
 const say = (line: string) =>
@@ -44,7 +49,7 @@ const verdicts: Verdict[] = [];
 const postgres = await startStandPostgres();
 try {
   for (const name of names) {
-    if (values.only !== undefined && !values.only.includes(name)) continue;
+    if (!only.includes(name)) continue;
     const verdict = await CAMPAIGNS[name](postgres, {
       random: createRandom(seed),
       rounds,
@@ -54,17 +59,23 @@ try {
       say,
     });
     verdicts.push(verdict);
-    if (!values.json) print(verdict);
+    if (!json) print(verdict);
   }
 } finally {
   await postgres.remove();
 }
 const clean = verdicts.every(isClean);
-if (values.json)
+if (json)
   process.stdout.write(
     `${JSON.stringify({ seed, seconds: Math.round((Date.now() - began) / 1_000), clean, verdicts }, null, 2)}\n`,
   );
 process.exit(clean ? 0 : 1);
+
+function campaignOf(text: string): CampaignName {
+  const name = names.find((known) => known === text);
+  if (name !== undefined) return name;
+  throw new Error(`--only: ${text} is not one of ${names.join(", ")}.`);
+}
 
 function print(verdict: Verdict): void {
   const { campaign, details, ...numbers } = verdict;

@@ -1,4 +1,4 @@
-import { parseArgs } from "node:util";
+import { numberOf, readCommandLine, wholeNumberOf } from "../command-line.ts";
 import { LOADS, type Load } from "./load-requests.ts";
 import { PEERS, type PeerName } from "./peers.ts";
 
@@ -18,7 +18,7 @@ export interface BenchOptions {
   readonly warmupSeconds: number;
 }
 
-export const USAGE = `Usage: npm run bench -- [options]
+const USAGE = `Usage: npm run bench -- [options]
   --quick              a run of at most a minute
   --json               one JSON value on standard output
   --write              write the results into docs/performance.md
@@ -34,46 +34,46 @@ export const USAGE = `Usage: npm run bench -- [options]
 const LONG = { rates: "250,500,1000,2000", seconds: "5", warmup: "1" };
 const QUICK = { rates: "1000", seconds: "1", warmup: "0.3" };
 
-/** Reads the command line; throws one sentence for the first mistake. */
-export function readOptions(args: readonly string[]): BenchOptions | "help" {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      quick: { type: "boolean", default: false },
-      json: { type: "boolean", default: false },
-      write: { type: "boolean", default: false },
-      help: { type: "boolean", default: false },
-      peer: { type: "string" },
-      "peer-dir": { type: "string" },
-      loads: { type: "string", default: LOADS.join(",") },
-      concurrency: { type: "string", default: "1,16,64,256" },
-      rates: { type: "string" },
-      seconds: { type: "string" },
-      warmup: { type: "string" },
-    },
+const OPTIONS = {
+  quick: { type: "boolean", default: false },
+  json: { type: "boolean", default: false },
+  write: { type: "boolean", default: false },
+  peer: { type: "string" },
+  "peer-dir": { type: "string" },
+  loads: { type: "string", default: LOADS.join(",") },
+  concurrency: { type: "string", default: "1,16,64,256" },
+  rates: { type: "string" },
+  seconds: { type: "string" },
+  warmup: { type: "string" },
+} as const;
+
+/** Reads the command line of `npm run bench`. */
+export function readOptions(): BenchOptions {
+  return readCommandLine(USAGE, OPTIONS, (values) => {
+    const usual = values.quick ? QUICK : LONG;
+    return {
+      quick: values.quick,
+      json: values.json,
+      write: values.write,
+      peer: readPeer(values.peer, values["peer-dir"]),
+      loads: listOf("loads", values.loads, (name) => loadOf("loads", name)),
+      concurrency: listOf("concurrency", values.concurrency, (text) =>
+        wholeNumberOf("concurrency", text),
+      ),
+      rates: listOf("rates", values.rates ?? usual.rates, (text) =>
+        numberOf("rates", text),
+      ),
+      seconds: numberOf("seconds", values.seconds ?? usual.seconds),
+      warmupSeconds: numberOf("warmup", values.warmup ?? usual.warmup),
+    };
   });
-  if (values.help) return "help";
-  const usual = values.quick ? QUICK : LONG;
-  return {
-    quick: values.quick,
-    json: values.json,
-    write: values.write,
-    peer: readPeer(values.peer, values["peer-dir"]),
-    loads: listOf("loads", values.loads, (name) => {
-      const load = LOADS.find((known) => known === name);
-      if (load === undefined)
-        throw new Error(`--loads: ${name} is not one of ${LOADS.join(", ")}.`);
-      return load;
-    }),
-    concurrency: listOf("concurrency", values.concurrency, (text) =>
-      numberOf("concurrency", text),
-    ),
-    rates: listOf("rates", values.rates ?? usual.rates, (text) =>
-      numberOf("rates", text),
-    ),
-    seconds: numberOf("seconds", values.seconds ?? usual.seconds),
-    warmupSeconds: numberOf("warmup", values.warmup ?? usual.warmup),
-  };
+}
+
+/** The load that an option names; throws one sentence. */
+export function loadOf(option: string, name: string): Load {
+  const load = LOADS.find((known) => known === name);
+  if (load !== undefined) return load;
+  throw new Error(`--${option}: ${name} is not one of ${LOADS.join(", ")}.`);
 }
 
 function readPeer(
@@ -99,10 +99,4 @@ function listOf<T>(
   const items = text.split(",").filter((item) => item !== "");
   if (items.length === 0) throw new Error(`--${option}: the list is empty.`);
   return items.map((item) => read(item.trim()));
-}
-
-function numberOf(option: string, text: string): number {
-  const value = Number(text);
-  if (Number.isFinite(value) && value > 0) return value;
-  throw new Error(`--${option}: ${text} is not a number above 0.`);
 }

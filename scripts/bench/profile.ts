@@ -1,13 +1,18 @@
 // Where the gateway's time goes under load (npm run bench:profile): self time by function, by file and by package.
 import { mkdirSync, readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { parseArgs } from "node:util";
+import { numberOf, readCommandLine, wholeNumberOf } from "../command-line.ts";
 import { withCleanup, type Cleanup } from "./cleanup.ts";
 import { LOADS, type Load } from "./load-requests.ts";
+import { loadOf } from "./options.ts";
 import { readProfile, type Share } from "./profile-reading.ts";
 import { costOf, resetCost, startStage } from "./stage.ts";
 
-const USAGE = `Usage: npm run bench:profile -- [--load ${LOADS.join("|")}] [--concurrency 64] [--seconds 10] [--out FILE.cpuprofile]
+const USAGE = `Usage: npm run bench:profile -- [options]
+  --load NAME       one of ${LOADS.join(",")} (plain)
+  --concurrency N   connections (64)
+  --seconds N       profiled time (10)
+  --out FILE        keep the profile, for Chrome's developer tools: FILE.cpuprofile
 `;
 
 interface ProfileOptions {
@@ -65,31 +70,23 @@ function print(title: string, shares: readonly Share[]): void {
     );
 }
 
-function readCommandLine(): ProfileOptions {
-  try {
-    const { values } = parseArgs({
-      options: {
-        load: { type: "string", default: "plain" },
-        concurrency: { type: "string", default: "64" },
-        seconds: { type: "string", default: "10" },
-        out: { type: "string" },
-      },
-    });
-    const load = LOADS.find((it) => it === values.load);
-    const [concurrency, seconds] = [
-      Number(values.concurrency),
-      Number(values.seconds),
-    ];
-    if (load === undefined || !(concurrency > 0) || !(seconds > 0))
-      throw new Error("an option has a value that it cannot have.");
-    return { load, concurrency, seconds, out: values.out ?? null };
-  } catch (error) {
-    process.stderr.write(`hearth: ${(error as Error).message}\n${USAGE}`);
-    process.exit(2);
-  }
-}
+const OPTIONS = {
+  load: { type: "string", default: "plain" },
+  concurrency: { type: "string", default: "64" },
+  seconds: { type: "string", default: "10" },
+  out: { type: "string" },
+} as const;
 
-const options = readCommandLine();
+const options = readCommandLine(
+  USAGE,
+  OPTIONS,
+  ({ load, concurrency, seconds, out }): ProfileOptions => ({
+    load: loadOf("load", load),
+    concurrency: wholeNumberOf("concurrency", concurrency),
+    seconds: numberOf("seconds", seconds),
+    out: out ?? null,
+  }),
+);
 process.exitCode = await withCleanup(async (cleanup) => {
   await profile(options, cleanup);
   return 0;

@@ -1,5 +1,5 @@
 // Whether memory and event-loop delay stay flat under a steady load (npm run bench:soak).
-import { parseArgs } from "node:util";
+import { numberOf, readCommandLine } from "../command-line.ts";
 import { withCleanup, type Cleanup } from "./cleanup.ts";
 import { describeMachine, type Machine } from "./machine.ts";
 import { addTo, rounded, type Tally } from "./measure.ts";
@@ -8,8 +8,11 @@ import { proveAll, type Proof } from "./proofs.ts";
 import { slopeOf } from "./slope.ts";
 import { costOf, resetCost, startStage } from "./stage.ts";
 
-const USAGE = `Usage: npm run bench:soak -- [--minutes 30] [--rate 300] [--json] [--write]
-  plain and streamed calls and repeated ones, in turn, at a fixed rate
+const USAGE = `Usage: npm run bench:soak -- [options]
+  --minutes N   how long (30)
+  --rate N      calls a second: plain, streamed (a fifth as many), repeated ones and embeddings, in turn (300)
+  --json        one JSON value on standard output
+  --write       write the results into docs/performance.md
 `;
 
 interface SoakOptions {
@@ -124,27 +127,23 @@ function describe({ minutes, rate }: SoakOptions, soaked: Soaked): string {
   ].join("\n");
 }
 
-function readCommandLine(): SoakOptions {
-  try {
-    const { values } = parseArgs({
-      options: {
-        minutes: { type: "string", default: "30" },
-        rate: { type: "string", default: "300" },
-        json: { type: "boolean", default: false },
-        write: { type: "boolean", default: false },
-      },
-    });
-    const [minutes, rate] = [Number(values.minutes), Number(values.rate)];
-    if (!(minutes > 0) || !(rate > 0))
-      throw new Error("--minutes and --rate are numbers above 0.");
-    return { minutes, rate, json: values.json, write: values.write };
-  } catch (error) {
-    process.stderr.write(`hearth: ${(error as Error).message}\n${USAGE}`);
-    process.exit(2);
-  }
-}
+const OPTIONS = {
+  minutes: { type: "string", default: "30" },
+  rate: { type: "string", default: "300" },
+  json: { type: "boolean", default: false },
+  write: { type: "boolean", default: false },
+} as const;
 
-const options = readCommandLine();
+const options = readCommandLine(
+  USAGE,
+  OPTIONS,
+  ({ minutes, rate, json, write }): SoakOptions => ({
+    minutes: numberOf("minutes", minutes),
+    rate: numberOf("rate", rate),
+    json,
+    write,
+  }),
+);
 process.exitCode = await withCleanup(async (cleanup) => {
   const soaked = await soak(options, cleanup);
   const text = describe(options, soaked);
