@@ -7,6 +7,7 @@ import {
   expiresAt,
   parseDuration,
   windowAt,
+  windowEnd,
 } from "./windows.ts";
 
 const HOUR = 3_600_000;
@@ -275,6 +276,7 @@ describe("windows", () => {
         const between =
           window.start + Math.floor((window.end - window.start) / 3);
         expect(fresh(text, between, zone)).toEqual(window);
+        expect(windowEnd(window.name, zone)).toBe(window.end);
       }),
       { numRuns: 2_000 },
     );
@@ -290,6 +292,10 @@ function changesOf(zone: string): number[] {
   }
   return changes;
 }
+
+test("the window of a budget that never resets has no end", () => {
+  expect(windowEnd(LIFETIME.name, "UTC")).toBe(Infinity);
+});
 
 test("the day is the zone's", () => {
   const at = Date.parse("2026-11-21T23:30:00Z");

@@ -106,6 +106,15 @@ export function windowStart(name: string): number {
   return at < 0 ? -Infinity : Date.parse(name.slice(at + 1));
 }
 
+/** When a window of that name ends, ms since the epoch; `all` has no end. */
+export function windowEnd(name: string, timeZone: string): number {
+  const [duration = ""] = name.split("@");
+  const start = windowStart(name);
+  return start === -Infinity
+    ? Infinity
+    : windowAt(duration, start, timeZone).end;
+}
+
 /** The day that the moment belongs to in the zone, `2026-11-21`. */
 export function dayOf(at: number, timeZone: string): string {
   const { start } = windowAt("1d", at, timeZone);

@@ -3,6 +3,7 @@ import type { Admission, AdmitCall } from "../accounting/limits.ts";
 import { nanosFromCost, type Nanos } from "../accounting/money.ts";
 import { limitedEntities } from "../accounting/payers.ts";
 import { dearest } from "../accounting/prices.ts";
+import { LIFETIME, windowEnd } from "../accounting/windows.ts";
 import { DatabaseUnavailable } from "../db/pool.ts";
 import type { Gateway } from "../gateway.ts";
 import { CallError, databaseUnavailable } from "../http/errors.ts";
@@ -49,7 +50,10 @@ export async function lookupAndAdmit(
           { headers: { "retry-after": "2" } },
         );
       default:
-        throw refusalError(admission);
+        throw refusalError(
+          admission,
+          renewalOf(gateway, admit, admission.entity),
+        );
     }
   }
   throw new CallError(
@@ -95,6 +99,19 @@ function admitCallOf(
     strict: general.budgetMode === "strict",
     cacheKey,
   };
+}
+
+/** When the budget of one of a call's payers begins anew, ms since the epoch; Infinity: never. */
+function renewalOf(
+  gateway: Gateway,
+  { entities }: AdmitCall,
+  entity: string,
+): number {
+  const payer = entities.find((one) => one.entity === entity);
+  return windowEnd(
+    payer?.window ?? LIFETIME.name,
+    gateway.config.general.timezone,
+  );
 }
 
 /** The worst case that a call is expected to cost, at the dearest deployment of a group. */

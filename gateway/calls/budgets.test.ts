@@ -47,6 +47,20 @@ test("the budget of a team refuses and names the team", async () => {
   expect(await refusalAfterOneCall(key)).toContain("Team=t1 Current cost");
 });
 
+test("a budget that renews says when", async () => {
+  const key = await gateway.makeKey({
+    max_budget: SMALL,
+    budget_duration: "1mo",
+  });
+  const now = new Date();
+  const next = new Date(
+    Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1),
+  ).toISOString();
+  expect(await refusalAfterOneCall(key)).toMatch(
+    new RegExp(`, Max budget: [\\d.e-]+; it renews at ${next}\\.$`),
+  );
+});
+
 test("the budget of a user holds for personal keys only", async () => {
   await insertRow(pool(), "users", { user_id: "u1", max_budget: SMALL });
   await insertRow(pool(), "teams", { team_id: "t2" });

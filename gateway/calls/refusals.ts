@@ -2,13 +2,21 @@ import type { Refusal } from "../accounting/limits.ts";
 import { dollarsFromNanos } from "../accounting/money.ts";
 import { CallError } from "../http/errors.ts";
 
-/** What a caller is told when a limit refuses: which one, whose, and when to come back. */
-export function refusalError(refusal: Refusal): CallError {
+/**
+ * What a caller is told when a limit refuses: which one, whose, and when to come back. `renewsAt`: when the payer's budget
+ * begins anew, ms since the epoch; Infinity: never.
+ */
+export function refusalError(refusal: Refusal, renewsAt: number): CallError {
   switch (refusal.kind) {
     case "budget_exceeded":
       return new CallError(
         "budget_exceeded",
-        `Budget has been exceeded! ${prefixOf(refusal.entity)}Current cost: ${dollarsFromNanos(refusal.spend)}, Max budget: ${dollarsFromNanos(refusal.budget)}`,
+        // Up to the semicolon LiteLLM's own words, which its clients look for.
+        `Budget has been exceeded! ${prefixOf(refusal.entity)}Current cost: ${dollarsFromNanos(refusal.spend)}, Max budget: ${dollarsFromNanos(refusal.budget)}; ${
+          renewsAt === Infinity || refusal.budget === 0
+            ? "ask whoever runs this gateway for more."
+            : `it renews at ${new Date(renewsAt).toISOString()}.`
+        }`,
         { headers: { "x-should-retry": "false" } },
       );
     case "estimate_too_large":
@@ -20,7 +28,7 @@ export function refusalError(refusal: Refusal): CallError {
     case "budget_held":
       return new CallError(
         "budget_held",
-        `The rest of the budget is held by ${refusal.inFlight} calls in flight${ofWhom(refusal.entity)}. Try again when they have ended.`,
+        `The rest of the budget${ofWhom(refusal.entity)} is held by ${heldBy(refusal.inFlight)}`,
         { headers: { "retry-after": "1" } },
       );
     case "rate_limited": {
@@ -45,6 +53,15 @@ export function refusalError(refusal: Refusal): CallError {
       );
     }
   }
+}
+
+/** No calls: what is held is on its way into the ledger, or is another instance's share. */
+function heldBy(inFlight: number): string {
+  if (inFlight === 0)
+    return "calls that are not settled yet. Try again in a moment.";
+  return inFlight === 1
+    ? "1 call in flight. Try again when it has ended."
+    : `${inFlight} calls in flight. Try again when they have ended.`;
 }
 
 const NAMES: Readonly<Record<string, string>> = {

@@ -333,7 +333,7 @@ test("a budget refuses the next, different call with its sentence", async () => 
   expect(second.headers.get("x-should-retry")).toBe("false");
   expect(second.json["error"]).toEqual({
     message:
-      "Budget has been exceeded! Current cost: 0.000018, Max budget: 0.00001",
+      "Budget has been exceeded! Current cost: 0.000018, Max budget: 0.00001; ask whoever runs this gateway for more.",
     type: "budget_exceeded",
     param: null,
     code: "400",

@@ -8,7 +8,7 @@ import {
   type Nanos,
 } from "../accounting/money.ts";
 import { limitedEntities, proxyLimitsOf } from "../accounting/payers.ts";
-import { LIFETIME, windowAt } from "../accounting/windows.ts";
+import { LIFETIME, windowAt, windowEnd } from "../accounting/windows.ts";
 import { name } from "../admin/fields.ts";
 import { reachableKey } from "../admin/key-fields.ts";
 import { conditions, type Conditions } from "../admin/paging.ts";
@@ -136,10 +136,10 @@ function budgetLeft(
 }
 
 /** `1d@2026-11-21T00:00:00.000Z`: the duration, and when the next window begins. */
-function endOf({ windowing, now }: Admin, window: string) {
-  const [duration = "", start] = window.split("@");
-  if (start === undefined) return null;
-  const { end } = windowAt(duration, now, windowing.timeZone);
+function endOf({ windowing }: Admin, window: string) {
+  const end = windowEnd(window, windowing.timeZone);
+  if (end === Infinity) return null;
+  const [duration = ""] = window.split("@");
   return { duration, at: new Date(end).toISOString() };
 }
 
