@@ -59,7 +59,7 @@ export function readCache(
       problemAt(
         reading,
         path,
-        `is ${String(written)}, which Hearth does not have; the cache works in memory`,
+        `is ${String(written)}, which Hearth does not have; the cache works in memory: write redis or memory`,
       ),
     );
   const wanted = cache.supported_call_types ?? ["acompletion", "aembedding"];

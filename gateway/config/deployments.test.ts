@@ -367,7 +367,7 @@ test("fallbacks to names that nobody serves are warned about", () => {
 router_settings: {fallbacks: [{a: [b]}], default_fallbacks: [a]}
 `);
   expect(result.ok && result.warnings.map(formatProblem)).toEqual([
-    "c.yaml:2: router_settings.fallbacks: names b, which is no model_name of this configuration",
+    "c.yaml:2: router_settings.fallbacks: names b, which is no model_name of this configuration: correct it, add that model, or leave it out",
   ]);
 });
 

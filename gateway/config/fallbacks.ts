@@ -22,7 +22,9 @@ export function checkFallbackTargets(
         problemAt(
           reading,
           sectionOf(reading, keys),
-          `names ${unknown.join(", ")}, which is no model_name of this configuration`,
+          unknown.length === 1
+            ? `names ${unknown[0]}, which is no model_name of this configuration: correct it, add that model, or leave it out`
+            : `names ${unknown.join(", ")}, which are no model_names of this configuration: correct them, add those models, or leave them out`,
         ),
       );
   };

@@ -139,7 +139,11 @@ function findPricesFile(
   const file = resolve(projectRoot, dirname(at.file), written);
   if (!existsSync(file))
     reading.problems.push(
-      problemAt(reading, path, `points to ${file}, which does not exist`),
+      problemAt(
+        reading,
+        path,
+        `points to ${file}, which does not exist: mend the path, or leave it out for the built-in prices`,
+      ),
     );
   return file;
 }

@@ -54,7 +54,7 @@ export function readTarget(
       problemAt(
         reading,
         at,
-        `${named} is a provider that Hearth does not speak to; this model is left out`,
+        `${named} is a provider that Hearth does not speak to; this model is left out: reach it through openrouter or another OpenAI-style server`,
       ),
     );
     return null;
