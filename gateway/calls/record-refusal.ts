@@ -17,7 +17,6 @@ const NOT_REFUSED: ReadonlySet<ErrorKind> = new Set([
   "upstream_error",
   "not_found",
   "database_unavailable",
-  "stopping",
   "internal",
 ]);
 

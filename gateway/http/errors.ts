@@ -26,7 +26,6 @@ const KINDS = {
   unknown_object: { status: 404, type: "not_found" },
   database_unavailable: { status: 503, type: "database_unavailable" },
   not_found: { status: 404, type: "not_found" },
-  stopping: { status: 503, type: "stopping" },
   internal: { status: 500, type: "internal_error" },
 } as const satisfies Record<string, { status: number; type: string }>;
 
