@@ -11,7 +11,7 @@ import type { Gateway } from "../gateway.ts";
 import type { AnswerFacts } from "../providers/wire.ts";
 import type { Admitted } from "./admit.ts";
 import type { Call } from "./call.ts";
-import { answerHeaders } from "./headers.ts";
+import { answerHeaders, headerText } from "./headers.ts";
 import { correctUsage, type Upstream } from "./provider.ts";
 import { endCall, journalIntent, storePrompt } from "./record.ts";
 
@@ -94,7 +94,7 @@ function sendBytes(
   contentType: string,
   body: Buffer,
 ): FastifyReply {
-  headers["content-type"] = contentType;
+  headers["content-type"] = headerText(contentType);
   headers["content-length"] = String(body.length);
   reply.raw.writeHead(200, headers);
   reply.hijack();

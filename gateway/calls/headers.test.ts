@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { ServerResponse } from "node:http";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import {
   INPUT_PRICE,
   modelYaml,
@@ -13,12 +14,21 @@ let stand: Stand;
 beforeAll(async () => {
   stand = await startStand(
     (url) =>
-      `${modelYaml(url)}proxy_settings: { litellm_headers: true, request_timeout: 60 }\n`,
+      `${modelYaml(url, named(url))}proxy_settings: { litellm_headers: true, request_timeout: 60, cache: true, cache_params: { type: memory, namespace: "缓存" } }\n`,
   );
 });
 
+/** An alias, an id and a provider of names that no header bears as they are. */
+const named = (url: string) => `
+  - model_name: "部署/模型 50%"
+    provider_params: { model: "供应商/m", api_base: ${url}, api_key: x, input_cost_per_token: ${INPUT_PRICE} }
+    model_info: { id: "编号-é" }
+`;
+
 afterAll(() => stand?.stop());
 
+/** On a busy machine. */
+const PATIENT = { timeout: 20_000 };
 const ONE_CALL = 10 * INPUT_PRICE + 4 * OUTPUT_PRICE;
 
 test("with litellm_headers an answer bears LiteLLM's headers too", async () => {
@@ -99,3 +109,84 @@ test("request_timeout ends an attempt that takes longer", async () => {
     await short.stop();
   }
 });
+
+test.each([{ stream: false }, { stream: true }])(
+  "names beyond ASCII reach a client percent-encoded (%o)",
+  async ({ stream }) => {
+    const { gateway } = stand;
+    const key = await gateway.makeKey({});
+    const ask = (model: string) =>
+      gateway.chat(key, "hello", { model, stream });
+    const { status, headers, text } = await ask("部署/模型 50%");
+    expect(status).toBe(200);
+    expect(text).toContain(stream ? "[DONE]" : "four words in here");
+    const told = (name: string) => decodeURIComponent(headers.get(name) ?? "");
+    for (const prefix of ["x-hearth", "x-litellm"]) {
+      expect(told(`${prefix}-model-group`)).toBe("部署/模型 50%");
+      expect(told(`${prefix}-model-id`)).toBe("编号-é");
+      expect(told(`${prefix}-cache-key`)).toMatch(/^缓存:[0-9a-f]{64}$/);
+    }
+    expect(told("x-hearth-provider")).toBe("供应商");
+    expect(headers.get("x-hearth-model-group")).toMatch(/^%E9.*\/.*%20.*%25$/);
+    expect((await ask("部署/模型 50%")).headers.get("x-hearth-cache")).toBe(
+      "hit",
+    );
+
+    const made = await gateway.request("POST", "/model/new", {
+      model_name: `模型-${stream}`,
+      provider_params: {
+        model: "openai/m",
+        api_base: stand.provider.url,
+        api_key: "x",
+      },
+    });
+    expect(made.status).toBe(200);
+    expect((await ask(`模型-${stream}`)).status).toBe(200);
+  },
+);
+
+test.each(["writeHead", "setTimeout"] as const)(
+  "a stream whose %s fails ends at once, stops the provider and is paid",
+  async (method) => {
+    const { gateway, provider } = stand;
+    const { pool, ledger, underWay } = gateway.running.gateway;
+    const key = await gateway.makeKey({});
+    const working = ServerResponse.prototype[method] as (
+      ...args: readonly unknown[]
+    ) => ServerResponse;
+    const broken = vi
+      .spyOn(ServerResponse.prototype, method)
+      .mockImplementation(function (this: ServerResponse, ...args: unknown[]) {
+        // The provider is a server of this process too.
+        const ofProvider =
+          method === "writeHead" && !JSON.stringify(args).includes("x-hearth");
+        if (ofProvider) return working.apply(this, args);
+        throw new Error("broken by the test");
+      });
+    try {
+      const asked = provider.requests.length;
+      const text = `${method} [mock]{"chunks":1000,"chunkDelayMs":20}`;
+      const answer = await gateway
+        .chat(key, text, { model: "部署/模型 50%", stream: true })
+        .catch(() => null);
+      expect(answer?.status ?? 500).toBe(500);
+      await expect
+        .poll(
+          () => provider.requests.slice(asked).map((seen) => seen.aborted),
+          PATIENT,
+        )
+        .toEqual([true]);
+      await expect.poll(() => underWay.count(), PATIENT).toBe(0);
+      await ledger.flush();
+      const [row] = await query<{ status: string; spend: number }>(
+        pool,
+        "SELECT status, spend FROM spend_log WHERE request_id = $1",
+        [provider.requests[asked]?.id],
+      );
+      expect(row?.status).toBe("failure");
+      expect(row?.spend).toBeGreaterThan(0);
+    } finally {
+      broken.mockRestore();
+    }
+  },
+);

@@ -28,16 +28,17 @@ export function answerHeaders(
   );
   const headers: Record<string, string> = {
     "x-hearth-call-id": call.id,
-    "x-hearth-model-group": call.group.alias,
+    "x-hearth-model-group": headerText(call.group.alias),
     "x-hearth-cache": cache,
     "x-hearth-duration-ms": String(durationMs),
     "x-hearth-overhead-ms": String(overheadMs),
   };
   if (cost !== null) headers["x-hearth-cost"] = String(cost);
-  if (call.cacheKey !== null) headers["x-hearth-cache-key"] = call.cacheKey;
+  if (call.cacheKey !== null)
+    headers["x-hearth-cache-key"] = headerText(call.cacheKey);
   if (upstream !== null) {
-    headers["x-hearth-model-id"] = upstream.deployment.id;
-    headers["x-hearth-provider"] = upstream.deployment.providerName;
+    headers["x-hearth-model-id"] = headerText(upstream.deployment.id);
+    headers["x-hearth-provider"] = headerText(upstream.deployment.providerName);
     headers["x-hearth-attempted-retries"] = String(
       upstream.attempts.length - upstream.fallbacks,
     );
@@ -48,6 +49,17 @@ export function answerHeaders(
   if (config.general.litellmHeaders)
     addLitellmNames(headers, config, call, admitted, upstream);
   return headers;
+}
+
+/** What a header bears as it is: printable ASCII, but for the `%` that begins an encoded byte. */
+const PLAIN = /^[ -$&-~]*$/;
+
+/**
+ * A text that is not ours as a header bears it: where anything of it is beyond printable ASCII, it is percent-encoded as
+ * UTF-8. `decodeURIComponent` gives the text back, whichever of the two it was.
+ */
+export function headerText(text: string): string {
+  return PLAIN.test(text) ? text : encodeURI(text.toWellFormed());
 }
 
 /** Ours by the name that LiteLLM gives them. */

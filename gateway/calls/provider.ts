@@ -156,6 +156,7 @@ export async function callProvider(
         attempts.length - route.fallbacksTaken,
         route.fallbacksTaken,
       );
+      gateway.underWay.answered(call.id, target.deployment);
       return {
         ...answer,
         deployment: target.deployment,

@@ -51,28 +51,36 @@ export async function streamAnswer(
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const client = reply.raw;
-  const headers = answerHeaders(gateway, call, admitted, {
-    upstream,
-    cost: null,
-    cache: call.cacheKey === null ? "bypass" : "miss",
-  });
   gateway.underWay.endsBy(call.id, upstream.abort);
-  reply.hijack();
-  client.writeHead(200, {
-    ...headers,
-    "content-type": CONTENT_TYPE,
-    "cache-control": "no-cache",
-    "x-accel-buffering": "no",
-  });
-  // A client that stopped reading must not hold its limits for ever.
-  client.setTimeout(gateway.config.timeouts.idleMs, () => client.destroy());
   try {
+    const headers = answerHeaders(gateway, call, admitted, {
+      upstream,
+      cost: null,
+      cache: call.cacheKey === null ? "bypass" : "miss",
+    });
+    client.writeHead(200, {
+      ...headers,
+      "content-type": CONTENT_TYPE,
+      "cache-control": "no-cache",
+      "x-accel-buffering": "no",
+    });
+    reply.hijack();
+    // A client that stopped reading must not hold its limits for ever.
+    client.setTimeout(gateway.config.timeouts.idleMs, () => client.destroy());
     await passAndRecord(gateway, call, upstream, client);
   } catch (error) {
-    client.destroy();
+    endUnread(upstream);
+    // Past the framework nobody else would end it.
+    if (reply.sent) client.destroy();
     throw error;
   }
   return reply;
+}
+
+/** Without a listener the error of a body that nobody reads would end the process. */
+function endUnread({ body, abort }: UpstreamStream): void {
+  body.on("error", () => undefined).destroy();
+  abort();
 }
 
 async function passAndRecord(

@@ -1,6 +1,8 @@
 import { RENEW_EVERY_MS, type LimitStore } from "../accounting/limits.ts";
+import { inputOnly } from "../accounting/prices.ts";
 import type { Gateway } from "../gateway.ts";
 import { CallError, withHeaders } from "../http/errors.ts";
+import type { PricedDeployment } from "../routing/catalog.ts";
 import type { Call } from "./call.ts";
 import { endCall } from "./record.ts";
 
@@ -9,10 +11,14 @@ export interface CallsUnderWay {
   readonly count: () => number;
   admitted(callId: string): void;
   journaled(callId: string): void;
+  /** A deployment has begun to answer it, and may charge for it. */
+  answered(callId: string, by: PricedDeployment): void;
   /** Its outcome is in the journal. */
   recorded(callId: string): void;
   ended(callId: string): void;
   hasOpenIntent(callId: string): boolean;
+  /** The deployment that has begun to answer; null: none has. */
+  answeredBy(callId: string): PricedDeployment | null;
   /** How a stream is ended when the gateway cannot wait for it any longer. */
   endsBy(callId: string, abort: () => void): void;
   abortAll(): void;
@@ -22,6 +28,7 @@ export interface CallsUnderWay {
 /** Renews the leases of long calls in one batch. */
 export function createCallsUnderWay(limits: LimitStore): CallsUnderWay {
   const calls = new Map<string, "admitted" | "journaled" | "recorded">();
+  const answering = new Map<string, PricedDeployment>();
   const aborts = new Map<string, () => void>();
   const timer = setInterval(() => {
     if (calls.size > 0) limits.renew([...calls.keys()]).catch(() => undefined);
@@ -30,9 +37,11 @@ export function createCallsUnderWay(limits: LimitStore): CallsUnderWay {
     count: () => calls.size,
     admitted: (callId) => void calls.set(callId, "admitted"),
     journaled: (callId) => void calls.set(callId, "journaled"),
+    answered: (callId, by) => void answering.set(callId, by),
     recorded: (callId) => void calls.set(callId, "recorded"),
     ended(callId) {
       calls.delete(callId);
+      answering.delete(callId);
       aborts.delete(callId);
     },
     endsBy: (callId, abort) => void aborts.set(callId, abort),
@@ -40,6 +49,7 @@ export function createCallsUnderWay(limits: LimitStore): CallsUnderWay {
       for (const abort of aborts.values()) abort();
     },
     hasOpenIntent: (callId) => calls.get(callId) === "journaled",
+    answeredBy: (callId) => answering.get(callId) ?? null,
     stop: () => clearInterval(timer),
   };
 }
@@ -76,10 +86,12 @@ async function recordFailure(
 ): Promise<void> {
   if (!(error instanceof CallError))
     gateway.log.error({ error, call: call.id }, "a call failed unexpectedly");
+  const deployment = gateway.underWay.answeredBy(call.id);
   await endCall(gateway, call, {
     status: "failure",
-    deployment: null,
-    usage: null,
+    deployment,
+    // Who had begun to answer is owed what it was sent.
+    usage: deployment === null ? null : inputOnly(call.inputTokens),
     firstTokenAt: null,
     responseId: null,
     cached: null,
