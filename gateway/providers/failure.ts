@@ -26,10 +26,13 @@ const TIMEOUTS = new Set([
 export function unreachable(error: unknown, address: string): UpstreamFailure {
   const { code, message } = error as { code?: string; message?: string };
   if (code !== undefined && TIMEOUTS.has(code))
-    return new UpstreamFailure(408, `${address} did not answer in time`);
+    return new UpstreamFailure(
+      408,
+      `${address} did not answer in time: try again, or set a longer timeout`,
+    );
   return new UpstreamFailure(
     502,
-    `${address} cannot be reached (${code ?? message ?? "connection failed"})`,
+    `${address} cannot be reached (${code ?? message ?? "connection failed"}): see that it runs, or mend its address`,
   );
 }
 

@@ -1,0 +1,32 @@
+import { expect, test } from "vitest";
+import { nanosFromBudget } from "../accounting/money.ts";
+import { refusalError } from "./refusals.ts";
+
+const RENEWAL = Date.parse("2026-12-01T00:00:00Z");
+
+test.each([
+  [0.5, RENEWAL, "it renews at 2026-12-01T00:00:00.000Z."],
+  [0.5, Infinity, "ask whoever runs this gateway for more."],
+  [0, RENEWAL, "ask whoever runs this gateway for more."],
+])("a spent budget of %d $ that renews at %d says: %s", (dollars, at, says) => {
+  const budget = nanosFromBudget(dollars);
+  const { message } = refusalError(
+    { kind: "budget_exceeded", entity: "team:t", spend: budget, budget },
+    at,
+  );
+  expect(message).toBe(
+    `Budget has been exceeded! Team=t Current cost: ${dollars}, Max budget: ${dollars}; ${says}`,
+  );
+});
+
+test.each([
+  [0, "calls that are not settled yet. Try again in a moment."],
+  [1, "1 call in flight. Try again when it has ended."],
+  [3, "3 calls in flight. Try again when they have ended."],
+])("a budget held by %d calls says: %s", (inFlight, says) => {
+  const { message } = refusalError(
+    { kind: "budget_held", entity: "user:u", inFlight },
+    Infinity,
+  );
+  expect(message).toBe(`The rest of the budget for User=u is held by ${says}`);
+});
