@@ -56,7 +56,8 @@ export function writeEchoConfig(home: Home, port: number | undefined): void {
               input_cost_per_token: 0.000001,
               output_cost_per_token: 0.000002,
             },
-            model_info: { mode: "chat" },
+            // The echo speaks chat alone; the gateway translates.
+            model_info: { mode: "chat", supports_responses: false },
           },
         ];
   writeDurably(

@@ -115,7 +115,7 @@ test("the printed commands make a key and chat with it", async () => {
   expect(answer).toContain("Echo: Hello, Hearth");
 });
 
-test("the openai client lists models, chats, streams and embeds", async () => {
+test("the openai client lists models, chats, streams, responds and embeds", async () => {
   key = await makeKey({ user_id: "newcomer" });
   const models = await client(key).models.list();
   expect(models.data.map((model) => model.id)).toContain("hearth-echo");
@@ -132,6 +132,11 @@ test("the openai client lists models, chats, streams and embeds", async () => {
   for await (const chunk of stream)
     text += chunk.choices[0]?.delta.content ?? "";
   expect(text).toBe("Echo: one two three");
+  const response = await client(key).responses.create({
+    model: "hearth-echo",
+    input: "one two",
+  });
+  expect(response.output_text).toBe("Echo: one two");
   const embedded = await client(key).embeddings.create({
     model: "hearth-echo",
     input: "a text",
