@@ -89,6 +89,21 @@ test("openai (Python)", async () => {
   );
 }, 180_000);
 
+test("the page uses the aliases of the shipped configuration", () => {
+  const page = RUN + NOT_RUN;
+  const used = [
+    ...page.matchAll(
+      /(?:model"?[:=] ?|hearth(?:\.chat)?\()"([\w-]+)"|_MODEL=(.+)/g,
+    ),
+  ].map(([, quoted, exported]) => quoted ?? exported);
+  const shipped = readFileSync(inProject("config/gateway.yaml"), "utf8");
+  const unknown = new Set(
+    used.filter((name) => !shipped.includes(`model_name: ${name}\n`)),
+  );
+  expect(used.length).toBeGreaterThan(10);
+  expect([...unknown]).toEqual(["no-such-model"]);
+});
+
 test("every piece of code on the page is run, or stands where it says that it is not", () => {
   const sections = RUN.split(/^## /m).slice(1);
   const withCode = sections.filter((section) => section.includes("```"));

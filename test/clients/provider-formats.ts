@@ -246,8 +246,8 @@ model_list:${[
     ),
     // The names of docs/clients.md.
     alias("gpt-mini", "openai/gpt-5-mini"),
-    alias("claude", "anthropic/claude-sonnet-4-5"),
-    alias("embedding", "openai/text-embedding-3-small"),
+    alias("claude-sonnet", "anthropic/claude-sonnet-4-5"),
+    alias("embed-local", "openai/text-embedding-3-small"),
   ].join("")}
   - model_name: pending
     provider_params:
