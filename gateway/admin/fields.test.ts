@@ -76,13 +76,15 @@ test("every field of LiteLLM's is taken while it is empty", async () => {
   await fixture.post("/user/new", { ...empty, user_id: "from-litellm" });
 });
 
-test("the guide names every field of LiteLLM's", () => {
+test("the guide names every field of LiteLLM's, and what to do instead", () => {
   const guide = readFileSync(
     new URL("../../docs/litellm.md", import.meta.url),
     "utf8",
   );
-  for (const { field } of LITELLM_FIELDS)
+  for (const { field, instead } of LITELLM_FIELDS) {
     expect(guide).toContain(`\`${field}\``);
+    if (instead !== null) expect(guide).toContain(instead);
+  }
 });
 
 test("a field of LiteLLM's that would protect something is refused with what to do instead", async () => {

@@ -44,7 +44,8 @@ const MISSED: Readonly<Record<string, string>> = {
   model_rpm_limit: "set it on its keys",
   model_tpm_limit: "set it on its keys",
   models: "set it on keys, users or teams",
-  new_master_key: "change PROXY_MASTER_KEY and restart",
+  new_master_key:
+    "run `hearth rotate master`, on two hosts `npm run deploy -- rotate master`",
   object_permission: "there are no MCP servers, agents or vector stores",
   password: "people sign in with their keys",
   permissions: "set it on its keys",
