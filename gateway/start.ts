@@ -132,7 +132,7 @@ export async function startGateway({
   });
   const retention = createRetention({
     pool,
-    config: config.general.retention,
+    config: () => live.config.general.retention,
     log,
   });
   const tokens = createTokenCounter();
@@ -290,11 +290,12 @@ export async function startGateway({
   async function stop(): Promise<void> {
     stopping = true;
     log.info({ running: gateway.underWay.count() }, "stopping");
-    await sleep(config.server.drainNoticeMs);
+    const { drainNoticeMs, drainTimeoutMs } = live.config.server;
+    await sleep(drainNoticeMs);
     const closed = server.close();
     const patience = setTimeout(
       () => gateway.underWay.abortAll(),
-      config.server.drainTimeoutMs,
+      drainTimeoutMs,
     );
     await closed;
     clearTimeout(patience);

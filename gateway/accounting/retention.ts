@@ -17,14 +17,15 @@ export interface Retention {
 /** Lets go of ledger rows and audit entries that are older than the configuration keeps them (their sums stay), and of old refusals. */
 export function createRetention(options: {
   readonly pool: Pool;
-  readonly config: RetentionConfig;
+  /** As it is now: a reload replaces it. */
+  readonly config: () => RetentionConfig;
   readonly log: Logger;
 }): Retention {
   const { pool, log } = options;
-  const { spendLogDays, auditLogDays } = options.config;
   let timer: NodeJS.Timeout | undefined;
 
   async function run(): Promise<void> {
+    const { spendLogDays, auditLogDays } = options.config();
     const now = Date.now();
     await dropOldRefusals(pool, REFUSAL_DAYS, now);
     if (spendLogDays !== null) {

@@ -87,3 +87,34 @@ test("models, settings and secrets that changed are named, without their values"
   });
   expect(JSON.stringify(diff)).not.toMatch(/sk-/);
 });
+
+test("of timeouts, the cache and stopping, only what was bound at the start waits for a restart", () => {
+  const { settings, needRestart } = diffConfig(
+    load({}),
+    load({
+      proxy_settings: {
+        request_timeout: 60,
+        first_byte_timeout: 60,
+        cache: true,
+        cache_params: { ttl: 60, mode: "default_off" },
+      },
+      general_settings: {
+        drain_timeout: 60,
+        retention: { spend_logs: "90d" },
+        store_model_in_db: false,
+      },
+    }),
+  );
+  expect(settings.filter((path) => !needRestart.includes(path))).toEqual([
+    "cache.enabled",
+    "cache.mode",
+    "general.retention.spendLogDays",
+    "timeouts.requestMs",
+    "server.drainTimeoutMs",
+  ]);
+  expect(needRestart).toEqual([
+    "cache.ttlMs",
+    "general.storeModelInDb",
+    "timeouts.firstByteMs",
+  ]);
+});
