@@ -1,0 +1,37 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import {
+  CALL_DEFAULT_NAMES,
+  cacheParams,
+  generalSettings,
+  modelInfo,
+  providerParams,
+  proxySettings,
+  retention,
+  routerSettings,
+  SECTIONS,
+} from "./schema.ts";
+
+const manual = readFileSync(
+  join(import.meta.dirname, "../../config/gateway.yaml"),
+  "utf8",
+);
+
+test("every setting stands in config/gateway.yaml, which says that it does", () => {
+  const settings = [
+    ...SECTIONS,
+    ...[
+      providerParams,
+      modelInfo,
+      routerSettings,
+      proxySettings,
+      cacheParams,
+      generalSettings,
+      retention,
+    ].flatMap((section) => Object.keys(section.shape)),
+  ].filter((name) => !CALL_DEFAULT_NAMES.includes(name));
+  expect(
+    settings.filter((name) => !new RegExp(`\\b${name}\\b`).test(manual)),
+  ).toEqual([]);
+});
