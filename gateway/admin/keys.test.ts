@@ -237,6 +237,13 @@ test("a regenerated key keeps its history: its days, its rows, its refusals and 
   expect(
     Object.keys(activity["results"]?.[0]?.["breakdown"]?.["api_keys"] ?? {}),
   ).toEqual([token]);
+  const report = await fixture.get(
+    "/global/spend/report?group_by=api_key&internal_user_id=historian&limit=1",
+  );
+  expect(report).toMatchObject([
+    { api_keys: [{ api_key: token, total_spend: 2 }] },
+    { api_keys: [{ api_key: token, total_spend: 0.75 }] },
+  ]);
   expect(await fixture.get("/global/spend/keys")).toContainEqual(
     expect.objectContaining({
       api_key: token,

@@ -11,16 +11,16 @@ import type { RouteName } from "../access/policy.ts";
 import { dailyRowsWith, type PayerColumn } from "./daily-rows.ts";
 import {
   DAY,
+  type DayRange,
   dayRange,
   METRIC_NAMES,
   METRICS,
   onDays,
   type Metrics,
 } from "./days.ts";
-import { KEY_NOW, ofKey, RENAMED } from "./former-keys.ts";
+import { dearestOfEachDay, MOST_NAMES } from "./dearest.ts";
+import { ofKey } from "./former-keys.ts";
 
-/** Names shown in one day's breakdown: the dearest. */
-const MOST_NAMES = 50;
 const BREAKDOWN = ["models", "providers", "api_keys"] as const;
 
 type Breakdown = (typeof BREAKDOWN)[number];
@@ -120,7 +120,7 @@ function activityRoute(subject: Subject): AdminRoute {
         if (token !== null) await ofKey(admin.pool, filter, "api_key", token);
       if (asked.model !== undefined)
         filter.and("(model = ? OR model_group = ?)", asked.model);
-      const rows = await readActivity(admin, subject, filter, {
+      const rows = await readActivity(admin, subject, asked, filter, {
         byKey: ownKey !== null || chosenKey !== null,
       });
       return paged(rows, asked.page, asked.page_size);
@@ -147,6 +147,7 @@ function restrictTo(
 async function readActivity(
   admin: Admin,
   { column }: Subject,
+  range: DayRange,
   filter: Conditions,
   { byKey }: { readonly byKey: boolean },
 ): Promise<readonly ActivityRow[]> {
@@ -157,6 +158,13 @@ async function readActivity(
     column === null
       ? table
       : dailyRowsWith(byKey ? [column, "api_key"] : [column]);
+  const keys = dearestOfEachDay(admin, range, {
+    from: table,
+    filter,
+    column: "api_key",
+    most: MOST_NAMES,
+    sums: METRICS,
+  });
   return query<ActivityRow>(
     admin.pool,
     `WITH by_model AS (SELECT day, model, provider, ${METRICS} FROM ${modelRows} ${where} GROUP BY day, model, provider),
@@ -165,7 +173,7 @@ async function readActivity(
             coalesce(model, provider) AS name, ${METRIC_NAMES.map((metric) => `sum(${metric}) AS ${metric}`).join(", ")}
           FROM by_model GROUP BY GROUPING SETS ((day), (day, model), (day, provider))
         UNION ALL
-        SELECT day, 'api_keys', ${KEY_NOW}, ${METRICS} FROM ${table} ${RENAMED} ${where} GROUP BY 1, 3),
+        SELECT day, 'api_keys', name, ${METRIC_NAMES.join(", ")} FROM (${keys}) keys),
       ranked AS (SELECT *, row_number() OVER (PARTITION BY day, part ORDER BY spend DESC, name) AS place FROM sums)
       SELECT ${DAY} AS date, part, name, k.key_alias, ${METRIC_NAMES.map((metric) => `r.${metric}`).join(", ")}
         FROM ranked r LEFT JOIN keys k ON r.part = 'api_keys' AND k.token = r.name

@@ -31,3 +31,7 @@ export async function ofKey(
 export const RENAMED =
   "LEFT JOIN rotated_keys renamed ON renamed.old_token = api_key";
 export const KEY_NOW = "coalesce(renamed.token, api_key)";
+
+/** What the keys in `dearest` ever paid as: `paid_as`, with the `name` they have now. A key that was rotated on that day is there once. */
+export const PAID_AS = `WITH now AS (SELECT DISTINCT coalesce(token, name) AS name FROM dearest LEFT JOIN rotated_keys ON old_token = name)
+  SELECT name, name AS paid_as FROM now UNION ALL SELECT token, old_token FROM rotated_keys JOIN now ON token = name`;

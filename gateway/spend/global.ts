@@ -9,6 +9,7 @@ import type { Row } from "../db/rows.ts";
 import { readTotals } from "../db/totals.ts";
 import { dailyRowsWith, type PayerColumn } from "./daily-rows.ts";
 import { DAY, dayRange, onDays } from "./days.ts";
+import { dearestOfEachDay, MOST_NAMES } from "./dearest.ts";
 import { KEY_NOW, ofKey, RENAMED } from "./former-keys.ts";
 
 /** GET /global/spend: of the whole proxy, in its budget's window. */
@@ -227,7 +228,7 @@ const grouped = adminRoute(
     internal_user_id: name.optional(),
     team_id: name.optional(),
     customer_id: name.optional(),
-    limit: queryNumber(1, 1_000, 100),
+    limit: queryNumber(1, 1_000, MOST_NAMES),
   }),
   async (admin, asked) => {
     const { payer, list, name: named } = GROUPS[asked.group_by];
@@ -245,24 +246,22 @@ const grouped = adminRoute(
       await ofKey(admin.pool, filter, "api_key", tokenOf(asked.api_key));
       columns.push("api_key");
     }
-    const isKey = payer === "api_key";
-    const column = isKey ? KEY_NOW : (payer ?? "model_group");
     const label =
       asked.group_by === "team" ? "coalesce(t.team_alias, c.name)" : "c.name";
-    // The dearest of each day are found before anything is written about them.
+    const cells = dearestOfEachDay(admin, asked, {
+      from: dailyRowsWith(columns),
+      filter,
+      column: payer ?? "model_group",
+      most: asked.limit,
+      sums: `model_group AS model, sum(spend) AS spend, sum(prompt_tokens + completion_tokens) AS total_tokens, sum(requests) AS api_requests`,
+      by: "model_group",
+    });
     return query<Row>(
       admin.pool,
-      `WITH cells AS (
-          SELECT day, ${column} AS name, model_group AS model, sum(spend) AS spend, sum(prompt_tokens + completion_tokens) AS total_tokens,
-              sum(requests) AS api_requests
-            FROM ${dailyRowsWith(columns)} ${isKey ? RENAMED : ""} ${filter.where()} AND ${column} <> '' GROUP BY 1, 2, 3),
-        placed AS (
-          SELECT day, name, sum(spend) AS total_spend, row_number() OVER (PARTITION BY day ORDER BY sum(spend) DESC, name) AS place
-            FROM cells GROUP BY 1, 2),
-        named AS (
-          SELECT day, name, total_spend,
+      `WITH named AS (
+          SELECT day, name, sum(spend) AS total_spend,
               json_agg(json_build_object('model', model, 'spend', spend, 'total_tokens', total_tokens, 'api_requests', api_requests) ORDER BY spend DESC) AS metadata
-            FROM placed JOIN cells USING (day, name) WHERE place <= ${asked.limit} GROUP BY 1, 2, 3)
+            FROM (${cells}) cells GROUP BY 1, 2)
         SELECT ${DAY} AS group_by_day,
             json_agg(json_build_object('${named}', ${label}, 'id', c.name, 'total_spend', c.total_spend, 'metadata', c.metadata) ORDER BY c.total_spend DESC) AS ${list}
           FROM named c LEFT JOIN teams t ON t.team_id = c.name GROUP BY day ORDER BY day`,

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { pino } from "pino";
+import { pino, stdSerializers } from "pino";
 import { formatProblem, loadConfig } from "../../gateway/config/load.ts";
 import { startGateway, type RunningGateway } from "../../gateway/start.ts";
 import { throwAwayDatabase } from "./database.ts";
@@ -51,6 +51,8 @@ export async function startTestGateway(options: {
   readonly yaml?: string;
   readonly env?: Readonly<Record<string, string>>;
   readonly directory?: string;
+  /** Does not wait for the database. */
+  readonly atOnce?: true;
 }): Promise<TestGateway> {
   const directory =
     options.directory ?? mkdtempSync(join(tmpdir(), "hearth-test-gateway-"));
@@ -76,7 +78,10 @@ export async function startTestGateway(options: {
   const running = await startGateway({
     config: loaded.config,
     readConfig,
-    log: pino({ level: process.env["TEST_LOG"] ?? "silent" }),
+    log: pino({
+      level: process.env["TEST_LOG"] ?? "silent",
+      serializers: { error: stdSerializers.err },
+    }),
     version: "0.0.0-test",
     env,
   });
@@ -109,7 +114,7 @@ export async function startTestGateway(options: {
     };
   }
 
-  await untilReady(url);
+  if (options.atOnce !== true) await untilReady(url);
   return {
     running,
     url,
