@@ -82,6 +82,7 @@ function healthCall(gateway: Gateway, deployment: PricedDeployment): Call {
     caller: { kind: "master", userId: MASTER_USER, user: null },
     group: {
       alias: deployment.alias,
+      configured: deployment.alias,
       deployments: [deployment],
       pending: null,
     },

@@ -152,7 +152,7 @@ export async function callProvider(
         aborter,
       );
       gateway.metrics.retried(
-        call.group.alias,
+        call.group.configured,
         attempts.length - route.fallbacksTaken,
         route.fallbacksTaken,
       );
@@ -315,7 +315,7 @@ async function giveUp(
 ): Promise<CallError> {
   const { message } = failure;
   gateway.metrics.retried(
-    call.group.alias,
+    call.group.configured,
     attempts.length - 1 - fallbacks,
     fallbacks,
   );

@@ -88,7 +88,11 @@ export async function journalOutcome(
     cacheKey: call.cacheKey,
     responseId: ending.responseId?.slice(0, MOST_ID_CHARACTERS) ?? null,
     metadata: ending.metadata,
-    charged: spend === 0 ? NOBODY : chargedWindows(gateway, call, endedAt),
+    // Before the database was there what is drained counts as of an earlier life, which is pending nowhere.
+    charged:
+      spend === 0 || !gateway.database.ready()
+        ? NOBODY
+        : chargedWindows(gateway, call, endedAt),
   };
   gateway.underWay.recorded(call.id);
   const written = gateway.journal.outcome(outcome);
@@ -132,7 +136,7 @@ function measure(
   const durationMs = Date.now() - startedAt;
   const team = caller.kind === "key" ? caller.team : null;
   metrics.ended({
-    alias: group.alias,
+    alias: group.configured,
     provider: deployment?.providerName ?? "",
     team: team === null ? "" : (team.alias ?? team.id),
     keyAlias: caller.kind === "key" ? (caller.alias ?? "") : "master key",

@@ -41,6 +41,8 @@ export interface Route {
   readonly input: z.ZodType;
   readonly handler: Handler;
   readonly streams: boolean;
+  /** Answers before the database was ever there: what tells of trouble must not wait for its end. */
+  readonly fromTheStart: boolean;
   /** Where errors have another shape than OpenAI's. */
   readonly errorBody?: (error: CallError) => unknown;
 }
@@ -64,6 +66,7 @@ function route(
     input,
     handler,
     streams: false,
+    fromTheStart: false,
     ...more,
   };
 }
@@ -105,8 +108,8 @@ export const ROUTES: readonly Route[] = [
   ...ADMIN_ROUTES.map(({ name, alsoAt, handler, input }) =>
     route(name, handler, input, { alsoAt }),
   ),
-  route("GET /health", health, healthQuery),
-  route("GET /metrics", metrics),
+  route("GET /health", health, healthQuery, { fromTheStart: true }),
+  route("GET /metrics", metrics, NOTHING, { fromTheStart: true }),
   route("GET /cache/ping", pingCache),
   route("GET /cache/redis/info", redisInfo),
   route("POST /cache/delete", deleteFromCache, deleteBody),

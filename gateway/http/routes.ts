@@ -25,7 +25,7 @@ export function addRoutes(server: FastifyInstance, gateway: Gateway): void {
 function add(
   server: FastifyInstance,
   gateway: Gateway,
-  { method, paths, handler, errorBody }: Route,
+  { method, paths, handler, errorBody, fromTheStart }: Route,
 ): void {
   for (const url of paths)
     server.route({
@@ -33,7 +33,8 @@ function add(
       url,
       config: errorBody === undefined ? {} : { errorBody },
       handler: (request, reply) => {
-        if (!gateway.database.ready()) throw databaseUnavailable();
+        if (!fromTheStart && !gateway.database.ready())
+          throw databaseUnavailable();
         return handler(gateway, request, reply);
       },
     });

@@ -53,9 +53,5 @@ export async function health(gateway: Gateway, request: FastifyRequest) {
   if (model === undefined) return gateway.modelHealth.check(null, deep);
   const group = gateway.catalog.find(model);
   if (group === null) throw unknownModel(model);
-  // A name that a wildcard answers to, or another name of an alias, has that one's deployments.
-  return gateway.modelHealth.check(
-    group.deployments[0]?.alias ?? group.alias,
-    deep,
-  );
+  return gateway.modelHealth.check(group.configured, deep);
 }

@@ -11,6 +11,8 @@ export interface PricedDeployment extends Deployment {
 export interface ModelGroup {
   /** The name that was called: with a wildcard alias, the name that matched it. */
   readonly alias: string;
+  /** The alias as it is configured, such as `openai/*`: there are not more of these than somebody wrote down. */
+  readonly configured: string;
   readonly deployments: readonly PricedDeployment[];
   /** The variable that every one of its deployments waits for. */
   readonly pending: string | null;
@@ -100,6 +102,7 @@ function groupOf(
   const usable = members.filter((deployment) => deployment.pending === null);
   return {
     alias,
+    configured: alias,
     deployments: usable,
     pending: usable.length === 0 ? (members[0]?.pending ?? null) : null,
   };
