@@ -128,6 +128,7 @@ export async function startGateway({
     timeZone: config.general.timezone,
     proxyDuration: config.general.budgetDuration,
     databaseSeenAt: () => database.lastSeenAt(),
+    onSoftBudget: metrics.softBudgetReached,
     log,
   });
   const retention = createRetention({

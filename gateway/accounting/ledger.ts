@@ -50,6 +50,8 @@ export interface LedgerOptions {
   readonly log: Logger;
   /** When the database was last known to be there. */
   readonly databaseSeenAt: () => number;
+  /** A payer of this kind (`key`, `team` …) reached its soft budget by what was drained here. */
+  readonly onSoftBudget: (kind: string) => void;
 }
 
 /**
@@ -97,8 +99,10 @@ export function createLedger(options: LedgerOptions): Ledger {
     journal.commit(position);
     batch = null;
     drained += inserted.size;
-    for (const notice of softBudgets)
+    for (const notice of softBudgets) {
       log.warn(notice, "a soft budget was reached");
+      options.onSoftBudget(kindOf(notice.entity));
+    }
     await assignTotals(totals);
   }
 
@@ -217,6 +221,11 @@ export function createLedger(options: LedgerOptions): Ledger {
       await running?.catch(() => undefined);
     },
   };
+}
+
+/** The kind of payer that an entity's name begins with. */
+function kindOf(entity: string): string {
+  return entity.slice(0, entity.indexOf(":"));
 }
 
 /** The counters that held rows of a batch as pending, each once. Rows of one key share their windows. */

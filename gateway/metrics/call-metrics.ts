@@ -3,6 +3,7 @@ import { createBoundedLabel } from "./labels.ts";
 
 /** What is told of one call when it has ended. */
 export interface EndedCall {
+  /** As configured: a wildcard, not what it stood for. */
   readonly alias: string;
   /** Empty: answered from the cache, or nobody was reached. */
   readonly provider: string;
@@ -55,6 +56,8 @@ export interface CallMetrics {
   retried(alias: string, retries: number, fallbacks: number): void;
   refused(type: string): void;
   rested(modelId: string): void;
+  /** A payer of this kind (`key`, `team` …) reached its soft budget. */
+  softBudgetReached(kind: string): void;
   readonly sums: Iterable<CallSums>;
   readonly latencies: Iterable<Latencies>;
   readonly added: Histogram;
@@ -63,7 +66,20 @@ export interface CallMetrics {
   readonly providerFailures: Counts;
   readonly refusals: Counts;
   readonly rests: Counts;
+  /** Every kind from the start, so that whoever collects sees the first one come. */
+  readonly softBudgets: Counts;
 }
+
+/** Who can have a soft budget. */
+const WITH_SOFT_BUDGET = [
+  "key",
+  "user",
+  "team",
+  "member",
+  "organization",
+  "end_user",
+  "tag",
+];
 
 const DURATIONS = [
   0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300,
@@ -82,6 +98,7 @@ export function createCallMetrics(mostValues: number): CallMetrics {
   const providerFailures = new Map<string, number>();
   const refusals = new Map<string, number>();
   const rests = new Map<string, number>();
+  const softBudgets = new Map(WITH_SOFT_BUDGET.map((kind) => [kind, 0]));
   const bound = () => createBoundedLabel(mostValues);
   const alias = bound();
   const team = bound();
@@ -147,6 +164,7 @@ export function createCallMetrics(mostValues: number): CallMetrics {
     },
     refused: (type) => count(refusals, type, 1),
     rested: (modelId) => count(rests, modelId, 1),
+    softBudgetReached: (kind) => count(softBudgets, kind, 1),
     sums: { [Symbol.iterator]: () => sums.values() },
     latencies: { [Symbol.iterator]: () => latencies.values() },
     added,
@@ -155,6 +173,7 @@ export function createCallMetrics(mostValues: number): CallMetrics {
     providerFailures,
     refusals,
     rests,
+    softBudgets,
   };
 }
 

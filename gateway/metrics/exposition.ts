@@ -156,6 +156,11 @@ function ofTrouble(gateway: Gateway): readonly Family[] {
       "Calls refused before a provider was asked.",
       counted(metrics.refusals, "type"),
     ),
+    counter(
+      "hearth_soft_budgets_reached_total",
+      "Soft budgets reached by calls drained here, by kind of payer; GET /notices names them.",
+      counted(metrics.softBudgets, "payer"),
+    ),
   ];
 }
 

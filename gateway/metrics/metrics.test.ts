@@ -3,9 +3,11 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { parse } from "yaml";
 import {
   INPUT_PRICE,
+  MASTER_KEY,
   modelYaml,
   OUTPUT_PRICE,
   startStand,
+  startTestGateway,
   type Stand,
 } from "../../test/servers/gateway.ts";
 
@@ -13,9 +15,14 @@ let stand: Stand;
 
 const MORE = `
   - model_name: gone
-    provider_params: { model: openai/gone, api_base: "http://127.0.0.1:9/v1", api_key: x, max_retries: 0 }
+    provider_params: { model: openai/gone, api_base: "http://127.0.0.1:9/v1", api_key: x, max_retries: 1 }
+    model_info: { id: gone-1 }
+  - model_name: gone
+    provider_params: { model: openai/gone, api_base: "http://127.0.0.1:9/v1", api_key: x, max_retries: 1 }
+    model_info: { id: gone-2 }
   - model_name: backed
     provider_params: { model: openai/b, api_base: "http://127.0.0.1:9/v1", api_key: x, max_retries: 1 }
+    model_info: { id: backed-1 }
 proxy_settings: { cache: true, fallbacks: [{ backed: [mock] }] }
 router_settings: { allowed_fails: 0 }
 general_settings: { metrics_key: the-key-of-prometheus, metrics_label_values: 3 }
@@ -56,6 +63,26 @@ function sample(
       ),
     );
   return line === undefined ? null : Number(line.split(" ").at(-1));
+}
+
+/** What Prometheus adds to each sample that it collects. */
+const OF_PROMETHEUS = ["instance", "job"];
+
+/** The names of the labels that the samples of a metric have. */
+function labelsOf(text: string, name: string): readonly string[] {
+  const samples = text
+    .split("\n")
+    .filter(
+      (line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `),
+    );
+  expect(samples, name).not.toEqual([]);
+  return [
+    ...new Set(
+      samples.flatMap((line) =>
+        [...line.matchAll(/[{,](\w+)="/g)].map(([, label = ""]) => label),
+      ),
+    ),
+  ];
 }
 
 test("calls, tokens, cost, latency and cache are counted by alias, provider, team and key", async () => {
@@ -120,12 +147,17 @@ test("failures, retries, fallbacks, rests and refusals are counted", async () =>
       provider: "openai",
       status: "502",
     }),
-  ).toBeGreaterThanOrEqual(2);
+  ).toBe(3);
   expect(
     sample(text, "hearth_calls_total", { alias: "gone", status: "failure" }),
   ).toBe(1);
+  expect(sample(text, "hearth_retries_total", { alias: "gone" })).toBe(1);
+  expect(sample(text, "hearth_retries_total", { alias: "backed" })).toBeNull();
   expect(sample(text, "hearth_fallbacks_total", { alias: "backed" })).toBe(1);
-  expect(sample(text, "hearth_resting_deployments")).toBe(2);
+  expect(sample(text, "hearth_fallbacks_total", { alias: "gone" })).toBeNull();
+  for (const model_id of ["gone-1", "gone-2", "backed-1"])
+    expect(sample(text, "hearth_cooldowns_total", { model_id })).toBe(1);
+  expect(sample(text, "hearth_resting_deployments")).toBe(3);
   expect(
     sample(text, "hearth_refusals_total", { type: "budget_exceeded" }),
   ).toBe(1);
@@ -147,6 +179,52 @@ test("a label takes no more values than it may", async () => {
   expect(values.size).toBe(4);
 });
 
+test("a name that a wildcard let in is counted as the wildcard, so that nobody uses the labels up", async () => {
+  const wild = await startStand((url) =>
+    modelYaml(
+      url,
+      `
+  - model_name: "wild/*"
+    provider_params: { model: "openai/*", api_base: ${url}, api_key: x }
+  - model_name: flaky
+    provider_params: { model: openai/f, api_base: ${url}, api_key: x, max_retries: 1 }
+general_settings: { metrics_label_values: 3 }
+`,
+    ),
+  );
+  try {
+    const key = await wild.gateway.makeKey({});
+    for (let at = 0; at < 5; at++)
+      await wild.gateway.chat(key, "hello", { model: `wild/${at}` });
+    await wild.gateway.chat(key, "hello");
+    await wild.gateway.chat(key, '[mock]{"status":500}', { model: "flaky" });
+    const { text } = await wild.gateway.request("GET", "/metrics");
+    const calls = (alias: string) =>
+      sample(text, "hearth_calls_total", { alias });
+    expect(calls("wild/*")).toBe(5);
+    expect(calls("mock")).toBe(1);
+    expect(calls("flaky")).toBe(1);
+    expect(calls("other")).toBeNull();
+    expect(sample(text, "hearth_retries_total", { alias: "flaky" })).toBe(1);
+  } finally {
+    await wild.stop();
+  }
+});
+
+test("soft budgets that were reached are counted by kind of payer, each of which is there from the start", async () => {
+  const { gateway } = stand;
+  const reached = async (payer: string) =>
+    sample(await collected(), "hearth_soft_budgets_reached_total", { payer });
+  for (const payer of ["key", "user", "team", "member", "organization", "tag"])
+    expect(await reached(payer)).toBe(0);
+  const key = await gateway.makeKey({ soft_budget: 0.00001 });
+  await gateway.chat(key, "softly");
+  await gateway.chat(key, "softly on");
+  await gateway.running.gateway.ledger.flush();
+  expect(await reached("key")).toBe(1);
+  expect(await reached("end_user")).toBe(0);
+});
+
 test("only those who may read everything collect, and the metrics key does nothing else", async () => {
   const { gateway } = stand;
   const key = await gateway.makeKey({});
@@ -157,6 +235,43 @@ test("only those who may read everything collect, and the metrics key does nothi
   expect((await as("/metrics", "the-key-of-prometheu")).status).toBe(401);
   expect((await gateway.request("GET", "/metrics")).status).toBe(200);
   expect((await as("/v1/models", "the-key-of-prometheus")).status).toBe(401);
+});
+
+test("metrics and health are told from the start, also while the database was never there", async () => {
+  const gateway = await startTestGateway({
+    databaseUrl: "postgresql://nobody:none@127.0.0.1:9/none",
+    providerUrl: stand.provider.url,
+    yaml: `${modelYaml(stand.provider.url)}general_settings: { metrics_key: the-key-of-prometheus }\n`,
+    atOnce: true,
+  });
+  try {
+    for (const key of ["the-key-of-prometheus", MASTER_KEY]) {
+      const { status, text } = await gateway.request(
+        "GET",
+        "/metrics",
+        undefined,
+        key,
+      );
+      expect(status).toBe(200);
+      expect(sample(text, "hearth_database_connected")).toBe(0);
+    }
+    const health = await gateway.request("GET", "/health?deep=true");
+    expect([health.status, health.json["healthy_count"]]).toEqual([200, 1]);
+    const unknown = await gateway.request("GET", "/metrics", undefined, "sk-x");
+    expect([unknown.status, unknown.json["error"]?.["type"]]).toEqual([
+      503,
+      "database_unavailable",
+    ]);
+    for (const key of ["", "x"])
+      expect(
+        (await gateway.request("GET", "/metrics", undefined, key)).status,
+      ).toBe(401);
+    expect((await gateway.request("GET", "/v1/models")).status).toBe(503);
+    // Its call to the provider waits in the journal.
+    expect(gateway.running.gateway.journal.state().pendingRecords).toBe(1);
+  } finally {
+    await gateway.stop();
+  }
 });
 
 test("every metric that the example dashboard and the alert rules name exists, with its labels", async () => {
@@ -170,15 +285,45 @@ test("every metric that the example dashboard and the alert rules name exists, w
   const read = (file: string) =>
     readFileSync(new URL(`../../config/${file}`, import.meta.url), "utf8");
   const dashboard = JSON.parse(read("grafana/hearth.json")) as {
-    panels: { targets: { expr: string }[] }[];
+    panels: { targets: { expr: string; legendFormat: string }[] }[];
   };
   const rules = parse(read("prometheus/alerts.yaml")) as {
-    groups: { rules: { expr: string }[] }[];
+    groups: { rules: { expr: string; annotations: { summary: string } }[] }[];
   };
-  const expressions = [
-    ...dashboard.panels.flatMap(({ targets }) => targets),
-    ...rules.groups.flatMap((group) => group.rules),
-  ].map(({ expr }) => expr);
+  const shownBy = [
+    ...dashboard.panels
+      .flatMap(({ targets }) => targets)
+      .map(({ expr, legendFormat }) => ({ expr, says: legendFormat })),
+    ...rules.groups
+      .flatMap((group) => group.rules)
+      .map(({ expr, annotations }) => ({ expr, says: annotations.summary })),
+  ];
+  const expressions = shownBy.map(({ expr }) => expr);
+  for (const { expr, says } of shownBy) {
+    const metrics = [
+      ...expr.matchAll(/\b((?:hearth|process|nodejs)_\w+)(?:\{([^}]*)\})?/g),
+    ];
+    const grouped = [...expr.matchAll(/\bby \(([^)]*)\)/g)].flatMap(
+      ([, labels = ""]) => labels.split(/,\s*/),
+    );
+    const told = [...says.matchAll(/\{\{\s*(?:\$labels\.)?(\w+)\s*\}\}/g)].map(
+      ([, label = ""]) => label,
+    );
+    // What is summed up has no other labels left.
+    if (grouped.length > 0)
+      expect(
+        told.filter((label) => !grouped.includes(label)),
+        expr,
+      ).toEqual([]);
+    for (const [, name = "", matchers = ""] of metrics) {
+      const matched = [...matchers.matchAll(/(\w+)\s*(?:=|!=)/g)].map(
+        ([, label = ""]) => label,
+      );
+      const there = [...labelsOf(text, name), ...OF_PROMETHEUS];
+      for (const label of [...matched, ...grouped, ...told])
+        expect(there, `${label} of ${expr}`).toContain(label);
+    }
+  }
   const named = new Set(
     expressions.flatMap((expr) => [
       ...(expr.match(/\b(hearth|process|nodejs)_\w+/g) ?? []),
