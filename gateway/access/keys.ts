@@ -22,20 +22,16 @@ export function keyName(key: string): string {
   return `sk-...${key.slice(-4)}`;
 }
 
-/** The credential of a request: Bearer, else the headers that other SDKs use. null when there is none. */
+/** The credential of a request: Bearer, else the headers that other SDKs use, else whatever `authorization` holds. null when there is none. */
 export function readKey(headers: IncomingHttpHeaders): string | null {
   const { authorization } = headers;
-  if (authorization !== undefined) {
-    const space = authorization.indexOf(" ");
-    return authorization.slice(0, space).toLowerCase() === "bearer"
-      ? authorization.slice(space + 1).trim()
-      : authorization;
-  }
+  const bearer = /^bearer (.*)$/is.exec(authorization ?? "")?.[1];
+  if (bearer !== undefined) return bearer.trim();
   for (const name of ["x-api-key", "api-key", "x-goog-api-key"]) {
     const value = headers[name];
     if (typeof value === "string") return value.trim();
   }
-  return null;
+  return authorization ?? null;
 }
 
 /** Compares two hashes of {@link hashKey} in a time that depends on neither. */
