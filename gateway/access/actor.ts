@@ -3,14 +3,13 @@ import { query, type Pool } from "../db/pool.ts";
 import { CallError } from "../http/errors.ts";
 import type { Caller, KeyCaller, PayerLimits } from "./callers.ts";
 import {
-  isRole,
   keyAllowsRoute,
   mayUseRoute,
   whoMay,
-  type Role,
   type RouteName,
   type Rule,
 } from "./policy.ts";
+import { isRole, roleOfSharedKey, roleWith, type Role } from "./roles.ts";
 
 /** Who asks something of an admin route, with what it is part of. */
 export interface Actor {
@@ -22,6 +21,8 @@ export interface Actor {
   readonly token: string | null;
   /** A key with limits of its own may not make keys that have none. */
   readonly restricted: boolean;
+  /** Where all that follows, and what bears its user's id, counts for it; null: everywhere. */
+  readonly within: Within | null;
   readonly teams: ReadonlyMap<string, "admin" | "user">;
   /** `team_member_permissions` of those teams. */
   readonly permissions: ReadonlyMap<string, readonly string[]>;
@@ -32,15 +33,12 @@ export interface Actor {
   readonly memberOf: ReadonlySet<string>;
 }
 
-/** What decides whether an object is within somebody's reach. */
-export interface ObjectFacts {
-  /** Names the object in a refusal: `key sk-...abcd`, `team t1`. */
-  readonly what: string;
-  readonly token?: string | null;
-  readonly userId?: string | null;
-  readonly teamId?: string | null;
-  readonly organizationId?: string | null;
-}
+/**
+ * The team, else the organization, that a key belongs to. Their admins can take such a key over, whoever its user is: it
+ * has that user's rights there and nowhere else.
+ */
+export type Within =
+  { readonly team_id: string } | { readonly organization_id: string };
 
 const EMPTY = {
   teams: new Map(),
@@ -90,6 +88,7 @@ function masterActor(userId: string, headers: IncomingHttpHeaders): Actor {
     userId,
     token: null,
     restricted: false,
+    within: null,
   };
 }
 
@@ -100,27 +99,34 @@ interface Parts {
   readonly organization_teams: string[];
 }
 
+function withinOf({ team, organization }: KeyCaller): Within | null {
+  if (team !== null) return { team_id: team.id };
+  return organization === null ? null : { organization_id: organization.id };
+}
+
+/** The role that a key gives: its user's, where nobody else can take the key over. */
+export function roleOf(caller: KeyCaller): Role {
+  const given = caller.user?.role ?? "internal_user";
+  const role = isRole(given) ? given : "internal_user";
+  return withinOf(caller) === null ? role : roleOfSharedKey(role);
+}
+
 async function keyActor(pool: Pool, caller: KeyCaller): Promise<Actor> {
-  const { userId, token, user } = caller;
-  const role = user !== null && isRole(user.role) ? user.role : "internal_user";
+  const { userId, token, team, organization } = caller;
+  const role = roleOf(caller);
   const own = {
     name: userId ?? `key:${token}`,
     userId,
     token,
     restricted: isRestricted(caller),
+    within: withinOf(caller),
   };
   if (userId === null) return { ...EMPTY, ...own, role };
-  const [parts] = await query<Parts>(
-    pool,
-    `SELECT
-       (SELECT coalesce(json_object_agg(team_id, role), '{}') FROM team_members WHERE user_id = $1) AS teams,
-       (SELECT coalesce(json_object_agg(team_id, team_member_permissions), '{}')
-          FROM team_members JOIN teams USING (team_id) WHERE user_id = $1) AS permissions,
-       (SELECT coalesce(json_object_agg(organization_id, role), '{}') FROM organization_members WHERE user_id = $1) AS organizations,
-       (SELECT coalesce(array_agg(team_id), '{}') FROM teams JOIN organization_members m USING (organization_id)
-          WHERE m.user_id = $1 AND m.role = 'org_admin') AS organization_teams`,
-    [userId],
-  );
+  const [parts] = await query<Parts>(pool, PARTS, [
+    userId,
+    team?.id,
+    team === null ? organization?.id : null,
+  ]);
   const memberships = Object.entries(parts?.organizations ?? {});
   const organizations = new Set(
     memberships
@@ -129,10 +135,7 @@ async function keyActor(pool: Pool, caller: KeyCaller): Promise<Actor> {
   );
   return {
     ...own,
-    role:
-      organizations.size > 0 && role.startsWith("internal_user")
-        ? "org_admin"
-        : role,
+    role: roleWith(role, organizations.size > 0),
     teams: new Map(Object.entries(parts?.teams ?? {})),
     permissions: new Map(Object.entries(parts?.permissions ?? {})),
     organizations,
@@ -141,9 +144,33 @@ async function keyActor(pool: Pool, caller: KeyCaller): Promise<Actor> {
   };
 }
 
+/** What a user is part of; with $2 in that team, with $3 in that organization alone. */
+const PARTS = `
+  WITH in_teams AS (
+      SELECT m.team_id, m.role, t.team_member_permissions FROM team_members m JOIN teams t USING (team_id)
+        WHERE m.user_id = $1 AND ($2::text IS NULL OR m.team_id = $2) AND ($3::text IS NULL OR t.organization_id = $3)),
+    in_organizations AS (
+      SELECT organization_id, role FROM organization_members
+        WHERE user_id = $1 AND $2::text IS NULL AND ($3::text IS NULL OR organization_id = $3))
+  SELECT
+    (SELECT coalesce(json_object_agg(team_id, role), '{}') FROM in_teams) AS teams,
+    (SELECT coalesce(json_object_agg(team_id, team_member_permissions), '{}') FROM in_teams) AS permissions,
+    (SELECT coalesce(json_object_agg(organization_id, role), '{}') FROM in_organizations) AS organizations,
+    (SELECT coalesce(array_agg(team_id), '{}') FROM teams JOIN in_organizations o USING (organization_id)
+       WHERE o.role = 'org_admin') AS organization_teams`;
+
+/** Teams that it looks after as their admin, or as their organization's. */
+export function administeredTeams(actor: Actor): readonly string[] {
+  const teams = [...actor.teams]
+    .filter(([, part]) => part === "admin")
+    .map(([team]) => team);
+  return [...teams, ...actor.organizationTeams];
+}
+
 function isRestricted(caller: KeyCaller): boolean {
   const { limits, modelLimits, models, allowedRoutes, expires, tags } = caller;
   return (
+    caller.keyType !== "default" ||
     hasLimit(limits) ||
     Object.keys(modelLimits).length > 0 ||
     models.length > 0 ||
@@ -159,71 +186,5 @@ function hasLimit(limits: PayerLimits): boolean {
     limits.tokensPerMinute !== null ||
     limits.requestsPerMinute !== null ||
     limits.parallel !== null
-  );
-}
-
-/** Whether a route reaches an object for whoever asks. `route` is what `team_member_permissions` names. */
-export function reaches(
-  actor: Actor,
-  rule: Rule,
-  object: ObjectFacts,
-  path = "",
-): boolean {
-  const reach = rule.reach[actor.role];
-  if (reach === "all") return true;
-  if (actor.role === "proxy_admin_viewer") return false;
-  if (reach === "organization" && isOfOrganization(actor, object)) return true;
-  if (reach !== "none" && isOwn(actor, rule, object)) return true;
-  const part =
-    object.teamId == null ? undefined : actor.teams.get(object.teamId);
-  if (part === undefined) return false;
-  if (rule.teamAdmin && part === "admin") return true;
-  if (rule.teamUser === "always") return true;
-  return (
-    rule.teamUser === "permitted" &&
-    object.userId === actor.userId &&
-    (actor.permissions.get(object.teamId ?? "") ?? []).includes(path)
-  );
-}
-
-function isOfOrganization(actor: Actor, object: ObjectFacts): boolean {
-  return (
-    (object.organizationId != null &&
-      actor.organizations.has(object.organizationId)) ||
-    (object.teamId != null && actor.organizationTeams.has(object.teamId))
-  );
-}
-
-/** Own are one's key to look at, what bears one's user id, the organizations one is in. A team's key is the team's to change. */
-function isOwn(actor: Actor, rule: Rule, object: ObjectFacts): boolean {
-  const changes = rule.kind === "management";
-  if (!changes && object.token != null && object.token === actor.token)
-    return true;
-  if (
-    object.userId != null &&
-    object.userId === actor.userId &&
-    !(changes && object.teamId != null)
-  )
-    return true;
-  return (
-    !changes &&
-    object.organizationId != null &&
-    object.userId === undefined &&
-    object.teamId === undefined &&
-    actor.memberOf.has(object.organizationId)
-  );
-}
-
-/** Throws 403 with who may, for an object that is out of reach. */
-export function refuseUnlessReached(
-  actor: Actor,
-  rule: Rule,
-  object: ObjectFacts,
-  path = "",
-): void {
-  if (reaches(actor, rule, object, path)) return;
-  throw new CallError(
-    "permission_denied",
-    `This key may not ${rule.kind === "management" ? "change" : "read"} ${object.what}: that is for ${whoMay(rule)}.`,
   );
 }

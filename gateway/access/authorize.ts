@@ -1,7 +1,7 @@
 import { CallError } from "../http/errors.ts";
 import type { Caller } from "./callers.ts";
+import { roleOf } from "./actor.ts";
 import {
-  isRole,
   keyAllowsRoute,
   mayUseRoute,
   ruleOf,
@@ -22,8 +22,8 @@ export function authorizeRoute(caller: Caller, route: RouteName): void {
       "permission_denied",
       `This key may not use ${route}: its key_type or allowed_routes leave it out.`,
     );
-  const role = caller.user?.role ?? "internal_user";
-  if (!mayUseRoute(rule, isRole(role) ? role : "internal_user", NO_PART))
+  const role = roleOf(caller);
+  if (!mayUseRoute(rule, role, NO_PART))
     throw new CallError(
       "permission_denied",
       `The role ${role} may not use ${route}: it is for ${whoMay(rule)}.`,

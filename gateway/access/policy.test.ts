@@ -7,12 +7,11 @@ import { ADMIN_ROUTES } from "../admin/routes.ts";
 import {
   keyAllowsRoute,
   mayUseRoute,
-  ROLES,
   ROUTE_NAMES,
   ruleOf,
   whoMay,
-  type Role,
 } from "./policy.ts";
+import { ROLES, type Role } from "./roles.ts";
 
 const NO_TEAM = { adminOfATeam: false, memberOfATeam: false };
 const roles = Object.keys(ROLES) as readonly Role[];

@@ -1,18 +1,5 @@
 /** Who may use which route, and whose objects it reaches for them: decided here and nowhere else. */
-
-export const ROLES = {
-  proxy_admin: "All rights on everything.",
-  proxy_admin_viewer: "Reads everything, changes nothing, makes no calls.",
-  org_admin: "Users, teams and keys of the organizations it administers.",
-  internal_user: "Calls models; own keys and own spend.",
-  internal_user_viewer: "Sees own keys and own spend; makes no calls.",
-} as const;
-
-export type Role = keyof typeof ROLES;
-
-export function isRole(text: string): text is Role {
-  return Object.hasOwn(ROLES, text);
-}
+import type { Role } from "./roles.ts";
 
 /** Whose objects: everyone's, those of the organizations one administers and one's own, one's own, nobody's. */
 export type Reach = "all" | "organization" | "own" | "none";

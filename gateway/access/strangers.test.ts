@@ -4,7 +4,8 @@ import {
   type AdminFixture,
 } from "../../test/servers/admin.ts";
 import { ADMIN_ROUTES } from "../admin/routes.ts";
-import { ROLES, ruleOf, type Role, type RouteName } from "./policy.ts";
+import { ruleOf, type RouteName } from "./policy.ts";
+import { ROLES, type Role } from "./roles.ts";
 
 /**
  * Every admin route, asked for objects of strangers by everyone who has not all rights: what names one is refused, what

@@ -17,6 +17,7 @@ import {
   object,
   texts,
 } from "./fields.ts";
+import { keyFacts } from "./key-owner.ts";
 import { findOne, KEY } from "./payers.ts";
 import type { Admin } from "./route.ts";
 
@@ -89,6 +90,21 @@ export function tokenOf(keyOrHash: string): string {
   return isKeyHash(keyOrHash) ? keyOrHash : hashKey(keyOrHash);
 }
 
+/** The hashes of the keys that arguments name: one is found by a secret that it had before, too. */
+export async function tokensNow(
+  from: Pool | Client,
+  named: readonly string[],
+): Promise<readonly string[]> {
+  const rows = await query<{ token: string }>(
+    from,
+    `SELECT coalesce(renamed.token, hash) AS token
+      FROM unnest($1::text[]) WITH ORDINALITY AS given (hash, at)
+      LEFT JOIN rotated_keys renamed ON renamed.old_token = hash ORDER BY at`,
+    [named.map(tokenOf)],
+  );
+  return rows.map((row) => row.token);
+}
+
 /** The key that an argument names; throws 404, 403 when it is out of reach. */
 export async function reachableKey(
   admin: Admin,
@@ -101,7 +117,7 @@ export async function reachableKey(
 }
 
 async function findKey(from: Pool | Client, keyOrHash: string): Promise<Row> {
-  const token = tokenOf(keyOrHash);
+  const [token] = await tokensNow(from, [keyOrHash]);
   try {
     return await findOne(from, KEY, { token });
   } catch (error) {
@@ -114,58 +130,4 @@ async function findKey(from: Pool | Client, keyOrHash: string): Promise<Row> {
       );
     throw error;
   }
-}
-
-/** What decides whose a key is: its team's and that team's organization's, else its own organization's. */
-export async function keyFacts(
-  from: Pool | Client,
-  row: Row,
-): Promise<{
-  readonly what: string;
-  readonly token: string;
-  readonly userId: string | null;
-  readonly teamId: string | null;
-  readonly organizationId: string | null;
-}> {
-  const teamId = (row["team_id"] as string | null | undefined) ?? null;
-  let organizationId = row["organization_id"] as string | null | undefined;
-  if (teamId !== null) {
-    const [team] = await query<{ organization_id: string | null }>(
-      from,
-      "SELECT organization_id FROM teams WHERE team_id = $1",
-      [teamId],
-    );
-    organizationId = team?.organization_id;
-  }
-  return {
-    what: `key ${String(row["key_name"])}`,
-    token: String(row["token"]),
-    userId: (row["user_id"] as string | null | undefined) ?? null,
-    teamId,
-    organizationId: organizationId ?? null,
-  };
-}
-
-/** What only somebody with all rights may give a key: it frees its holder from rules that others set. */
-export function refuseSpecialRights(admin: Admin, fields: Row): void {
-  if (admin.reachesAll) return;
-  if (admin.actor.restricted && admin.rule.reach[admin.actor.role] === "own")
-    throw new CallError(
-      "permission_denied",
-      "This key has limits of its own, so it may not make or change keys: use one without, or ask an admin.",
-    );
-  const organization = fields["organization_id"] as string | null | undefined;
-  if (organization != null && !admin.actor.memberOf.has(organization))
-    throw new CallError(
-      "permission_denied",
-      `This key may not let organization ${organization} pay: only its members may.`,
-      { param: "organization_id" },
-    );
-  const metadata = fields["metadata"] as Row | null | undefined;
-  if (metadata?.["allow_client_mock_response"] !== undefined)
-    throw new CallError(
-      "permission_denied",
-      "Only a proxy_admin may set metadata.allow_client_mock_response.",
-      { param: "metadata" },
-    );
 }

@@ -214,3 +214,28 @@ test("users and teams are searched, and sorted by what they spent", async () => 
     await fixture.refused("GET", "/user/list?sort_by=constructor"),
   ).toMatchObject({ status: 400, error: { param: "sort_by" } });
 });
+
+test("answers without pages show the newest thousand, and tell of how many", async () => {
+  const where = { user_id: "rich", team_id: "rich-team" };
+  await fixture.post("/team/new", { team_id: where.team_id });
+  const first = hashKey(await fixture.makeKey(where));
+  await query(
+    fixture.pool,
+    `INSERT INTO keys (token, key_name, user_id, team_id)
+      SELECT 'many-' || n, 'sk-...many', $1, $2 FROM generate_series(1, 1000) n`,
+    [where.user_id, where.team_id],
+  );
+  for (const path of [
+    "/user/info?user_id=rich",
+    "/user/info",
+    "/team/info?team_id=rich-team",
+  ]) {
+    const { keys, total_keys: total } = await fixture.get(path);
+    expect(keys).toHaveLength(1_000);
+    expect(Number(total)).toBeGreaterThan(1_000);
+    expect(JSON.stringify(keys)).not.toContain(first);
+  }
+  const everything = await fixture.get("/user/info");
+  const teams = everything["teams"] as unknown as readonly Json[];
+  expect(everything["total_teams"]).toBe(teams.length);
+});

@@ -9,13 +9,12 @@ import { duration, name } from "./fields.ts";
 import {
   chosenKey,
   keyColumns,
-  keyFacts,
   keyFields,
   newSecret,
   reachableKey,
-  refuseSpecialRights,
   type KeyFields,
 } from "./key-fields.ts";
+import { makeHolder, refuseChanges } from "./key-owner.ts";
 import { shownWithSecret } from "./keys.ts";
 import { change, KEY, keyEntities } from "./payers.ts";
 import { adminRoute, type Admin, type AdminRoute } from "./route.ts";
@@ -42,10 +41,9 @@ async function rotate(
   { fields, newKey, grace }: Rotation,
 ): Promise<Row> {
   const old = await reachableKey(admin, admin.pool, key);
-  if (Object.keys(fields).length > 0) {
-    refuseSpecialRights(admin, fields);
-    admin.refuse(await keyFacts(admin.pool, { ...old, ...fields }));
-  }
+  const renewsItself =
+    old["token"] === admin.actor.token && Object.keys(fields).length === 0;
+  if (!renewsItself) await refuseChanges(admin, old, fields);
   const secret = newSecret(newKey);
   await admin.gateway.ledger.flush();
   await ensurePartitions(admin.pool, [
@@ -55,6 +53,7 @@ async function rotate(
     const renamed = await renew(admin, client, old, secret.columns);
     await carryOver(admin, client, old, renamed);
     await openByOldSecret(admin, client, old, renamed, grace);
+    await makeHolder(admin, client, fields);
     const changes = keyColumns(fields, admin.now);
     return Object.keys(changes).length === 0
       ? renamed
@@ -115,7 +114,10 @@ async function carryOver(
   );
 }
 
-/** For ever: the old hash stays the name of what was paid by it. Its secret works until its grace period ends. */
+/**
+ * For ever: the old hash stays the name of what was paid by it. Its secret works until its grace period ends; without one
+ * all secrets that the key had before end with it.
+ */
 async function openByOldSecret(
   admin: Admin,
   client: Client,
@@ -123,12 +125,20 @@ async function openByOldSecret(
   renamed: Row,
   grace: string | null | undefined,
 ): Promise<void> {
+  const { token } = renamed;
   const until = grace == null ? null : expiresAt(grace, admin.now);
+  const end = new Date(until ?? admin.now);
   await insertRow(client, "rotated_keys", {
     old_token: old["token"],
-    token: renamed["token"],
-    valid_until: new Date(until ?? admin.now),
+    token,
+    valid_until: end,
   });
+  if (until === null)
+    await query(
+      client,
+      "UPDATE rotated_keys SET valid_until = $2 WHERE token = $1 AND valid_until > $2",
+      [token, end],
+    );
 }
 
 const regenerate = adminRoute(

@@ -3,14 +3,15 @@ import { query } from "../db/pool.ts";
 import type { Row } from "../db/rows.ts";
 import { CallError } from "../http/errors.ts";
 import { name, queryFlag, queryNumber, someNames } from "./fields.ts";
-import { keyFacts, reachableKey, tokenOf } from "./key-fields.ts";
-import { reaches } from "../access/actor.ts";
+import { reachableKey, tokensNow } from "./key-fields.ts";
+import { keyFacts } from "./key-owner.ts";
+import { reachableKeys } from "./reachable-rows.ts";
+import { reaches } from "../access/reach.ts";
 import { sortableBySpend } from "./budgets-in-force.ts";
 import { IN_STATE, KEY_STATES, shownInUse } from "./key-use.ts";
 import { KEY, shown } from "./payers.ts";
 import {
   columns,
-  conditions,
   containing,
   orderOf,
   readPage,
@@ -42,10 +43,11 @@ const infoOfSeveral = adminRoute(
   "POST /v2/key/info",
   z.object({ keys: someNames }),
   async (admin, { keys }) => {
+    const named = await tokensNow(admin.pool, keys);
     const rows = await query<Row>(
       admin.pool,
       "SELECT * FROM keys WHERE token = ANY($1)",
-      [keys.map(tokenOf)],
+      [named],
     );
     const reachable: Row[] = [];
     for (const row of rows)
@@ -53,7 +55,7 @@ const infoOfSeveral = adminRoute(
         reachable.push(row);
     const tokens = new Set(reachable.map((row) => row["token"]));
     return {
-      key: keys.filter((key) => tokens.has(tokenOf(key))),
+      key: keys.filter((_, at) => tokens.has(named[at])),
       info: await shown(admin, KEY, reachable),
     };
   },
@@ -108,7 +110,7 @@ const list = adminRoute("GET /key/list", listQuery, async (admin, asked) => {
       asked.organization_id,
     );
   if (asked.key_hash !== undefined)
-    filter.and("token = ?", tokenOf(asked.key_hash));
+    filter.and("token = ANY(?)", await tokensNow(admin.pool, [asked.key_hash]));
   if (asked.key_alias !== undefined)
     filter.and("key_alias = ?", asked.key_alias);
   if (asked.search !== undefined) searchFor(filter, asked.search);
@@ -154,24 +156,6 @@ function searchFor(filter: Conditions, text: string): void {
       OR user_id IN (SELECT u.user_id FROM users u WHERE ${has("u.user_email")})
       OR team_id IN (SELECT t.team_id FROM teams t WHERE ${has("t.team_alias")}))`,
   );
-}
-
-/** The keys that whoever asks may see: its own, those of teams it administers, those of its organizations. */
-export function reachableKeys(admin: Admin): Conditions {
-  const filter = conditions();
-  if (admin.reachesAll) return filter;
-  const { actor } = admin;
-  const teams = [...actor.teams]
-    .filter(([, part]) => part === "admin")
-    .map(([team]) => team);
-  const own = filter.bind(actor.userId);
-  const token = filter.bind(actor.token);
-  const organizations = filter.bind([...actor.organizations]);
-  filter.and(
-    `(user_id = ${own} OR token = ${token} OR organization_id = ANY(${organizations}) OR team_id = ANY(?))`,
-    [...teams, ...actor.organizationTeams],
-  );
-  return filter;
 }
 
 const aliases = adminRoute(

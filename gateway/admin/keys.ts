@@ -8,15 +8,22 @@ import { name, names } from "./fields.ts";
 import {
   chosenKey,
   keyColumns,
-  keyFacts,
   keyFields,
   newSecret,
   reachableKey,
-  refuseSpecialRights,
   tokenOf,
+  tokensNow,
   type KeyFields,
 } from "./key-fields.ts";
 import {
+  keyFacts,
+  makeHolder,
+  refuseChanges,
+  refuseOwner,
+  refuseSpecialRights,
+} from "./key-owner.ts";
+import {
+  change,
   changeAndShow,
   create,
   findOne,
@@ -24,7 +31,6 @@ import {
   remove,
   shownOne,
   TEAM,
-  USER,
 } from "./payers.ts";
 import { adminRoute, type Admin, type AdminRoute } from "./route.ts";
 import { setSpend } from "./spend.ts";
@@ -37,8 +43,7 @@ export async function insertKey(
   chosen: string | null | undefined,
 ): Promise<{ readonly row: Row; readonly key: string }> {
   const { key, columns } = newSecret(chosen);
-  if (fields.user_id != null)
-    await create(admin, client, USER, { user_id: fields.user_id }, true);
+  await makeHolder(admin, client, fields);
   const row = await create(admin, client, KEY, {
     ...keyColumns(fields, admin.now),
     ...columns,
@@ -65,32 +70,26 @@ export async function shownWithSecret(
   return { ...(await shownOne(admin, KEY, row)), key, token_id: row["token"] };
 }
 
-/** Whom a key is made for; somebody without all rights makes it for itself, its team or its organization. */
-async function ownedFields(admin: Admin, fields: KeyFields) {
-  refuseSpecialRights(admin, fields);
-  if (fields.team_id != null)
-    await findOne(admin.pool, TEAM, { team_id: fields.team_id });
-  const { actor } = admin;
-  const owned: KeyFields =
-    admin.reachesAll || fields.user_id != null || actor.userId === null
-      ? fields
-      : { ...fields, user_id: actor.userId };
-  const { token: _, ...facts } = await keyFacts(admin.pool, owned);
-  admin.refuse({ ...facts, what: describeOwner(owned) });
-  return owned;
-}
-
-function describeOwner({ user_id, team_id, organization_id }: KeyFields) {
-  if (team_id != null) return `keys of team ${team_id}`;
-  if (organization_id != null) return `keys of organization ${organization_id}`;
-  return user_id == null ? "keys of nobody" : `keys of user ${user_id}`;
+/** Whom a key is made for: where nothing else is said whoever asks, and the team or organization of the key that asks. */
+function ownedFields(
+  { actor, reachesAll }: Admin,
+  fields: KeyFields,
+): KeyFields {
+  if (reachesAll) return fields;
+  return {
+    ...actor.within,
+    ...fields,
+    user_id: fields.user_id ?? actor.userId,
+  };
 }
 
 const generate = adminRoute(
   "POST /key/generate",
   z.object({ ...keyFields, key: chosenKey.nullish(), spend: spent }),
   async (admin, { key, spend, ...fields }) => {
-    const owned = await ownedFields(admin, fields);
+    const owned = ownedFields(admin, fields);
+    refuseSpecialRights(admin, owned);
+    await refuseOwner(admin, owned);
     if (spend != null && spend > 0) refuseToSetSpend(admin);
     const made = await transaction(admin.pool, (client) =>
       insertKey(admin, client, owned, key),
@@ -135,23 +134,14 @@ async function updateKey(
   { key, spend, ...fields }: z.output<typeof updateFields>,
 ): Promise<Row> {
   const before = await reachableKey(admin, admin.pool, key);
-  refuseSpecialRights(admin, fields);
-  const id = { token: before["token"] };
-  if (!admin.reachesAll) {
-    if (spend != null) refuseToSetSpend(admin);
-    // Where it would go must be within reach too.
-    const { token: _, ...facts } = await keyFacts(admin.pool, {
-      ...before,
-      ...fields,
-    });
-    admin.refuse(facts);
-  }
-  if (fields.team_id != null)
-    await findOne(admin.pool, TEAM, { team_id: fields.team_id });
+  await refuseChanges(admin, before, fields);
+  if (spend != null) refuseToSetSpend(admin);
   const columns = keyColumns(fields, admin.now);
-  const row = await changeAndShow(admin, KEY, id, columns);
-  if (spend == null) return { ...row, key };
-  await setSpend(admin, KEY, row, spend);
+  const row = await transaction(admin.pool, async (client) => {
+    await makeHolder(admin, client, fields);
+    return change(admin, client, KEY, { token: before["token"] }, columns);
+  });
+  if (spend != null) await setSpend(admin, KEY, row, spend);
   return { ...(await shownOne(admin, KEY, row)), key };
 }
 
@@ -203,7 +193,7 @@ const deleteKeys = adminRoute(
       const found = await query<Row>(
         client,
         "SELECT * FROM keys WHERE token = ANY($1) OR key_alias = ANY($2) FOR UPDATE",
-        [(keys ?? []).map(tokenOf), aliases ?? []],
+        [await tokensNow(client, keys ?? []), aliases ?? []],
       );
       if (found.length === 0)
         throw new CallError(

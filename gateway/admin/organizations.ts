@@ -24,7 +24,13 @@ import {
 } from "./payers.ts";
 import { adminRoute, type Admin, type AdminRoute } from "./route.ts";
 import { CallError } from "../http/errors.ts";
-import { findOrMakeUser, requireUser, userReference } from "./user-fields.ts";
+import {
+  findOrMakeUser,
+  requireMembership,
+  seenUser,
+  userReference,
+  type UserReference,
+} from "./user-fields.ts";
 
 const fields = {
   ...limits,
@@ -169,28 +175,28 @@ const memberAdd = adminRoute(
     });
     return {
       organization_id: id,
-      updated_users: users,
+      updated_users: await Promise.all(
+        users.map((user) => seenUser(admin, user)),
+      ),
       updated_organization_memberships: await membersOf(admin, id),
     };
   },
 );
 
-/** The member that a request names; throws 400 for a user who is none. */
-async function requireMember(
+/** Which membership a request means; throws 400 for a user who has none. */
+async function membership(
   admin: Admin,
   organizationId: string,
-  reference: Parameters<typeof requireUser>[1],
+  reference: UserReference,
 ): Promise<Row> {
-  const user = await requireUser(admin.pool, reference);
-  const id = { organization_id: organizationId, user_id: user["user_id"] };
-  const [member] = await findRows(admin.pool, "organization_members", id);
-  if (member === undefined)
-    throw new CallError(
-      "invalid_request",
-      `User ${String(user["user_id"])} is not in organization ${organizationId}. Add it with POST /organization/member_add.`,
-      { param: "user_id" },
-    );
-  return id;
+  const group = { organization_id: organizationId };
+  const member = await requireMembership(
+    admin.pool,
+    ORGANIZATION_MEMBER,
+    group,
+    reference,
+  );
+  return { ...group, user_id: member["user_id"] };
 }
 
 const memberUpdate = adminRoute(
@@ -198,7 +204,7 @@ const memberUpdate = adminRoute(
   z.object({ ...userReference, organization_id: name, role }),
   async (admin, { organization_id: id, role: part, ...reference }) => {
     await reachable(admin, id);
-    const member = await requireMember(admin, id, reference);
+    const member = await membership(admin, id, reference);
     return transaction(admin.pool, (client) =>
       change(admin, client, ORGANIZATION_MEMBER, member, { role: part }),
     );
@@ -210,7 +216,7 @@ const memberDelete = adminRoute(
   z.object({ ...userReference, organization_id: name }),
   async (admin, { organization_id: id, ...reference }) => {
     await reachable(admin, id);
-    const member = await requireMember(admin, id, reference);
+    const member = await membership(admin, id, reference);
     const [gone] = await transaction(admin.pool, (client) =>
       remove(admin, client, ORGANIZATION_MEMBER, member),
     );

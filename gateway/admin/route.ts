@@ -1,11 +1,11 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { actorFor, refuseUnlessReached } from "../access/actor.ts";
-import type { Actor, ObjectFacts } from "../access/actor.ts";
+import { actorFor, type Actor } from "../access/actor.ts";
 import { authenticate } from "../access/authenticate.ts";
 import type { Caller } from "../access/callers.ts";
 import { ruleOf, type RouteName, type Rule } from "../access/policy.ts";
+import { refuseUnlessReached, type ObjectFacts } from "../access/reach.ts";
 import type { Pool } from "../db/pool.ts";
 import type { Windowing } from "../db/totals.ts";
 import type { Gateway } from "../gateway.ts";

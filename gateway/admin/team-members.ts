@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { transaction, type Client } from "../db/pool.ts";
-import { findRows, type Row } from "../db/rows.ts";
+import type { Row } from "../db/rows.ts";
 import { CallError } from "../http/errors.ts";
 import { dollars, limits, name } from "./fields.ts";
 import { change, create, KEY, MEMBER, remove } from "./payers.ts";
@@ -14,9 +14,9 @@ import {
 } from "./team-fields.ts";
 import {
   findOrMakeUser,
-  requireUser,
+  requireMembership,
+  seenUser,
   userReference,
-  type UserReference,
 } from "./user-fields.ts";
 
 const memberLimits = { ...limits, max_budget_in_team: dollars.nullish() };
@@ -58,7 +58,9 @@ const add = adminRoute(
     });
     return {
       ...(await shownTeam(admin, team)),
-      updated_users: users,
+      updated_users: await Promise.all(
+        users.map((user) => seenUser(admin, user)),
+      ),
       updated_team_memberships: await Promise.all(
         members.map((row) => shownMember(admin, row)),
       ),
@@ -77,25 +79,6 @@ async function addMember(admin: Admin, client: Client, row: Row): Promise<Row> {
   return made;
 }
 
-async function requireMember(
-  admin: Admin,
-  teamId: string,
-  reference: UserReference,
-): Promise<Row> {
-  const user = await requireUser(admin.pool, reference);
-  const [member] = await findRows(admin.pool, "team_members", {
-    team_id: teamId,
-    user_id: user["user_id"],
-  });
-  if (member === undefined)
-    throw new CallError(
-      "invalid_request",
-      `User ${String(user["user_id"])} is not in team ${teamId}. Add it with POST /team/member_add.`,
-      { param: "user_id" },
-    );
-  return { ...member, user_email: user["user_email"] };
-}
-
 const update = adminRoute(
   "POST /team/member_update",
   z.object({
@@ -106,7 +89,12 @@ const update = adminRoute(
   }),
   async (admin, { team_id: teamId, user_id, user_email, ...fields }) => {
     await reachableTeam(admin, admin.pool, teamId);
-    const before = await requireMember(admin, teamId, { user_id, user_email });
+    const before = await requireMembership(
+      admin.pool,
+      MEMBER,
+      { team_id: teamId },
+      { user_id, user_email },
+    );
     const id = { team_id: teamId, user_id: before["user_id"] };
     const member = await transaction(admin.pool, (client) =>
       change(admin, client, MEMBER, id, memberColumns(fields)),
@@ -124,7 +112,12 @@ const removeMember = adminRoute(
   z.object({ ...userReference, team_id: name }),
   async (admin, { team_id: teamId, ...reference }) => {
     const team = await reachableTeam(admin, admin.pool, teamId);
-    const member = await requireMember(admin, teamId, reference);
+    const member = await requireMembership(
+      admin.pool,
+      MEMBER,
+      { team_id: teamId },
+      reference,
+    );
     const id = { team_id: teamId, user_id: member["user_id"] };
     await transaction(admin.pool, async (client) => {
       await remove(admin, client, KEY, id);

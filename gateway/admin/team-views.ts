@@ -3,6 +3,7 @@ import { query } from "../db/pool.ts";
 import { findRows, type Row } from "../db/rows.ts";
 import { name, queryNumber } from "./fields.ts";
 import { sortableBySpend, withBudgetInForce } from "./budgets-in-force.ts";
+import { newestOf } from "./newest.ts";
 import {
   columns,
   conditions,
@@ -13,6 +14,7 @@ import {
   type Sortable,
 } from "./paging.ts";
 import { KEY, MEMBER, shown, TEAM } from "./payers.ts";
+import { reachableTeams } from "./reachable-rows.ts";
 import { adminRoute, type Admin, type AdminRoute } from "./route.ts";
 import { paysFor, reachableTeam, shownTeams } from "./team-fields.ts";
 
@@ -27,12 +29,9 @@ const info = adminRoute(
     const id = seesAll
       ? { team_id: teamId }
       : { team_id: teamId, user_id: actor.userId };
-    const keys = await findRows(
-      admin.pool,
-      "keys",
-      id,
-      "ORDER BY created_at DESC LIMIT 1000",
-    );
+    const keys = conditions();
+    keys.and("team_id = ?", teamId);
+    if (!seesAll) keys.and("user_id = ?", actor.userId);
     const members = await findRows(
       admin.pool,
       "team_members",
@@ -47,7 +46,7 @@ const info = adminRoute(
     return {
       team_id: teamId,
       team_info: shownTeam,
-      keys: await shown(admin, KEY, keys),
+      ...(await newestOf(admin, KEY, keys)),
       team_memberships: await withBudgetInForce(
         admin,
         MEMBER,
@@ -71,17 +70,11 @@ const filters = {
   search: name.optional(),
 };
 
-function reachableTeams(
+function askedTeams(
   admin: Admin,
   asked: { readonly [Field in keyof typeof filters]?: string | undefined },
 ): Conditions {
-  const filter = conditions();
-  const { actor } = admin;
-  if (!admin.reachesAll)
-    filter.and("team_id = ANY(?)", [
-      ...actor.teams.keys(),
-      ...actor.organizationTeams,
-    ]);
+  const filter = reachableTeams(admin);
   if (asked.user_id !== undefined)
     filter.and(
       "team_id IN (SELECT team_id FROM team_members WHERE user_id = ?)",
@@ -105,7 +98,7 @@ const list = adminRoute(
     page_size: queryNumber(1, 1_000, 1_000),
   }),
   async (admin, { page, page_size: size, ...asked }) => {
-    const filter = reachableTeams(admin, asked);
+    const filter = askedTeams(admin, asked);
     const rows = await query<Row>(
       admin.pool,
       `SELECT * FROM teams ${filter.where()} ORDER BY created_at DESC, team_id LIMIT ${size} OFFSET ${(page - 1) * size}`,
@@ -129,7 +122,7 @@ const listPaged = adminRoute(
     const found = await readPage(
       admin.pool,
       "teams",
-      reachableTeams(admin, asked),
+      askedTeams(admin, asked),
       orderOf(SORTABLE, asked.sort_by, asked.sort_order, "team_id"),
       page,
       size,

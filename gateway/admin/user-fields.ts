@@ -1,10 +1,13 @@
 import { z } from "zod";
-import { ROLES, type Role } from "../access/policy.ts";
+import { administeredTeams } from "../access/actor.ts";
+import { MASTER_USER } from "../access/callers.ts";
+import { outOfReach } from "../access/reach.ts";
+import { ROLES, type Role } from "../access/roles.ts";
 import { query, type Client, type Pool } from "../db/pool.ts";
 import { findRows, type Row } from "../db/rows.ts";
 import { CallError } from "../http/errors.ts";
 import { limits, models, name, object } from "./fields.ts";
-import { create, ORGANIZATION_MEMBER, USER, unknown } from "./payers.ts";
+import { create, USER, unknown, type Kind } from "./payers.ts";
 import type { Admin } from "./route.ts";
 
 export const role = z.enum(
@@ -83,47 +86,78 @@ export async function findOrMakeUser(
   return made ?? requireUser(client, reference);
 }
 
-/**
- * Throws 403 unless a user is within reach: whoever administers all organizations that the user is in, for a user who
- * has no rights on everything.
- */
+/** Throws 403 unless a user is somebody's to change, or to see, be it in part. */
 export async function refuseUser(admin: Admin, user: Row): Promise<void> {
   if (admin.reachesAll) return;
-  const userId = String(user["user_id"]);
-  const facts = { what: `user ${userId}`, userId };
-  const memberships = await findRows(admin.pool, ORGANIZATION_MEMBER.table, {
-    user_id: userId,
-  });
-  const { actor, rule } = admin;
-  const administered =
-    memberships.length > 0 &&
-    memberships.every((row) =>
-      actor.organizations.has(String(row["organization_id"])),
-    ) &&
-    !String(user["user_role"]).startsWith("proxy_admin");
-  if (rule.reach[actor.role] === "organization" && administered) return;
-  if (rule.kind === "info" && (await sharesAdministeredTeam(admin, userId)))
-    return;
-  admin.refuse(facts);
+  const isReached =
+    admin.rule.kind === "management"
+      ? await hasAllOf(admin, user)
+      : user["user_id"] === admin.actor.userId ||
+        (await sharesWith(admin, user));
+  if (!isReached)
+    throw outOfReach(admin.rule, `user ${String(user["user_id"])}`);
 }
 
-/** A team's admin sees the users of the team. */
-async function sharesAdministeredTeam(
-  admin: Admin,
-  userId: string,
-): Promise<boolean> {
-  if (!admin.rule.teamAdmin) return false;
-  const rows = await query(
-    admin.pool,
-    "SELECT 1 FROM team_members WHERE user_id = $1 AND team_id = ANY($2) LIMIT 1",
-    [
-      userId,
-      [...admin.actor.teams]
-        .filter(([, part]) => part === "admin")
-        .map(([team]) => team),
-    ],
+/**
+ * A user as somebody sees it: whole, or the name alone where it is theirs only in part. What they see of its keys and teams
+ * is what they reach anyway.
+ */
+export async function seenUser(admin: Admin, user: Row): Promise<Row> {
+  const seesAll =
+    admin.reachesAll ||
+    user["user_id"] === admin.actor.userId ||
+    (await hasAllOf(admin, user));
+  if (seesAll) return user;
+  const { user_id, user_email, user_alias } = user;
+  return { user_id, user_email, user_alias };
+}
+
+/** Whether all that a user has and is lies in organizations that somebody administers. The master key's user is nobody's. */
+async function hasAllOf({ actor, pool }: Admin, user: Row): Promise<boolean> {
+  if (user["user_id"] === MASTER_USER) return false;
+  if (!String(user["user_role"]).startsWith("internal_user")) return false;
+  const [inside] = await query<{ readonly all: boolean }>(
+    pool,
+    `SELECT EXISTS (SELECT FROM organization_members WHERE user_id = $1)
+        AND NOT EXISTS (SELECT FROM organization_members WHERE user_id = $1 AND organization_id <> ALL($2))
+        AND NOT EXISTS (SELECT FROM team_members WHERE user_id = $1 AND team_id <> ALL($3))
+        AND NOT EXISTS (SELECT FROM keys WHERE user_id = $1
+          AND NOT coalesce(team_id = ANY($3), organization_id = ANY($2), false)) AS all`,
+    [user["user_id"], [...actor.organizations], [...actor.organizationTeams]],
   );
-  return rows.length > 0;
+  return inside?.all ?? false;
+}
+
+/** A user is seen by the admins of its teams and of its organizations. */
+async function sharesWith({ actor, pool }: Admin, user: Row): Promise<boolean> {
+  const shared = await query(
+    pool,
+    `SELECT FROM team_members WHERE user_id = $1 AND team_id = ANY($2)
+      UNION ALL SELECT FROM organization_members WHERE user_id = $1 AND organization_id = ANY($3) LIMIT 1`,
+    [user["user_id"], administeredTeams(actor), [...actor.organizations]],
+  );
+  return shared.length > 0;
+}
+
+/** The membership that a request names, with the user's address; throws 400 for a user who is no member. */
+export async function requireMembership(
+  from: Pool | Client,
+  of: Kind,
+  group: Row,
+  reference: UserReference,
+): Promise<Row> {
+  const user = await findUser(from, reference);
+  const [member] =
+    user === null
+      ? []
+      : await findRows(from, of.table, { ...group, user_id: user["user_id"] });
+  if (member === undefined)
+    throw new CallError(
+      "invalid_request",
+      `User ${reference.user_id ?? reference.user_email} is not in ${Object.values(group).join()}. Add it with ${of.madeBy}.`,
+      { param: "user_id" },
+    );
+  return { ...member, user_email: user?.["user_email"] };
 }
 
 /** Roles on everything are given by those who have them. */

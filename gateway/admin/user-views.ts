@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { ROLES } from "../access/policy.ts";
+import { ROLES } from "../access/roles.ts";
 import { query } from "../db/pool.ts";
-import { findRows, type Row } from "../db/rows.ts";
+import type { Row } from "../db/rows.ts";
 import { name, queryNames, queryNumber } from "./fields.ts";
 import { sortableBySpend, withBudgetInForce } from "./budgets-in-force.ts";
 import {
@@ -12,67 +12,46 @@ import {
   readPage,
   type Sortable,
 } from "./paging.ts";
+import { newestOf } from "./newest.ts";
 import { KEY, shown, TEAM, USER } from "./payers.ts";
+import { reachableKeys, reachableTeams } from "./reachable-rows.ts";
 import { adminRoute, type Admin, type AdminRoute } from "./route.ts";
-import { refuseUser, requireUser, role } from "./user-fields.ts";
-
-/** Without paging in its contract, GET /user/info shows the newest so many. */
-const MOST_SHOWN = 1_000;
+import { refuseUser, requireUser, role, seenUser } from "./user-fields.ts";
 
 const info = adminRoute(
   "GET /user/info",
   z.object({ user_id: name.optional() }),
   async (admin, { user_id: asked }) => {
     const userId = asked ?? (admin.reachesAll ? null : admin.actor.userId);
-    if (userId === null) return infoOfEverybody(admin);
-    const user = await requireUser(admin.pool, { user_id: userId });
-    await refuseUser(admin, user);
-    const keys = await findRows(
-      admin.pool,
-      "keys",
-      { user_id: userId },
-      `ORDER BY created_at DESC LIMIT ${MOST_SHOWN}`,
-    );
-    const teams = await query<Row>(
-      admin.pool,
-      "SELECT t.* FROM teams t JOIN team_members m USING (team_id) WHERE m.user_id = $1 ORDER BY t.created_at DESC",
-      [userId],
-    );
-    const [shownUser] = await withBudgetInForce(
-      admin,
-      USER,
-      await shown(admin, USER, [user]),
-    );
+    const keys = reachableKeys(admin);
+    const teams = reachableTeams(admin);
+    if (userId !== null) {
+      keys.and("user_id = ?", userId);
+      teams.and(
+        "team_id IN (SELECT team_id FROM team_members WHERE user_id = ?)",
+        userId,
+      );
+    }
     return {
       user_id: userId,
-      user_info: shownUser,
-      keys: await shown(admin, KEY, keys),
-      teams: await shown(admin, TEAM, teams),
+      user_info: userId === null ? null : await infoOfUser(admin, userId),
+      ...(await newestOf(admin, KEY, keys)),
+      ...(await newestOf(admin, TEAM, teams)),
     };
   },
 );
 
-/** All keys and teams; of a key without a user only the key itself. */
-async function infoOfEverybody(admin: Admin): Promise<Row> {
-  const filter = conditions();
-  if (!admin.reachesAll) filter.and("token = ?", admin.actor.token);
-  const keys = await query<Row>(
-    admin.pool,
-    `SELECT * FROM keys ${filter.where()} ORDER BY created_at DESC LIMIT ${MOST_SHOWN}`,
-    filter.values,
+async function infoOfUser(admin: Admin, userId: string): Promise<Row> {
+  const user = await requireUser(admin.pool, { user_id: userId });
+  await refuseUser(admin, user);
+  const seen = await seenUser(admin, user);
+  if (seen !== user) return seen;
+  const [row] = await withBudgetInForce(
+    admin,
+    USER,
+    await shown(admin, USER, [user]),
   );
-  const teams = admin.reachesAll
-    ? await query<Row>(
-        admin.pool,
-        `SELECT * FROM teams ORDER BY created_at DESC LIMIT ${MOST_SHOWN}`,
-      )
-    : [];
-  return {
-    user_id: null,
-    user_info: null,
-    keys: await shown(admin, KEY, keys),
-    teams: await shown(admin, TEAM, teams),
-  };
+  return row ?? user;
 }
 
 const SORTABLE: Sortable = {

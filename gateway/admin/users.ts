@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { roleOfSharedKey } from "../access/roles.ts";
 import { query, transaction, type Client } from "../db/pool.ts";
 import type { Row } from "../db/rows.ts";
 import { refusalOf } from "../http/conflicts.ts";
@@ -67,6 +68,7 @@ const newUser = adminRoute(
     } = fields;
     refuseRole(admin, fields.user_role);
     refuseUnlessOfOrganization(admin, organizations ?? []);
+    const payer = withKey === false ? null : payerOfFirstKey(admin, fields);
     const made = await transaction(admin.pool, async (client) => {
       await refuseTakenEmail(client, fields.user_email, null);
       const user = await create(admin, client, USER, {
@@ -75,14 +77,20 @@ const newUser = adminRoute(
       });
       const userId = String(user?.["user_id"]);
       await join(admin, client, userId, teams ?? [], organizations ?? []);
-      // Its limits are the user's own: a key that had them too would be a second, smaller budget.
+      // Limits are the user's own: a key that had them too would be a second, smaller budget.
       const key =
         withKey === false
           ? null
           : await insertKey(
               admin,
               client,
-              { user_id: userId, key_alias, duration, aliases },
+              {
+                user_id: userId,
+                organization_id: payer,
+                key_alias,
+                duration,
+                aliases,
+              },
               null,
             );
       return { user: user ?? {}, key };
@@ -101,6 +109,25 @@ const newUser = adminRoute(
     };
   },
 );
+
+/**
+ * The organization that a user's first key belongs to: the only one. A key that is to have rights on everything belongs to
+ * nobody else.
+ */
+function payerOfFirstKey(
+  { reachesAll }: Admin,
+  { organizations, user_role: given }: z.output<typeof newUserFields>,
+): string | null {
+  const [only = null, ...others] = new Set(organizations);
+  if (others.length === 0)
+    return given != null && roleOfSharedKey(given) !== given ? null : only;
+  if (reachesAll) return null;
+  throw new CallError(
+    "invalid_request",
+    "`auto_create_key` is not right: of several organizations one has to pay for a key. Send false, and name that one with POST /key/generate.",
+    { param: "auto_create_key" },
+  );
+}
 
 function refuseUnlessOfOrganization(
   admin: Admin,

@@ -1,5 +1,5 @@
 import { hashKey, isKeyHash, keyName } from "../access/keys.ts";
-import { isRole } from "../access/policy.ts";
+import { isRole } from "../access/roles.ts";
 import { parseDuration } from "../accounting/windows.ts";
 import { modelBudgets, modelRates } from "../admin/fields.ts";
 import { PERMISSIONS } from "../admin/team-fields.ts";

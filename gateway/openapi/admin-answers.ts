@@ -25,6 +25,7 @@ import {
   teamRow,
   updatedMemberRow,
   usedKeyRow,
+  userName,
   userRow,
 } from "./rows.ts";
 
@@ -128,12 +129,14 @@ export const USER_ANSWERS = {
     newUserRow,
   ),
   "GET /user/info": described(
-    "A user with the newest 1,000 keys, and teams; an admin who names none sees all keys and teams.",
+    "A user with the newest 1,000 keys and teams within reach; an admin who names none sees everybody's. GET /key/list and GET /v2/team/list have all, page by page.",
     z.object({
       user_id: text.nullable(),
-      user_info: budgetedUserRow.nullable(),
+      user_info: z.union([budgetedUserRow, userName]).nullable(),
       keys: z.array(keyRow),
+      total_keys: count,
       teams: z.array(plainTeamRow),
+      total_teams: count,
     }),
   ),
   "POST /user/update": described(
@@ -181,11 +184,12 @@ export const TEAM_ANSWERS = {
     z.object({ team_id: text, data: teamRow }),
   ),
   "GET /team/info": described(
-    "A team with its keys and members.",
+    "A team with its newest 1,000 keys and its members.",
     z.object({
       team_id: text,
       team_info: budgetedTeamRow,
       keys: z.array(keyRow),
+      total_keys: count,
       team_memberships: z.array(budgetedMemberRow),
     }),
   ),
@@ -241,11 +245,11 @@ export const OTHER_ANSWERS = {
     organizationRow,
   ),
   "POST /organization/delete": described(
-    "Delete organizations.",
+    "Delete organizations; refused while teams or keys belong to one.",
     z.array(goneOrganizationRow),
   ),
   "DELETE /organization/delete": described(
-    "Delete organizations.",
+    "Delete organizations; refused while teams or keys belong to one.",
     z.array(goneOrganizationRow),
   ),
   "GET /organization/info": described(
@@ -300,7 +304,10 @@ export const OTHER_ANSWERS = {
     budgetRow,
   ),
   "POST /budget/update": described("Set fields of a tier.", budgetRow),
-  "POST /budget/delete": described("Delete a tier.", budgetRow),
+  "POST /budget/delete": described(
+    "Delete a tier; refused while anybody points to it.",
+    budgetRow,
+  ),
   "POST /budget/info": described("Several tiers by id.", z.array(budgetRow)),
   "GET /budget/list": described("Tiers.", z.array(budgetRow)),
 } as const;

@@ -117,6 +117,14 @@ export const userRow = z
 export const budgetedUserRow = z
   .object({ ...userColumns, ...spent, ...inForce })
   .meta({ id: "UserWithBudget" });
+/** A user as they see it who look after a team or an organization of its, not after all that it has. */
+export const userName = z
+  .object({
+    user_id: text,
+    user_email: text.nullable(),
+    user_alias: text.nullable(),
+  })
+  .meta({ id: "UserName" });
 export const listedUserRow = z
   .object({ ...userColumns, ...spent, ...inForce, key_count: count })
   .meta({ id: "ListedUser" });
@@ -190,7 +198,7 @@ export const grownTeamRow = z
   .object({
     ...teamColumns,
     members_with_roles: membersWithRoles,
-    updated_users: z.array(userColumnsRow),
+    updated_users: z.array(z.union([userColumnsRow, userName])),
     updated_team_memberships: z.array(memberRow),
   })
   .meta({ id: "GrownTeam" });
@@ -229,7 +237,7 @@ export const organizationInfo = z
   .meta({ id: "OrganizationInfo" });
 export const grownOrganization = z.object({
   organization_id: text,
-  updated_users: z.array(userColumnsRow),
+  updated_users: z.array(z.union([userColumnsRow, userName])),
   updated_organization_memberships: z.array(membership),
 });
 export const organizationMemberRow = z

@@ -7,6 +7,7 @@ import { findOne, ORGANIZATION } from "../admin/payers.ts";
 import { reachableTeam } from "../admin/team-fields.ts";
 import { refuseUser, requireUser } from "../admin/user-fields.ts";
 import { query } from "../db/pool.ts";
+import { administeredTeams } from "../access/actor.ts";
 import type { RouteName } from "../access/policy.ts";
 import { dailyRowsWith, type PayerColumn } from "./daily-rows.ts";
 import {
@@ -19,7 +20,7 @@ import {
   type Metrics,
 } from "./days.ts";
 import { dearestOfEachDay, MOST_NAMES } from "./dearest.ts";
-import { ofKey } from "./former-keys.ts";
+import { keepReachableSpend, ofKey } from "./former-keys.ts";
 
 const BREAKDOWN = ["models", "providers", "api_keys"] as const;
 
@@ -59,12 +60,7 @@ const SUBJECTS: readonly Subject[] = [
     column: "team_id",
     params: ["team_id", "team_ids"],
     refuse: (admin, team) => reachableTeam(admin, admin.pool, team),
-    own: ({ actor }) => [
-      ...[...actor.teams]
-        .filter(([, part]) => part === "admin")
-        .map(([team]) => team),
-      ...actor.organizationTeams,
-    ],
+    own: ({ actor }) => administeredTeams(actor),
   },
   {
     route: "GET /organization/daily/activity",
@@ -108,6 +104,8 @@ function activityRoute(subject: Subject): AdminRoute {
     }),
     async (admin, asked) => {
       const filter = onDays(admin, asked);
+      // Of a user who is in several teams each team's admin sees that team's part.
+      if (subject.column === "user_id") await keepReachableSpend(admin, filter);
       const given: Readonly<Record<string, unknown>> = asked;
       const named = subject.params.flatMap((param) =>
         ((given[param] ?? []) as readonly string[]).slice(),

@@ -1,4 +1,6 @@
 import type { Conditions } from "../admin/paging.ts";
+import { keepReachable } from "../admin/reachable-rows.ts";
+import type { Admin } from "../admin/route.ts";
 import { query, type Pool } from "../db/pool.ts";
 
 /** All hashes under which a key ever paid, the one it has now first: its rows stay under the hash of their time. */
@@ -25,6 +27,18 @@ export async function ofKey(
   // One value leaves an index in its order, a list of values does not.
   if (former.length === 0) filter.and(`${column} = ?`, first);
   else filter.and(`${column} = ANY(?)`, [first, ...former]);
+}
+
+/** Keeps rows of the ledger, or of its daily sums, that whoever asks may see: all that its key paid, under whatever hash. */
+export async function keepReachableSpend(
+  admin: Admin,
+  filter: Conditions,
+  prefix = "",
+): Promise<void> {
+  if (admin.reachesAll) return;
+  const { actor, pool } = admin;
+  const tokens = actor.token === null ? [] : await hashesOf(pool, actor.token);
+  keepReachable(filter, actor, { prefix, key: "api_key" }, tokens);
 }
 
 /** To be joined to rows with `api_key`: the hash that their key has now is `KEY_NOW`. */

@@ -6,7 +6,7 @@ import { conditions, type Conditions } from "../admin/paging.ts";
 import { instantOf } from "../accounting/wall-time.ts";
 import { query } from "../db/pool.ts";
 import type { Row } from "../db/rows.ts";
-import { hashesOf, KEY_NOW, ofKey, RENAMED } from "./former-keys.ts";
+import { keepReachableSpend, KEY_NOW, ofKey, RENAMED } from "./former-keys.ts";
 
 const asked = z.object({
   api_key: name.optional(),
@@ -25,30 +25,11 @@ type Asked = z.output<typeof asked>;
 
 /** GET /spend/logs: rows of the ledger, newest first; with `summarize` their sums by day. */
 const logs = adminRoute("GET /spend/logs", asked, async (admin, given) => {
-  const filter = await reachableRows(admin);
+  const filter = conditions();
+  await keepReachableSpend(admin, filter, "l.");
   await restrict(admin, filter, given);
   return given.summarize ? summary(admin, filter) : page(admin, filter, given);
 });
-
-/** Rows of one's own calls, of teams that one administers, of one's organizations. */
-async function reachableRows(admin: Admin): Promise<Conditions> {
-  const filter = conditions();
-  if (admin.reachesAll) return filter;
-  const { actor } = admin;
-  const user = filter.bind(actor.userId);
-  const keys = filter.bind(
-    actor.token === null ? [] : await hashesOf(admin.pool, actor.token),
-  );
-  const organizations = filter.bind([...actor.organizations]);
-  const teams = [...actor.teams]
-    .filter(([, part]) => part === "admin")
-    .map(([team]) => team);
-  filter.and(
-    `(l.user_id = ${user} OR l.api_key = ANY(${keys}) OR l.organization_id = ANY(${organizations}) OR l.team_id = ANY(?))`,
-    [...teams, ...actor.organizationTeams],
-  );
-  return filter;
-}
 
 async function restrict(
   { pool, windowing: { timeZone } }: Admin,

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { name, queryNumber } from "../admin/fields.ts";
 import { tokenOf } from "../admin/key-fields.ts";
-import { reachableKeys } from "../admin/key-views.ts";
 import { conditions, type Conditions } from "../admin/paging.ts";
+import { reachableKeys } from "../admin/reachable-rows.ts";
 import { adminRoute, type Admin, type AdminRoute } from "../admin/route.ts";
 import { query } from "../db/pool.ts";
 import type { Row } from "../db/rows.ts";

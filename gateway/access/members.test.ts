@@ -1,0 +1,221 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  startAdminFixture,
+  type AdminFixture,
+} from "../../test/servers/admin.ts";
+import type { Json } from "../../test/servers/gateway.ts";
+import { hashKey } from "./keys.ts";
+
+/** Whoever makes somebody a member of a team or an organization has a say on, and sees, only what of that user is there. */
+
+let fixture: AdminFixture;
+const keys = new Map<string, string>();
+
+function keyOf(who: string): string {
+  return keys.get(who) ?? "";
+}
+
+async function status(
+  who: string,
+  path: string,
+  body?: unknown,
+): Promise<number> {
+  const method = body === undefined ? "GET" : "POST";
+  return (await fixture.request(method, path, body, keyOf(who))).status;
+}
+
+beforeAll(async () => {
+  fixture = await startAdminFixture();
+  for (const id of ["own", "strange"]) {
+    await fixture.post("/organization/new", { organization_id: `${id}-org` });
+    await fixture.post("/team/new", {
+      team_id: `${id}-team`,
+      organization_id: `${id}-org`,
+    });
+  }
+  for (const [id, fields] of [
+    ["team-admin", { teams: [{ team_id: "own-team", user_role: "admin" }] }],
+    ["org-admin", {}],
+  ] as const) {
+    const made = await fixture.post("/user/new", { user_id: id, ...fields });
+    keys.set(id, String(made["key"]));
+  }
+  await fixture.post("/organization/member_add", {
+    organization_id: "own-org",
+    member: { user_id: "org-admin", role: "org_admin" },
+  });
+});
+
+afterAll(() => fixture?.stop());
+
+describe("users of an organization", () => {
+  async function userOf(user_id: string, fields: object = {}): Promise<Json> {
+    return fixture.post(
+      "/user/new",
+      { user_id, organizations: ["own-org"], ...fields },
+      keyOf("org-admin"),
+    );
+  }
+
+  test("get a first key that the organization pays for and its admin looks after", async () => {
+    const made = await userOf("recruit");
+    expect(made).toMatchObject({ organization_id: "own-org" });
+    expect(
+      await status("org-admin", "/key/update", {
+        key: made["key"],
+        max_budget: 1,
+      }),
+    ).toBe(200);
+    const ofTwo = {
+      user_id: "of-two",
+      organizations: ["own-org", "strange-org"],
+    };
+    expect(await fixture.post("/user/new", ofTwo)).toMatchObject({
+      organization_id: null,
+    });
+    const admin = {
+      user_id: "of-one",
+      organizations: ["own-org"],
+      user_role: "proxy_admin",
+    };
+    expect(await fixture.post("/user/new", admin)).toMatchObject({
+      organization_id: null,
+    });
+  });
+
+  test("are their admin's to change and delete", async () => {
+    await userOf("leaver", { teams: ["own-team"] });
+    expect(
+      await status("org-admin", "/user/update", {
+        user_id: "leaver",
+        max_budget: 1,
+      }),
+    ).toBe(200);
+    expect(
+      await status("org-admin", "/user/delete", { user_ids: ["leaver"] }),
+    ).toBe(200);
+  });
+
+  test.each([
+    ["a team", { teams: ["strange-team"] }],
+    ["an organization", { organizations: ["own-org", "strange-org"] }],
+    ["a personal key", { organizations: [] }],
+    ["rights on everything", { user_role: "proxy_admin_viewer" }],
+  ])("who have %s outside are not", async (what, fields) => {
+    const user_id = `with ${what}`;
+    await fixture.post("/user/new", {
+      user_id,
+      organizations: ["own-org"],
+      auto_create_key: what === "a personal key",
+      ...fields,
+    });
+    if (what === "a personal key")
+      await fixture.post(
+        "/organization/member_add",
+        { organization_id: "own-org", member: { user_id } },
+        keyOf("org-admin"),
+      );
+    for (const [path, body] of [
+      ["/user/update", { user_id, max_budget: 1 }],
+      ["/user/delete", { user_ids: [user_id] }],
+    ] as const)
+      expect([path, await status("org-admin", path, body)]).toEqual([
+        path,
+        403,
+      ]);
+    expect(
+      await fixture.get(`/user/info?user_id=${encodeURIComponent(user_id)}`),
+    ).toMatchObject({ user_id });
+  });
+
+  test("are never the master key's own", async () => {
+    await fixture.post(
+      "/organization/member_add",
+      {
+        organization_id: "own-org",
+        member: { user_id: "default_user_id" },
+      },
+      keyOf("org-admin"),
+    );
+    await fixture.post("/team/member_delete", {
+      team_id: "strange-team",
+      user_id: "default_user_id",
+    });
+    for (const [path, body] of [
+      ["/user/update", { user_id: "default_user_id", max_budget: 1 }],
+      ["/user/delete", { user_ids: ["default_user_id"] }],
+    ] as const)
+      expect(await status("org-admin", path, body)).toBe(403);
+  });
+
+  test("include their admin, who has no rights on itself beyond", async () => {
+    expect(
+      await status("org-admin", "/user/update", {
+        user_id: "org-admin",
+        max_budget: 1_000_000,
+      }),
+    ).toBe(403);
+  });
+});
+
+test.each([
+  ["team-admin", "/team/member_add", { team_id: "own-team" }],
+  ["org-admin", "/organization/member_add", { organization_id: "own-org" }],
+])(
+  "%s sees of somebody it made a member only what is there",
+  async (who, path, where) => {
+    const user_id = `${who}'s catch`;
+    const personal = String(
+      (
+        await fixture.post("/user/new", {
+          user_id,
+          max_budget: 12_345,
+          metadata: { secret: "diary" },
+          teams: ["strange-team"],
+        })
+      )["key"],
+    );
+    await fixture.spend({ user_id, api_key: hashKey(personal), spend: 5 });
+    const added = await fixture.request(
+      "POST",
+      path,
+      { ...where, member: { user_id } },
+      keyOf(who),
+    );
+    expect(added.status).toBe(200);
+    const shared = await fixture.makeKey({ user_id, ...where });
+    await fixture.spend({
+      user_id,
+      api_key: hashKey(shared),
+      team_id: null,
+      organization_id: null,
+      ...where,
+      spend: 1,
+    });
+    const id = encodeURIComponent(user_id);
+    const seen = await fixture.request(
+      "GET",
+      `/user/info?user_id=${id}`,
+      undefined,
+      keyOf(who),
+    );
+    expect(seen.json).toMatchObject({
+      user_info: { user_id },
+      keys: [{ token: hashKey(shared) }],
+      total_keys: 1,
+    });
+    for (const { text } of [added, seen])
+      expect(text).not.toMatch(/12345|diary|strange-team/);
+    const activity = await fixture.get(
+      `/user/daily/activity?user_id=${id}`,
+      keyOf(who),
+    );
+    expect(activity["metadata"]).toMatchObject({ total_spend: 1 });
+    expect(JSON.stringify(activity)).not.toContain(hashKey(personal));
+    expect(await fixture.get(`/user/info?user_id=${id}`)).toMatchObject({
+      user_info: { max_budget: 12_345 },
+      total_keys: 2,
+      total_teams: path.startsWith("/team") ? 2 : 1,
+    });
+  },
+);

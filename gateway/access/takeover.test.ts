@@ -1,0 +1,292 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  startAdminFixture,
+  type AdminFixture,
+} from "../../test/servers/admin.ts";
+import { hashKey } from "./keys.ts";
+
+/** A key gives nobody more rights than whoever can make, change or renew it has: not one of somebody else, not a second one of one's own. */
+
+let fixture: AdminFixture;
+const keys = new Map<string, string>();
+
+function keyOf(who: string): string {
+  return keys.get(who) ?? "";
+}
+
+async function status(
+  who: string,
+  path: string,
+  body?: unknown,
+): Promise<number> {
+  const method = body === undefined ? "GET" : "POST";
+  return (await fixture.request(method, path, body, keyOf(who))).status;
+}
+
+beforeAll(async () => {
+  fixture = await startAdminFixture();
+  for (const id of ["own", "strange"]) {
+    await fixture.post("/organization/new", { organization_id: `${id}-org` });
+    await fixture.post("/team/new", {
+      team_id: `${id}-team`,
+      organization_id: `${id}-org`,
+    });
+  }
+  for (const [id, fields] of [
+    ["boss", { user_role: "proxy_admin" }],
+    ["viewer", { user_role: "proxy_admin_viewer" }],
+    ["team-admin", { teams: [{ team_id: "own-team", user_role: "admin" }] }],
+    ["org-admin", {}],
+    ["other-org-admin", {}],
+    ["member", { teams: ["own-team", "strange-team"] }],
+    ["stranger", { teams: ["strange-team"], max_budget: 7 }],
+  ] as const) {
+    const made = await fixture.post("/user/new", { user_id: id, ...fields });
+    keys.set(id, String(made["key"]));
+  }
+  for (const [who, of] of [
+    ["org-admin", "own-org"],
+    ["other-org-admin", "strange-org"],
+  ] as const)
+    await fixture.post("/organization/member_add", {
+      organization_id: of,
+      member: { user_id: who, role: "org_admin" },
+    });
+});
+
+afterAll(() => fixture?.stop());
+
+const OF_OWN = [
+  ["team-admin", { team_id: "own-team" }],
+  ["org-admin", { team_id: "own-team" }],
+  ["org-admin", { organization_id: "own-org" }],
+] as const;
+
+describe.each(OF_OWN)("keys that %s has with %o", (who, where) => {
+  test.each(["boss", "viewer", "stranger", "never-heard-of"])(
+    "are not made, changed or renewed for %s",
+    async (user_id) => {
+      const key = await fixture.makeKey(where);
+      for (const [path, body] of [
+        ["/key/generate", { ...where, user_id }],
+        ["/key/update", { key, user_id }],
+        ["/key/regenerate", { key, user_id }],
+        [`/key/${hashKey(key)}/regenerate`, { user_id }],
+      ] as const) {
+        const refused = await fixture.refused("POST", path, body, keyOf(who));
+        expect([path, refused]).toMatchObject([
+          path,
+          { status: 403, error: { param: "user_id" } },
+        ]);
+      }
+    },
+  );
+});
+
+test("keys are made for one's people, and not for those among them who have more rights", async () => {
+  const forUser = (who: string, user_id: string) =>
+    status(who, "/key/generate", { team_id: "own-team", user_id });
+  expect(await forUser("team-admin", "member")).toBe(200);
+  expect(await forUser("org-admin", "member")).toBe(200);
+  for (const user_id of ["boss", "org-admin"])
+    await fixture.post(
+      "/team/member_add",
+      { team_id: "own-team", member: { user_id } },
+      keyOf("team-admin"),
+    );
+  expect(await forUser("team-admin", "boss")).toBe(403);
+  expect(await forUser("team-admin", "org-admin")).toBe(403);
+  expect(await forUser("org-admin", "boss")).toBe(403);
+  expect(await forUser("org-admin", "team-admin")).toBe(200);
+});
+
+describe("a key that others can take over", () => {
+  const BOSS_ONLY = [
+    ["/config/reload", {}],
+    ["/cache/flushall", {}],
+    ["/user/bulk_update", { users: [] }],
+    ["/health", undefined],
+    ["/metrics", undefined],
+    ["/global/spend", undefined],
+    ["/user/info?user_id=stranger", undefined],
+    ["/team/info?team_id=strange-team", undefined],
+  ] as const;
+
+  test.each([{ team_id: "own-team" }, { organization_id: "own-org" }])(
+    "of %o gives no rights on everything, even when its user has them",
+    async (where) => {
+      for (const user_id of ["boss", "viewer"]) {
+        keys.set("shared", await fixture.makeKey({ ...where, user_id }));
+        for (const [path, body] of BOSS_ONLY)
+          expect([path, await status("shared", path, body)]).toEqual([
+            path,
+            403,
+          ]);
+      }
+      for (const [path, body] of BOSS_ONLY.slice(3))
+        expect([path, await status("boss", path, body)]).toEqual([path, 200]);
+    },
+  );
+
+  test("gives none to somebody who got them after it was made", async () => {
+    const user_id = "promoted";
+    await fixture.post(
+      "/team/member_add",
+      { team_id: "own-team", member: { user_id } },
+      keyOf("team-admin"),
+    );
+    const made = await fixture.post(
+      "/key/generate",
+      { team_id: "own-team", user_id },
+      keyOf("team-admin"),
+    );
+    keys.set("shared", String(made["key"]));
+    await fixture.post("/user/update", { user_id, user_role: "proxy_admin" });
+    keys.set("promoted", await fixture.makeKey({ user_id }));
+    expect(await status("promoted", "/health")).toBe(200);
+    expect(await status("shared", "/health")).toBe(403);
+  });
+
+  test("of a team reaches nothing of its user's outside the team", async () => {
+    const personal = keyOf("member");
+    const shared = await fixture.makeKey({
+      user_id: "member",
+      team_id: "own-team",
+    });
+    const elsewhere = await fixture.makeKey({
+      user_id: "member",
+      team_id: "strange-team",
+      key_alias: "elsewhere",
+    });
+    await fixture.spend(
+      { api_key: hashKey(shared), user_id: "member", team_id: "own-team" },
+      {
+        api_key: hashKey(elsewhere),
+        user_id: "member",
+        team_id: "strange-team",
+      },
+      { api_key: hashKey(personal), user_id: "member" },
+    );
+    keys.set("shared", shared);
+    for (const [path, body] of [
+      [`/key/info?key=${personal}`, undefined],
+      [`/key/info?key=${elsewhere}`, undefined],
+      ["/team/info?team_id=strange-team", undefined],
+      ["/key/update", { key: personal, max_budget: null }],
+      ["/key/regenerate", { key: personal }],
+      ["/key/delete", { keys: [personal] }],
+      ["/key/generate", {}],
+      ["/key/generate", { team_id: null }],
+    ] as const)
+      expect([path, await status("shared", path, body)]).toEqual([path, 403]);
+    const list = await fixture.get("/key/list?size=100", shared);
+    const own = await fixture.get("/key/list?size=100", personal);
+    expect(list["keys"]).not.toContain(hashKey(elsewhere));
+    expect(list["keys"]).toContain(hashKey(shared));
+    for (const key of [personal, shared, elsewhere])
+      expect(own["keys"]).toContain(hashKey(key));
+    const logs = await fixture.get("/spend/logs", shared);
+    expect(logs).toMatchObject([{ team_id: "own-team" }]);
+    expect(await fixture.get("/spend/logs", personal)).toHaveLength(3);
+    const activity = "/user/daily/activity";
+    expect(await fixture.get(activity, shared)).toMatchObject({
+      metadata: { total_spend: 0.25 },
+    });
+    expect(await fixture.get(activity, personal)).toMatchObject({
+      metadata: { total_spend: 0.75 },
+    });
+  });
+
+  test("makes keys of where it belongs to", async () => {
+    for (const [user_id, where] of [
+      ["team-admin", { team_id: "own-team" }],
+      ["org-admin", { organization_id: "own-org" }],
+    ] as const) {
+      const shared = await fixture.makeKey({ user_id, ...where });
+      expect(await fixture.post("/key/generate", {}, shared)).toMatchObject({
+        user_id,
+        ...where,
+      });
+    }
+  });
+
+  test("of an organization gives its admin's rights in that one alone", async () => {
+    await fixture.post("/organization/member_add", {
+      organization_id: "strange-org",
+      member: { user_id: "org-admin", role: "org_admin" },
+    });
+    keys.set(
+      "shared",
+      await fixture.makeKey({
+        user_id: "org-admin",
+        organization_id: "own-org",
+      }),
+    );
+    const info = (id: string) => `/organization/info?organization_id=${id}`;
+    expect(await status("org-admin", info("strange-org"))).toBe(200);
+    expect(await status("shared", info("own-org"))).toBe(200);
+    expect(await status("shared", "/team/info?team_id=own-team")).toBe(200);
+    for (const path of [info("strange-org"), "/team/info?team_id=strange-team"])
+      expect([path, await status("shared", path)]).toEqual([path, 403]);
+    await fixture.request("DELETE", "/organization/member_delete", {
+      organization_id: "strange-org",
+      user_id: "org-admin",
+    });
+  });
+});
+
+test("a restricted key makes, changes and renews no key but itself", async () => {
+  const user_id = "restricted";
+  const other = await fixture.makeKey({ user_id });
+  for (const restriction of [
+    { key_type: "management" },
+    { allowed_routes: ["management_routes"] },
+    { max_budget: 1 },
+    { duration: "1h" },
+  ]) {
+    const key = await fixture.makeKey({ user_id, ...restriction });
+    keys.set("restricted", key);
+    for (const [path, body] of [
+      ["/key/generate", {}],
+      ["/key/update", { key: other, metadata: {} }],
+      ["/key/regenerate", { key: other }],
+      ["/key/regenerate", { key, key_type: "default" }],
+    ] as const)
+      expect([
+        restriction,
+        path,
+        await status("restricted", path, body),
+      ]).toEqual([restriction, path, 403]);
+    expect(await status("restricted", "/key/regenerate", { key })).toBe(200);
+  }
+});
+
+test("who may not unblock a key does not unblock it by changing or renewing it", async () => {
+  const user_id = "blocked-one";
+  keys.set("blocked-one", await fixture.makeKey({ user_id }));
+  const key = await fixture.makeKey({ user_id });
+  await fixture.post("/key/block", { key });
+  for (const [path, body] of [
+    ["/key/unblock", { key }],
+    ["/key/update", { key, blocked: false, max_budget: null, duration: null }],
+    ["/key/update", { key, blocked: null }],
+    ["/key/regenerate", { key, blocked: false }],
+  ] as const)
+    expect([path, await status("blocked-one", path, body)]).toEqual([
+      path,
+      403,
+    ]);
+  expect(
+    await status("blocked-one", "/key/update", {
+      key,
+      blocked: true,
+      tags: [],
+    }),
+  ).toBe(200);
+  const renewed = await fixture.post(
+    "/key/regenerate",
+    { key },
+    keyOf("blocked-one"),
+  );
+  expect(renewed).toMatchObject({ blocked: true });
+});

@@ -1,0 +1,97 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import {
+  startAdminFixture,
+  type AdminFixture,
+} from "../../test/servers/admin.ts";
+import { hashKey } from "../access/keys.ts";
+
+let fixture: AdminFixture;
+
+beforeAll(async () => {
+  fixture = await startAdminFixture();
+});
+
+afterAll(() => fixture?.stop());
+
+async function works(key: string): Promise<boolean> {
+  const { status } = await fixture.request("GET", "/v1/models", undefined, key);
+  return status === 200;
+}
+
+/** A key with a former secret that goes on working. */
+async function renewed(
+  fields: Readonly<Record<string, unknown>> = {},
+): Promise<{ readonly former: string; readonly now: string }> {
+  const former = await fixture.makeKey(fields);
+  const made = await fixture.post("/key/regenerate", {
+    key: former,
+    grace_period: "30d",
+  });
+  expect(await works(former)).toBe(true);
+  return { former, now: String(made["key"]) };
+}
+
+test.each(["itself", "its hash"])(
+  "a key is found by %s of before",
+  async (by) => {
+    const { former, now } = await renewed();
+    const named = by === "itself" ? former : hashKey(former);
+    const token = hashKey(now);
+    expect(await fixture.get(`/key/info?key=${named}`)).toMatchObject({
+      info: { token },
+    });
+    expect(await fixture.post("/v2/key/info", { keys: [named] })).toMatchObject(
+      { key: [named], info: [{ token }] },
+    );
+    expect(await fixture.get(`/key/list?key_hash=${named}`)).toMatchObject({
+      keys: [token],
+    });
+    expect(
+      await fixture.post("/key/update", { key: named, max_budget: 3 }),
+    ).toMatchObject({ token, max_budget: 3 });
+  },
+);
+
+test("a leaked former secret is blocked and deleted by itself", async () => {
+  const { former, now } = await renewed();
+  expect(await fixture.post("/key/block", { key: former })).toMatchObject({
+    token: hashKey(now),
+    blocked: true,
+  });
+  await expect.poll(() => works(former)).toBe(false);
+  await expect.poll(() => works(now)).toBe(false);
+  await fixture.post("/key/unblock", { key: former });
+  await expect.poll(() => works(former)).toBe(true);
+  expect(await fixture.post("/key/delete", { keys: [former] })).toEqual({
+    deleted_keys: [hashKey(now)],
+  });
+  await expect.poll(() => works(former)).toBe(false);
+});
+
+test("a new secret without a grace period ends all former ones, with one it leaves them theirs", async () => {
+  const { former, now } = await renewed();
+  const third = await fixture.post("/key/regenerate", {
+    key: now,
+    grace_period: "1h",
+  });
+  for (const key of [former, now, String(third["key"])])
+    expect(await works(key)).toBe(true);
+  const last = await fixture.post("/key/regenerate", { key: third["key"] });
+  for (const key of [former, now, String(third["key"])])
+    await expect.poll(() => works(key)).toBe(false);
+  expect(await works(String(last["key"]))).toBe(true);
+});
+
+test.each(["/key/update", "/key/regenerate"])(
+  "%s makes the user that it gives a key to",
+  async (path) => {
+    const user_id = `made by ${path}`;
+    const key = await fixture.makeKey({});
+    expect(await fixture.post(path, { key, user_id })).toMatchObject({
+      user_id,
+    });
+    expect(
+      await fixture.get(`/user/info?user_id=${encodeURIComponent(user_id)}`),
+    ).toMatchObject({ user_info: { user_id }, total_keys: 1 });
+  },
+);

@@ -1,0 +1,27 @@
+import type { Row } from "../db/rows.ts";
+import { readPage, type Conditions } from "./paging.ts";
+import { shown, type Kind } from "./payers.ts";
+import type { Admin } from "./route.ts";
+
+/** Answers without pages in their contract show the newest so many of a kind. */
+const MOST_SHOWN = 1_000;
+
+/** The newest rows of a kind and how many there are in all, as `keys` and `total_keys` of an answer. */
+export async function newestOf(
+  admin: Admin,
+  of: Kind,
+  filter: Conditions,
+): Promise<Row> {
+  const { rows, total } = await readPage(
+    admin.pool,
+    of.table,
+    filter,
+    `created_at DESC, ${of.id[0]}`,
+    1,
+    MOST_SHOWN,
+  );
+  return {
+    [of.table]: await shown(admin, of, rows),
+    [`total_${of.table}`]: total,
+  };
+}

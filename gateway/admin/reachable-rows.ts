@@ -1,0 +1,72 @@
+import { administeredTeams, type Actor } from "../access/actor.ts";
+import { conditions, type Conditions } from "./paging.ts";
+import type { Admin } from "./route.ts";
+
+/** Columns of a table that name a row's owner, as they stand in the statement. */
+interface OwnerColumns {
+  /** `l.` where the table has an alias. */
+  readonly prefix?: string;
+  readonly key: "token" | "api_key";
+}
+
+/**
+ * Keeps the rows that whoever asks may see: of its key, under all the hashes in `tokens`, with its user's id where its key
+ * counts, of teams that it administers, of its organizations.
+ */
+export function keepReachable(
+  filter: Conditions,
+  actor: Actor,
+  { prefix = "", key }: OwnerColumns,
+  tokens: readonly string[],
+): void {
+  const own = [
+    `${prefix}user_id = ${filter.bind(actor.userId)}`,
+    ...within(filter, actor, prefix),
+  ];
+  const keys = filter.bind(tokens);
+  const organizations = filter.bind([...actor.organizations]);
+  filter.and(
+    `((${own.join(" AND ")}) OR ${prefix}${key} = ANY(${keys})
+      OR ${prefix}organization_id = ANY(${organizations}) OR ${prefix}team_id = ANY(?))`,
+    administeredTeams(actor),
+  );
+}
+
+function within(
+  filter: Conditions,
+  { within }: Actor,
+  prefix: string,
+): readonly string[] {
+  if (within === null) return [];
+  if ("team_id" in within)
+    return [`${prefix}team_id = ${filter.bind(within.team_id)}`];
+  const id = filter.bind(within.organization_id);
+  return [
+    `(${prefix}organization_id = ${id} OR ${prefix}team_id IN (SELECT t.team_id FROM teams t WHERE t.organization_id = ${id}))`,
+  ];
+}
+
+/** The keys that whoever asks may see. */
+export function reachableKeys(admin: Admin): Conditions {
+  const filter = conditions();
+  const { actor } = admin;
+  if (!admin.reachesAll)
+    keepReachable(
+      filter,
+      actor,
+      { key: "token" },
+      actor.token === null ? [] : [actor.token],
+    );
+  return filter;
+}
+
+/** The teams that whoever asks may see. */
+export function reachableTeams({ actor, reachesAll }: Admin): Conditions {
+  const filter = conditions();
+  if (!reachesAll)
+    filter.and("team_id = ANY(?)", [
+      ...actor.teams.keys(),
+      ...actor.organizationTeams,
+    ]);
+  return filter;
+}
