@@ -24,6 +24,7 @@ import {
 } from "./payers.ts";
 import { adminRoute, type Admin, type AdminRoute } from "./route.ts";
 import { CallError } from "../http/errors.ts";
+import { refuseWhileUsed } from "./in-use.ts";
 import {
   findOrMakeUser,
   requireMembership,
@@ -86,6 +87,7 @@ function deleteBy(
         const gone: Row[] = [];
         for (const id of new Set(ids)) {
           const where = { organization_id: id };
+          await refuseWhileUsed(client, ORGANIZATION, id);
           await remove(admin, client, ORGANIZATION_MEMBER, where);
           gone.push(...(await remove(admin, client, ORGANIZATION, where)));
         }

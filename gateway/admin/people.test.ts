@@ -278,6 +278,20 @@ test("organizations have members and teams", async () => {
   });
   expect(left.status).toBe(200);
   expect(await list("/organization/list")).toHaveLength(1);
+  const key = await fixture.makeKey({ organization_id: id });
+  expect(
+    await fixture.refused("POST", "/organization/delete", {
+      organization_ids: [id],
+    }),
+  ).toMatchObject({
+    status: 400,
+    error: {
+      param: "organization_id",
+      message: expect.stringContaining("is in use by 1 key, 1 team"),
+    },
+  });
+  await fixture.post("/team/delete", { team_ids: ["of-org"] });
+  await fixture.post("/key/update", { key, organization_id: null });
   await fixture.post("/organization/delete", { organization_ids: [id] });
   expect(await list("/organization/list")).toEqual([]);
 });
@@ -349,6 +363,19 @@ test("a tier gives its budget to whoever points to it", async () => {
     await fixture.post("/budget/info", { budgets: ["small"] }),
   ).toMatchObject([{ max_budget: 1 }]);
   expect(await list("/budget/list")).toHaveLength(1);
+  await fixture.post("/customer/new", { user_id: "c", budget_id: "small" });
+  expect(
+    await fixture.refused("POST", "/budget/delete", { id: "small" }),
+  ).toMatchObject({
+    status: 400,
+    error: {
+      param: "budget_id",
+      message: expect.stringContaining("is in use by 1 key, 1 end user"),
+    },
+  });
+  expect(await list("/budget/list")).toHaveLength(1);
+  await fixture.post("/customer/delete", { user_ids: ["c"] });
+  await fixture.post("/key/update", { key, budget_id: null });
   await fixture.post("/budget/delete", { id: "small" });
   const info = await fixture.get(`/key/info?key=${key}`);
   expect(info["info"]).toMatchObject({ budget_id: null });

@@ -12,6 +12,7 @@ import {
   queryNumber,
   someNames,
 } from "./fields.ts";
+import { refuseWhileUsed } from "./in-use.ts";
 import {
   BUDGET,
   changeAndShow,
@@ -187,7 +188,7 @@ function setBlocked(
   );
 }
 
-/** Deletes in one transaction; throws 404 when one of them is not there. */
+/** Deletes in one transaction; throws 404 when one of them is not there, 400 when one is in use. */
 async function removeAll(
   admin: Admin,
   of: Kind,
@@ -197,8 +198,10 @@ async function removeAll(
   await several(admin, of, ids);
   return transaction(admin.pool, async (client) => {
     const gone: Row[] = [];
-    for (const one of new Set(ids))
+    for (const one of new Set(ids)) {
+      await refuseWhileUsed(client, of, one);
       gone.push(...(await remove(admin, client, of, { [id]: one })));
+    }
     return gone;
   });
 }

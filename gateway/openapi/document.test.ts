@@ -237,6 +237,7 @@ test("organizations, end users, tags and tiers answer as documented", async () =
     organization_id,
     user_id: "org-member",
   });
+  await post("/team/delete", { team_ids: ["of-org"] });
   await post("/organization/new", { organization_id: "other" });
   await post("/organization/delete", { organization_ids: ["other"] });
   await ask("DELETE", "/organization/delete", {
