@@ -6,7 +6,7 @@ import type { Caller } from "./callers.ts";
 /** Names that stand for sets of models in a list of allowed ones. */
 const ALL_MODELS = new Set(["*", "all-proxy-models"]);
 const TEAM_MODELS = "all-team-models";
-const NO_MODELS = "no-default-models";
+export const NO_MODELS = "no-default-models";
 
 /**
  * The alias that a call means, if its key, its team, its organization and (personal keys) its user all allow it.
@@ -102,7 +102,7 @@ function deniedBy(caller: Caller, name: string): Denial | null {
 }
 
 /** An empty list means all; `openai/*` means every name that begins so. */
-function allows(
+export function allows(
   models: readonly string[],
   name: string,
   teamModels: readonly string[] = [],

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { allows, NO_MODELS } from "../access/models.ts";
 import { query, type Client, type Pool } from "../db/pool.ts";
 import type { Row } from "../db/rows.ts";
 import { CallError } from "../http/errors.ts";
@@ -12,7 +13,14 @@ import {
   object,
   texts,
 } from "./fields.ts";
-import { findOne, MEMBER, shown, shownOne, TEAM } from "./payers.ts";
+import {
+  findOne,
+  MEMBER,
+  ORGANIZATION,
+  shown,
+  shownOne,
+  TEAM,
+} from "./payers.ts";
 import type { Admin } from "./route.ts";
 import { userReference } from "./user-fields.ts";
 
@@ -36,6 +44,7 @@ export const permissions = names.refine(
 /** What a team's admin may set; the rest is for those who pay. */
 export const ownFields = {
   team_alias: name.nullish(),
+  models: models.nullish(),
   metadata: object.nullish(),
   model_aliases: texts.nullish(),
   team_member_budget: dollars.nullish(),
@@ -46,7 +55,6 @@ export const ownFields = {
 export const teamFields = {
   ...limits,
   ...ownFields,
-  models: models.nullish(),
   organization_id: name.nullish(),
   tags: names.nullish(),
   blocked: flag.nullish(),
@@ -93,6 +101,26 @@ export function refuseOtherFields(fields: Row): void {
       "permission_denied",
       `A team's admin may not set \`${other}\`: that is for proxy_admin or org_admin of its organization.`,
       { param: other },
+    );
+}
+
+/** Throws 403 for models that a team's organization does not have; an empty list means all that it has. */
+export async function refuseModels(admin: Admin, team: Row): Promise<void> {
+  const id = team["organization_id"] as string | null | undefined;
+  const models = (team["models"] ?? []) as readonly string[];
+  if (admin.reachesAll || id == null || models.length === 0) return;
+  const organization = await findOne(admin.pool, ORGANIZATION, {
+    organization_id: id,
+  });
+  const allowed = organization["models"] as readonly string[];
+  const other = models.find(
+    (model) => model !== NO_MODELS && !allows(allowed, model),
+  );
+  if (other !== undefined)
+    throw new CallError(
+      "permission_denied",
+      `Organization ${id} is not allowed to access model ${other}. Allowed models: ${allowed.join(", ")}.`,
+      { param: "models" },
     );
 }
 

@@ -22,6 +22,7 @@ import {
   PERMISSIONS,
   permissions,
   reachableTeam,
+  refuseModels,
   refuseOtherFields,
   shownTeam,
   teamFields,
@@ -37,6 +38,7 @@ const newTeam = adminRoute(
   }),
   async (admin, { members_with_roles: members, team_id: id, ...fields }) => {
     await refuseOrganization(admin, fields.organization_id);
+    await refuseModels(admin, fields);
     const teamId = id ?? crypto.randomUUID();
     const team = await transaction(admin.pool, async (client) => {
       const made = await create(
@@ -52,6 +54,12 @@ const newTeam = adminRoute(
           `\`team_id\` is taken already: team ${teamId} exists. Change it with POST /team/update.`,
           { param: "team_id" },
         );
+      // First: whoever is listed too stays its admin.
+      const creator = { team_id: teamId, user_id: admin.actor.userId };
+      if (creator.user_id !== null) {
+        await create(admin, client, USER, { user_id: creator.user_id }, true);
+        await create(admin, client, MEMBER, { ...creator, role: "admin" });
+      }
       for (const member of members ?? []) {
         const user = await findOrMakeUser(admin, client, member);
         await create(
@@ -59,17 +67,6 @@ const newTeam = adminRoute(
           client,
           MEMBER,
           { team_id: teamId, user_id: user["user_id"], role: member.role },
-          true,
-        );
-      }
-      const creator = { team_id: teamId, user_id: admin.actor.userId };
-      if (creator.user_id !== null) {
-        await create(admin, client, USER, { user_id: creator.user_id }, true);
-        await create(
-          admin,
-          client,
-          MEMBER,
-          { ...creator, role: "admin" },
           true,
         );
       }
@@ -110,6 +107,8 @@ const update = adminRoute(
     if (!paysFor(admin, before)) refuseOtherFields({ ...fields, spend });
     if (fields.organization_id !== undefined)
       await refuseOrganization(admin, fields.organization_id);
+    if ((fields.models ?? fields.organization_id) != null)
+      await refuseModels(admin, { ...before, ...fields });
     const team = await transaction(admin.pool, (client) =>
       change(admin, client, TEAM, { team_id: teamId }, fields),
     );
@@ -169,7 +168,8 @@ function changeModels(
     route,
     z.object({ team_id: name, models: models.min(1, "name at least one") }),
     async (admin, { team_id: teamId, models: given }) => {
-      await reachableTeam(admin, admin.pool, teamId);
+      const reached = await reachableTeam(admin, admin.pool, teamId);
+      await refuseModels(admin, { ...reached, models: given });
       const team = await transaction(admin.pool, async (client) => {
         const [locked] = await query<Row>(
           client,
@@ -177,8 +177,14 @@ function changeModels(
           [teamId],
         );
         const before = (locked?.["models"] ?? []) as readonly string[];
+        if (before.length === 0)
+          throw new CallError(
+            "invalid_request",
+            "The team may use all models, so it has no list to change: give it one with POST /team/update.",
+            { param: "models" },
+          );
         const after = changed(before, given);
-        if (after.length === 0 && before.length > 0)
+        if (after.length === 0)
           throw new CallError(
             "invalid_request",
             "`models` is not right: without its last model the team could use all; set `no-default-models` instead.",
