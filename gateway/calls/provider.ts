@@ -256,7 +256,7 @@ async function attempt(
     throw aborter.signal.aborted
       ? new UpstreamFailure(
           408,
-          `${deployment.apiBase} did not answer in the time that the call has`,
+          `${deployment.apiBase} did not answer in the time that the call has: give it a longer timeout`,
         )
       : error;
   } finally {
@@ -296,7 +296,7 @@ function requireStream(
   answer.body.on("error", () => undefined).destroy();
   throw new UpstreamFailure(
     502,
-    `${deployment.apiBase} did not answer with a stream`,
+    `${deployment.apiBase} did not answer with a stream: leave \`stream\` out`,
   );
 }
 
