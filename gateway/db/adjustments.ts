@@ -12,7 +12,7 @@ import {
   type Windowing,
 } from "./totals.ts";
 
-/** One payer's spend in its budget's window (whole life without one) that shall become `dollars`. */
+/** One payer's spend in its budget's window (whole life without one), and the dollars that it shall become or grow by. */
 export interface SpendSetting {
   readonly entity: string;
   readonly dollars: number | string;
@@ -34,20 +34,44 @@ export async function adjustSpend(
   const entities = settings.map(({ entity }) => entity);
   await seedCurrentWindows(client, entities, windowing, now);
   const differences = await differencesOf(client, settings, windowing, now);
-  const rows = settings.flatMap(({ entity }, index) => {
-    const difference = differences[index]?.difference ?? "0";
-    return Number(difference) === 0
-      ? []
-      : [
-          adjustmentRow(entity, difference, reason, windowing, {
-            now,
-            at: now,
-          }),
-        ];
-  });
-  await insertRows(client, rows, windowing);
-  await announceTotals(client, entities);
+  await addSpend(
+    client,
+    settings.map(({ entity }, index) => ({
+      entity,
+      dollars: differences[index]?.difference ?? "0",
+    })),
+    reason,
+    windowing,
+    now,
+  );
   return differences.map(({ before }) => before);
+}
+
+/**
+ * Adds to spends (or takes from them, where `dollars` is below 0) by rows of the ledger, each of which counts for its one
+ * payer alone. In the caller's transaction, as {@link adjustSpend}.
+ */
+export async function addSpend(
+  client: Client,
+  additions: readonly SpendSetting[],
+  reason: Readonly<Record<string, unknown>>,
+  windowing: Windowing,
+  now: number,
+): Promise<void> {
+  await lockLedger(client);
+  const rows = additions
+    .filter(({ dollars }) => Number(dollars) !== 0)
+    .map(({ entity, dollars }) =>
+      adjustmentRow(entity, String(dollars), reason, windowing, {
+        now,
+        at: now,
+      }),
+    );
+  await insertRows(client, rows, windowing);
+  await announceTotals(
+    client,
+    additions.map(({ entity }) => entity),
+  );
 }
 
 /** Two names of one payer; `to` shall have spent what `from` did. */

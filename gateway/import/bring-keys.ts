@@ -2,7 +2,7 @@ import { BUDGET, KEY, ORGANIZATION, TEAM } from "../admin/payers.ts";
 import { query } from "../db/pool.ts";
 import { insertRow, type Row } from "../db/rows.ts";
 import { keyOf, textOf } from "./convert.ts";
-import { idsOf, put, withKnownTier, type Bringing } from "./put.ts";
+import { dollarsOf, idsOf, put, withKnownTier, type Bringing } from "./put.ts";
 
 export async function bringKeys(bringing: Bringing): Promise<void> {
   const { client, source, notes } = bringing;
@@ -18,13 +18,13 @@ export async function bringKeys(bringing: Bringing): Promise<void> {
     ).map((row) => row.key_alias),
   );
   const known = await idsOf(client, KEY);
-  const rotated = new Set(
+  const rotated = new Map(
     (
-      await query<{ old_token: string }>(
+      await query<{ old_token: string; token: string }>(
         client,
-        "SELECT old_token FROM rotated_keys",
+        "SELECT old_token, token FROM rotated_keys",
       )
-    ).map((row) => row.old_token),
+    ).map((row) => [row.old_token, row.token]),
   );
   for (const given of await source.rows("keys")) {
     const read = keyOf(given, notes);
@@ -36,8 +36,15 @@ export async function bringKeys(bringing: Bringing): Promise<void> {
       continue;
     }
     const token = String(read.row["token"]);
-    if (rotated.has(token)) {
+    const successor = rotated.get(token);
+    if (successor !== undefined) {
       notes.count("keys", "known");
+      bringing.spends.push({
+        name: `${KEY.entity}:${token}`,
+        entity: `${KEY.entity}:${successor}`,
+        dollars: dollarsOf(given["spend"]),
+        isNew: false,
+      });
       continue;
     }
     let row = withKnownTier(bringing, tiers, "keys", name, read.row);

@@ -15,7 +15,7 @@ export interface ModelKeeping {
   readonly litellmKeys: readonly Secret[];
 }
 
-type Placing = Omit<Bringing, "spends">;
+type Placing = Omit<Bringing, "before" | "spends">;
 
 const ENCRYPTED =
   "it is encrypted: run this again with LiteLLM's own LITELLM_SALT_KEY in the environment (its LITELLM_MASTER_KEY where it had no salt key), or type it and its provider key anew with POST /model/new";

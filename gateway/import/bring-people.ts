@@ -15,7 +15,14 @@ import {
   textOf,
   userOf,
 } from "./convert.ts";
-import { ACTOR, idsOf, put, withKnownTier, type Bringing } from "./put.ts";
+import {
+  ACTOR,
+  idsOf,
+  put,
+  wasDeleted,
+  withKnownTier,
+  type Bringing,
+} from "./put.ts";
 
 /** LiteLLM books what the whole proxy spends to a user of this name. */
 const PROXY_BUDGET_USER = "litellm-proxy-budget";
@@ -80,7 +87,8 @@ export async function bringOrganizationMembers(
         name,
         "a member of an organization has no budget of its own here",
       );
-    await ensureUser(bringing, user);
+    if (!(await ensureUser(bringing, user, "organization members", name)))
+      continue;
     await put(bringing, ORGANIZATION_MEMBER, "organization members", {
       organization_id: organization,
       user_id: user,
@@ -104,15 +112,22 @@ export async function bringEndUsersAndTags(bringing: Bringing): Promise<void> {
     }
 }
 
-/** A member of something who has no row in LiteLLM is made, as its first call would have. */
+/** A member of something who has no row in LiteLLM is made, as its first call would have. False: it was deleted here. */
 export async function ensureUser(
   bringing: Bringing,
   userId: string,
-): Promise<void> {
+  plural: string,
+  name: string,
+): Promise<boolean> {
+  if (await wasDeleted(bringing, USER, { user_id: userId })) {
+    bringing.notes.left(plural, name, "its user was deleted here");
+    return false;
+  }
   await insertRow(
     bringing.client,
     "users",
     { user_id: userId, created_by: ACTOR, updated_by: ACTOR },
     "ON CONFLICT DO NOTHING",
   );
+  return true;
 }

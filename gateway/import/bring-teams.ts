@@ -43,8 +43,8 @@ export async function bringTeams(bringing: Bringing): Promise<void> {
       memberTier?.["max_budget"],
       notes,
     );
-    await put(bringing, TEAM, "teams", row, given["spend"]);
-    await bringMembers(bringing, given, memberships.get(name) ?? []);
+    if (await put(bringing, TEAM, "teams", row, given["spend"]))
+      await bringMembers(bringing, given, memberships.get(name) ?? []);
   }
 }
 
@@ -75,12 +75,13 @@ async function bringMembers(
     if (!roles.has(user)) roles.set(user, "user");
   for (const [user, role] of roles) {
     const membership = byUser.get(user);
-    await ensureUser(bringing, user);
+    const name = `${teamId}/${user}`;
+    if (!(await ensureUser(bringing, user, "team members", name))) continue;
     await put(
       bringing,
       MEMBER,
       "team members",
-      withKnownTier(bringing, tiers, "team members", `${teamId}/${user}`, {
+      withKnownTier(bringing, tiers, "team members", name, {
         team_id: teamId,
         user_id: user,
         role,

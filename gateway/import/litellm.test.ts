@@ -217,6 +217,81 @@ test("the log comes over once, and moves nobody's budget", async () => {
   expect(await fixture.differences()).toEqual([]);
 });
 
+test("what LiteLLM counts between two runs comes with the second, once, beside what was spent here", async () => {
+  const key = "sk-litellm-key-12";
+  const hash = litellmHash(key);
+  const spends = async () => {
+    const [ofKey, ofUser, ofTeam] = await Promise.all([
+      fixture.get(`/key/info?key=${key}`),
+      fixture.get("/user/info?user_id=user-12"),
+      fixture.get("/team/info?team_id=team-13"),
+    ]);
+    return [
+      ofKey["info"]?.["spend"],
+      ofUser["user_info"]?.["spend"],
+      ofTeam["team_info"]?.["spend"],
+    ].map(Number);
+  };
+  const before = await spends();
+  const grown = (...by: readonly number[]) =>
+    before.map((spend, at) => expect.closeTo(spend + (by[at] ?? 0), 9));
+
+  await litellm.run(
+    `UPDATE "LiteLLM_VerificationToken" SET spend = spend + 2 WHERE token = $1`,
+    [hash],
+  );
+  await litellm.run(
+    `UPDATE "LiteLLM_UserTable" SET spend = spend + 2.5 WHERE user_id = 'user-12'`,
+  );
+  await litellm.run(
+    `INSERT INTO "LiteLLM_SpendLogs" (request_id, call_type, api_key, spend, "startTime", "endTime", model, model_group, "user", status)
+       VALUES ('chatcmpl-between', 'acompletion', $1, 2, now(), now(), 'mock-model', 'mock', 'user-12', 'success')`,
+    [hash],
+  );
+  // Somebody has switched to this gateway already.
+  await fixture.spend({
+    api_key: hash,
+    user_id: "user-12",
+    team_id: "team-13",
+    spend: 0.75,
+  });
+  expect(await spends()).toEqual(grown(0.75, 0.75, 0.75));
+
+  const second = await bring({ logs: true });
+  expect(second.brought).toMatchObject({ payers: 2, dollars: 2 });
+  expect(second.kinds["keys"]).toMatchObject({ brought: 0 });
+  expect(await spends()).toEqual(grown(2.75, 3.25, 0.75));
+
+  const third = await bring({ logs: true });
+  expect(third.brought).toMatchObject({ payers: 0, dollars: 0 });
+  expect(await spends()).toEqual(grown(2.75, 3.25, 0.75));
+
+  // A window of LiteLLM's own ended: what it counts since is new.
+  await litellm.run(
+    `UPDATE "LiteLLM_VerificationToken" SET spend = 0.5 WHERE token = $1`,
+    [hash],
+  );
+  await bring();
+  expect(await spends()).toEqual(grown(3.25, 3.25, 0.75));
+
+  // Under another secret it is the same key.
+  await fixture.post("/key/regenerate", {
+    key,
+    new_key: "sk-another-secret-12",
+  });
+  await litellm.run(
+    `UPDATE "LiteLLM_VerificationToken" SET spend = 0.6 WHERE token = $1`,
+    [hash],
+  );
+  await bring();
+  const renewed = await fixture.get("/key/info?key=sk-another-secret-12");
+  expect(Number(renewed["info"]?.["spend"])).toBeCloseTo(
+    (before[0] ?? 0) + 3.35,
+    9,
+  );
+  expect(await fixture.differences()).toEqual([]);
+});
+
 test("what cannot be brought is told with the reason, the rest comes", async () => {
   const hash = (name: string) => litellmHash(name);
   await litellm.run(
@@ -330,4 +405,33 @@ test("wrong input gets one sentence, and no password is told", async () => {
   } finally {
     await empty.drop();
   }
+});
+
+test("what was deleted here does not come back", async () => {
+  const made = "sk-litellm-key-21";
+  await fixture.post("/key/delete", { keys: [made] });
+  await fixture.post("/team/delete", { team_ids: ["team-30"] });
+  await fixture.post("/user/delete", { user_ids: ["user-150"] });
+  const { kinds, remarks } = await bring();
+  for (const [kind, example] of [
+    ["keys", "sk-...0021"],
+    ["teams", "team-30"],
+    ["users", "user-150"],
+  ] as const) {
+    expect(kinds[kind]).toMatchObject({ brought: 0 });
+    expect(remarks).toContainEqual(
+      expect.objectContaining({
+        kind: "left",
+        text: `${kind}: it came before, and was deleted here since`,
+        examples: expect.arrayContaining([example]),
+      }),
+    );
+  }
+  for (const path of [
+    `/key/info?key=${made}`,
+    "/team/info?team_id=team-30",
+    "/user/info?user_id=user-150",
+  ])
+    expect((await fixture.refused("GET", path)).status).toBe(404);
+  expect(await fixture.differences()).toEqual([]);
 });

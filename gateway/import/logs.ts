@@ -14,6 +14,7 @@ import {
 import { listOf, objectOf, textOf } from "./convert.ts";
 import type { Notes } from "./notes.ts";
 import type { LogPlace, Source } from "./source.ts";
+import { REASON } from "./spends.ts";
 
 const BATCH_ROWS = 1_000;
 
@@ -75,7 +76,7 @@ async function insertKeepingSpends(
     await adjustSpend(
       client,
       before.map(({ entity, spend }) => ({ entity, dollars: spend })),
-      { imported_from: "litellm" },
+      REASON,
       windowing,
       now,
     );
@@ -127,7 +128,7 @@ function spendRowOf(row: Row, timeZone: string): SpendRow {
     session_id: textOf(row["session_id"]),
     requester_ip: textOf(row["requester_ip_address"]),
     metadata: {
-      imported_from: "litellm",
+      ...REASON,
       ...(metadata["error_information"] == null
         ? {}
         : { error_information: metadata["error_information"] }),

@@ -1,11 +1,11 @@
 import { audit } from "../admin/audit.ts";
 import { entityOf, type Kind } from "../admin/payers.ts";
-import type { SpendSetting } from "../db/adjustments.ts";
 import { query, type Client } from "../db/pool.ts";
-import { insertRow, type Row } from "../db/rows.ts";
+import { findRows, insertRow, type Row } from "../db/rows.ts";
 import { textOf } from "./convert.ts";
 import type { Notes } from "./notes.ts";
 import type { Source } from "./source.ts";
+import type { FoundSpend } from "./spends.ts";
 
 export const ACTOR = "import from litellm";
 
@@ -14,18 +14,30 @@ export interface Bringing {
   readonly client: Client;
   readonly source: Source;
   readonly notes: Notes;
-  /** Spends of what was brought in this run. */
-  readonly spends: SpendSetting[];
+  /** Payers that came with an earlier run. */
+  readonly before: ReadonlySet<string>;
+  /** What this run finds of spends. */
+  readonly spends: FoundSpend[];
 }
 
-/** Puts one row in, if it is new; notes its spend. */
+/** Puts one row in, if it is new; notes its spend. False: it is not there, because it was deleted here. */
 export async function put(
-  { client, notes, spends }: Bringing,
+  bringing: Bringing,
   of: Kind,
   plural: string,
   row: Row,
   spend: unknown = 0,
-): Promise<void> {
+): Promise<boolean> {
+  const { client, notes, spends } = bringing;
+  const name = of.id.map((column) => String(row[column])).join("/");
+  if (await wasDeleted(bringing, of, row)) {
+    notes.left(
+      plural,
+      textOf(row["key_name"]) ?? name,
+      "it came before, and was deleted here since",
+    );
+    return false;
+  }
   const fields = Object.fromEntries(
     Object.entries({ ...row, created_by: ACTOR, updated_by: ACTOR }).filter(
       ([, value]) => value !== null && value !== undefined,
@@ -38,12 +50,33 @@ export async function put(
     "ON CONFLICT DO NOTHING",
   );
   notes.count(plural, made === null ? "known" : "brought");
-  if (made === null) return;
-  const id = of.id.map((column) => String(made[column])).join("/");
-  await audit(client, ACTOR, "created", of.noun, id, null, made);
+  if (of.entity !== null)
+    spends.push({
+      name: entityOf(of, row),
+      entity: entityOf(of, row),
+      dollars: dollarsOf(spend),
+      isNew: made !== null,
+    });
+  if (made !== null)
+    await audit(client, ACTOR, "created", of.noun, name, null, made);
+  return true;
+}
+
+/** Whether a payer came with an earlier run and is not there any more: it must not come back. */
+export async function wasDeleted(
+  { client, before }: Bringing,
+  of: Kind,
+  row: Row,
+): Promise<boolean> {
+  if (of.entity === null || !before.has(entityOf(of, row))) return false;
+  const id = Object.fromEntries(of.id.map((column) => [column, row[column]]));
+  return (await findRows(client, of.table, id)).length === 0;
+}
+
+/** As the ledger takes them; LiteLLM's may be missing, and after its corrections below 0. */
+export function dollarsOf(spend: unknown): string {
   const dollars = Number(spend ?? 0);
-  if (of.entity !== null && dollars > 0)
-    spends.push({ entity: entityOf(of, made), dollars: String(dollars) });
+  return dollars > 0 && Number.isFinite(dollars) ? String(dollars) : "0";
 }
 
 /** Ids of what is there now, older than the import or not. */

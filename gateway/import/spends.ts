@@ -1,0 +1,89 @@
+import { addSpend, adjustSpend } from "../db/adjustments.ts";
+import { query, type Client } from "../db/pool.ts";
+import type { Windowing } from "../db/totals.ts";
+
+/** What a payer has spent at LiteLLM in its budget's window, as this run found it. */
+export interface FoundSpend {
+  /** As the ledger called it when it came. */
+  readonly name: string;
+  /** As the ledger calls it now: a key may have another secret since. */
+  readonly entity: string;
+  readonly dollars: string;
+  /** It came with this run. */
+  readonly isNew: boolean;
+}
+
+/** What the rows of the ledger say of where they come from. */
+export const REASON = { imported_from: "litellm" } as const;
+
+const AT_ONCE = 500;
+
+/** The payers that came with an earlier run, as the ledger called them then. */
+export async function importedBefore(
+  client: Client,
+): Promise<ReadonlySet<string>> {
+  const rows = await query<{ entity: string }>(
+    client,
+    "SELECT entity FROM imported_spend",
+  );
+  return new Set(rows.map(({ entity }) => entity));
+}
+
+/**
+ * Gives payers what they spent at LiteLLM: those that are new all of it, the others what came since the run before, beside
+ * what they spent here. One that was here before it was ever imported keeps what it has. Answers what was brought.
+ */
+export async function bringSpends(
+  client: Client,
+  found: readonly FoundSpend[],
+  windowing: Windowing,
+  now: number,
+): Promise<{ readonly payers: number; readonly dollars: number }> {
+  const brought: { readonly entity: string; readonly dollars: string }[] = [];
+  for (let at = 0; at < found.length; at += AT_ONCE) {
+    const some = found.slice(at, at + AT_ONCE);
+    const fresh = some.filter(
+      ({ isNew, dollars }) => isNew && Number(dollars) > 0,
+    );
+    const since = await spentSince(client, some);
+    if (fresh.length > 0)
+      await adjustSpend(client, fresh, REASON, windowing, now);
+    if (since.length > 0) await addSpend(client, since, REASON, windowing, now);
+    await remember(client, some);
+    brought.push(...fresh, ...since);
+  }
+  const ofKeys = brought.filter(({ entity }) => entity.startsWith("key:"));
+  return {
+    payers: brought.length,
+    dollars: ofKeys.reduce((sum, { dollars }) => sum + Number(dollars), 0),
+  };
+}
+
+/** What LiteLLM counted since the run before. Where it counts less now, a new window of its own began at 0. */
+async function spentSince(client: Client, found: readonly FoundSpend[]) {
+  const known = found.filter(({ isNew }) => !isNew);
+  return query<{ entity: string; dollars: string }>(
+    client,
+    `SELECT f.entity, (CASE WHEN f.dollars < i.spend THEN f.dollars ELSE f.dollars - i.spend END)::text AS dollars
+       FROM unnest($1::text[], $2::text[], $3::numeric[]) AS f(name, entity, dollars)
+       JOIN imported_spend i ON i.entity = f.name
+       WHERE f.dollars <> i.spend AND f.dollars > 0`,
+    [
+      known.map(({ name }) => name),
+      known.map(({ entity }) => entity),
+      known.map(({ dollars }) => dollars),
+    ],
+  );
+}
+
+async function remember(
+  client: Client,
+  found: readonly FoundSpend[],
+): Promise<void> {
+  await query(
+    client,
+    `INSERT INTO imported_spend AS i (entity, spend) SELECT DISTINCT ON (1) * FROM unnest($1::text[], $2::numeric[])
+       ON CONFLICT (entity) DO UPDATE SET spend = excluded.spend, imported_at = now() WHERE i.spend <> excluded.spend`,
+    [found.map(({ name }) => name), found.map(({ dollars }) => dollars)],
+  );
+}
