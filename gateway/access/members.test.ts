@@ -144,6 +144,7 @@ describe("users of an organization", () => {
     for (const [path, body] of [
       ["/user/update", { user_id: "default_user_id", max_budget: 1 }],
       ["/user/delete", { user_ids: ["default_user_id"] }],
+      ["/user/new", { user_id: "default_user_id", organizations: ["own-org"] }],
     ] as const)
       expect(await status("org-admin", path, body)).toBe(403);
   });
@@ -204,7 +205,14 @@ test.each([
       keys: [{ token: hashKey(shared) }],
       total_keys: 1,
     });
-    for (const { text } of [added, seen])
+    const listed = await fixture.request(
+      "GET",
+      `/user/list?user_ids=${id}`,
+      undefined,
+      keyOf(who),
+    );
+    expect(listed.json["total"]).toBe(path.startsWith("/team") ? 0 : 1);
+    for (const { text } of [added, seen, listed])
       expect(text).not.toMatch(/12345|diary|strange-team/);
     const activity = await fixture.get(
       `/user/daily/activity?user_id=${id}`,

@@ -28,7 +28,7 @@ import { refuseWhileUsed } from "./in-use.ts";
 import {
   findOrMakeUser,
   requireMembership,
-  seenUser,
+  seenUsers,
   userReference,
   type UserReference,
 } from "./user-fields.ts";
@@ -177,9 +177,7 @@ const memberAdd = adminRoute(
     });
     return {
       organization_id: id,
-      updated_users: await Promise.all(
-        users.map((user) => seenUser(admin, user)),
-      ),
+      updated_users: await seenUsers(admin, users),
       updated_organization_memberships: await membersOf(admin, id),
     };
   },

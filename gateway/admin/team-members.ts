@@ -15,7 +15,7 @@ import {
 import {
   findOrMakeUser,
   requireMembership,
-  seenUser,
+  seenUsers,
   userReference,
 } from "./user-fields.ts";
 
@@ -58,9 +58,7 @@ const add = adminRoute(
     });
     return {
       ...(await shownTeam(admin, team)),
-      updated_users: await Promise.all(
-        users.map((user) => seenUser(admin, user)),
-      ),
+      updated_users: await seenUsers(admin, users),
       updated_team_memberships: await Promise.all(
         members.map((row) => shownMember(admin, row)),
       ),

@@ -89,52 +89,68 @@ export async function findOrMakeUser(
 /** Throws 403 unless a user is somebody's to change, or to see, be it in part. */
 export async function refuseUser(admin: Admin, user: Row): Promise<void> {
   if (admin.reachesAll) return;
+  const userId = String(user["user_id"]);
   const isReached =
     admin.rule.kind === "management"
-      ? await hasAllOf(admin, user)
-      : user["user_id"] === admin.actor.userId ||
-        (await sharesWith(admin, user));
-  if (!isReached)
-    throw outOfReach(admin.rule, `user ${String(user["user_id"])}`);
+      ? (await whollyTheirs(admin, [user])).has(userId)
+      : userId === admin.actor.userId || (await sharesWith(admin, userId));
+  if (!isReached) throw outOfReach(admin.rule, `user ${userId}`);
 }
 
 /**
- * A user as somebody sees it: whole, or the name alone where it is theirs only in part. What they see of its keys and teams
- * is what they reach anyway.
+ * Users as somebody sees them: whole, or the name alone of those who are theirs only in part. What they see of such a
+ * user's keys and teams is what they reach anyway.
  */
-export async function seenUser(admin: Admin, user: Row): Promise<Row> {
-  const seesAll =
-    admin.reachesAll ||
-    user["user_id"] === admin.actor.userId ||
-    (await hasAllOf(admin, user));
-  if (seesAll) return user;
-  const { user_id, user_email, user_alias } = user;
-  return { user_id, user_email, user_alias };
+export async function seenUsers(
+  admin: Admin,
+  users: readonly Row[],
+): Promise<readonly Row[]> {
+  if (admin.reachesAll) return users;
+  const whole = await whollyTheirs(admin, users);
+  return users.map((user) => {
+    const { user_id, user_email, user_alias } = user;
+    return user_id === admin.actor.userId || whole.has(String(user_id))
+      ? user
+      : { user_id, user_email, user_alias };
+  });
 }
 
-/** Whether all that a user has and is lies in organizations that somebody administers. The master key's user is nobody's. */
-async function hasAllOf({ actor, pool }: Admin, user: Row): Promise<boolean> {
-  if (user["user_id"] === MASTER_USER) return false;
-  if (!String(user["user_role"]).startsWith("internal_user")) return false;
-  const [inside] = await query<{ readonly all: boolean }>(
+/**
+ * Those of whom all that they have and are lies in organizations that somebody administers. The master key's user is
+ * nobody's.
+ */
+async function whollyTheirs(
+  { actor, pool }: Admin,
+  users: readonly Row[],
+): Promise<ReadonlySet<string>> {
+  const inside = await query<{ readonly user_id: string }>(
     pool,
-    `SELECT EXISTS (SELECT FROM organization_members WHERE user_id = $1)
-        AND NOT EXISTS (SELECT FROM organization_members WHERE user_id = $1 AND organization_id <> ALL($2))
-        AND NOT EXISTS (SELECT FROM team_members WHERE user_id = $1 AND team_id <> ALL($3))
-        AND NOT EXISTS (SELECT FROM keys WHERE user_id = $1
-          AND NOT coalesce(team_id = ANY($3), organization_id = ANY($2), false)) AS all`,
-    [user["user_id"], [...actor.organizations], [...actor.organizationTeams]],
+    `SELECT user_id FROM users u WHERE user_id = ANY($1) AND user_id <> $2 AND user_role LIKE 'internal_user%'
+        AND EXISTS (SELECT FROM organization_members m WHERE m.user_id = u.user_id)
+        AND NOT EXISTS (SELECT FROM organization_members m WHERE m.user_id = u.user_id AND organization_id <> ALL($3))
+        AND NOT EXISTS (SELECT FROM team_members m WHERE m.user_id = u.user_id AND team_id <> ALL($4))
+        AND NOT EXISTS (SELECT FROM keys k WHERE k.user_id = u.user_id
+          AND NOT coalesce(team_id = ANY($4), organization_id = ANY($3), false))`,
+    [
+      users.map((user) => user["user_id"]),
+      MASTER_USER,
+      [...actor.organizations],
+      [...actor.organizationTeams],
+    ],
   );
-  return inside?.all ?? false;
+  return new Set(inside.map((row) => row.user_id));
 }
 
 /** A user is seen by the admins of its teams and of its organizations. */
-async function sharesWith({ actor, pool }: Admin, user: Row): Promise<boolean> {
+async function sharesWith(
+  { actor, pool }: Admin,
+  userId: string,
+): Promise<boolean> {
   const shared = await query(
     pool,
     `SELECT FROM team_members WHERE user_id = $1 AND team_id = ANY($2)
       UNION ALL SELECT FROM organization_members WHERE user_id = $1 AND organization_id = ANY($3) LIMIT 1`,
-    [user["user_id"], administeredTeams(actor), [...actor.organizations]],
+    [userId, administeredTeams(actor), [...actor.organizations]],
   );
   return shared.length > 0;
 }

@@ -16,7 +16,7 @@ import { newestOf } from "./newest.ts";
 import { KEY, shown, TEAM, USER } from "./payers.ts";
 import { reachableKeys, reachableTeams } from "./reachable-rows.ts";
 import { adminRoute, type Admin, type AdminRoute } from "./route.ts";
-import { refuseUser, requireUser, role, seenUser } from "./user-fields.ts";
+import { refuseUser, requireUser, role, seenUsers } from "./user-fields.ts";
 
 const info = adminRoute(
   "GET /user/info",
@@ -41,17 +41,14 @@ const info = adminRoute(
   },
 );
 
-async function infoOfUser(admin: Admin, userId: string): Promise<Row> {
+async function infoOfUser(admin: Admin, userId: string): Promise<Row | null> {
   const user = await requireUser(admin.pool, { user_id: userId });
   await refuseUser(admin, user);
-  const seen = await seenUser(admin, user);
-  if (seen !== user) return seen;
-  const [row] = await withBudgetInForce(
+  const [seen] = await seenUsers(
     admin,
-    USER,
-    await shown(admin, USER, [user]),
+    await withBudgetInForce(admin, USER, await shown(admin, USER, [user])),
   );
-  return row ?? user;
+  return seen ?? null;
 }
 
 const SORTABLE: Sortable = {
@@ -112,12 +109,15 @@ const list = adminRoute(
       size,
     );
     return {
-      users: await withKeyCounts(
+      users: await seenUsers(
         admin,
-        await withBudgetInForce(
+        await withKeyCounts(
           admin,
-          USER,
-          await shown(admin, USER, found.rows),
+          await withBudgetInForce(
+            admin,
+            USER,
+            await shown(admin, USER, found.rows),
+          ),
         ),
       ),
       total: found.total,

@@ -161,8 +161,8 @@ export const USER_ANSWERS = {
     }),
   ),
   "GET /user/list": described(
-    "Users within reach, page by page.",
-    pageOf("users", listedUserRow),
+    "Users within reach, page by page; by name alone those whom the caller looks after only in part.",
+    pageOf("users", z.union([listedUserRow, userName])),
   ),
   "POST /user/delete": described(
     "Delete users with their keys and memberships; answers how many.",

@@ -1,0 +1,172 @@
+import { z } from "zod";
+import { MASTER_USER } from "../access/callers.ts";
+import { outOfReach } from "../access/reach.ts";
+import { roleOfSharedKey } from "../access/roles.ts";
+import { transaction, type Client } from "../db/pool.ts";
+import { CallError } from "../http/errors.ts";
+import { dollars, flag, name, names, texts } from "./fields.ts";
+import { keyFields } from "./key-fields.ts";
+import { insertKey } from "./keys.ts";
+import {
+  create,
+  findOne,
+  KEY,
+  MEMBER,
+  ORGANIZATION_MEMBER,
+  shownOne,
+  TEAM,
+  USER,
+} from "./payers.ts";
+import { adminRoute, type Admin } from "./route.ts";
+import { teamRole } from "./team-fields.ts";
+import { refuseRole, refuseTakenEmail, userFields } from "./user-fields.ts";
+
+/** A team to join, with the part and the budget there. */
+const teamOfUser = z.object({
+  team_id: name,
+  user_role: teamRole.default("user"),
+  max_budget_in_team: dollars.nullish(),
+});
+
+const newUserFields = z.object({
+  ...userFields,
+  user_id: name.nullish(),
+  teams: z
+    .array(z.union([name, teamOfUser]))
+    .max(1_000)
+    .nullish(),
+  organizations: names.nullish(),
+  auto_create_key: flag.nullish(),
+  key_alias: keyFields.key_alias,
+  duration: keyFields.duration,
+  aliases: texts.nullish(),
+});
+
+/** POST /user/new: a user, with memberships and a first key. */
+export const newUser = adminRoute(
+  "POST /user/new",
+  newUserFields,
+  async (admin, fields) => {
+    const {
+      teams,
+      organizations,
+      auto_create_key: withKey,
+      key_alias,
+      duration,
+      aliases,
+      ...columns
+    } = fields;
+    refuseRole(admin, fields.user_role);
+    if (!admin.reachesAll && fields.user_id === MASTER_USER)
+      throw outOfReach(admin.rule, `user ${MASTER_USER}`);
+    refuseUnlessOfOrganization(admin, organizations ?? []);
+    const payer = withKey === false ? null : payerOfFirstKey(admin, fields);
+    const made = await transaction(admin.pool, async (client) => {
+      await refuseTakenEmail(client, fields.user_email, null);
+      const user = await create(admin, client, USER, {
+        ...columns,
+        user_id: fields.user_id ?? crypto.randomUUID(),
+      });
+      const userId = String(user?.["user_id"]);
+      await join(admin, client, userId, teams ?? [], organizations ?? []);
+      // Limits are the user's own: a key that had them too would be a second, smaller budget.
+      const key =
+        withKey === false
+          ? null
+          : await insertKey(
+              admin,
+              client,
+              {
+                user_id: userId,
+                organization_id: payer,
+                key_alias,
+                duration,
+                aliases,
+              },
+              null,
+            );
+      return { user: user ?? {}, key };
+    });
+    const { key } = made;
+    const user = await shownOne(admin, USER, made.user);
+    return {
+      ...(key === null ? {} : await shownOne(admin, KEY, key.row)),
+      ...user,
+      key: key?.key ?? null,
+      token: key?.row["token"] ?? null,
+      token_id: key?.row["token"] ?? null,
+      key_name: key?.row["key_name"] ?? null,
+      expires: key?.row["expires"] ?? null,
+      teams: (teams ?? []).map(teamIdOf),
+    };
+  },
+);
+
+/**
+ * The organization that a user's first key belongs to: the only one. A key that is to have rights on everything belongs to
+ * nobody else.
+ */
+function payerOfFirstKey(
+  { reachesAll }: Admin,
+  { organizations, user_role: given }: z.output<typeof newUserFields>,
+): string | null {
+  const [only = null, ...others] = new Set(organizations);
+  if (others.length === 0)
+    return given != null && roleOfSharedKey(given) !== given ? null : only;
+  if (reachesAll) return null;
+  throw new CallError(
+    "invalid_request",
+    "`auto_create_key` is not right: of several organizations one has to pay for a key. Send false, and name that one with POST /key/generate.",
+    { param: "auto_create_key" },
+  );
+}
+
+function refuseUnlessOfOrganization(
+  admin: Admin,
+  organizations: readonly string[],
+): void {
+  if (admin.reachesAll) return;
+  if (organizations.length === 0)
+    throw new CallError(
+      "permission_denied",
+      "An org_admin makes users of its organization: name it in `organizations`.",
+      { param: "organizations" },
+    );
+  for (const organizationId of organizations)
+    admin.refuse({ what: `organization ${organizationId}`, organizationId });
+}
+
+async function join(
+  admin: Admin,
+  client: Client,
+  userId: string,
+  teams: readonly (string | z.output<typeof teamOfUser>)[],
+  organizations: readonly string[],
+): Promise<void> {
+  for (const organizationId of new Set(organizations))
+    await create(admin, client, ORGANIZATION_MEMBER, {
+      organization_id: organizationId,
+      user_id: userId,
+    });
+  const byId = new Map(teams.map((team) => [teamIdOf(team), team]));
+  for (const [teamId, asked] of byId) {
+    const team = await findOne(client, TEAM, { team_id: teamId });
+    if (!admin.reachesAll)
+      admin.refuse({
+        what: `team ${teamId}`,
+        teamId,
+        organizationId: team["organization_id"] as string | null,
+      });
+    await create(admin, client, MEMBER, {
+      team_id: teamId,
+      user_id: userId,
+      ...(typeof asked === "string"
+        ? {}
+        : { role: asked.user_role, max_budget: asked.max_budget_in_team }),
+    });
+  }
+}
+
+function teamIdOf(team: string | z.output<typeof teamOfUser>): string {
+  return typeof team === "string" ? team : team.team_id;
+}
