@@ -363,7 +363,7 @@ test.each([
   ["an unknown team", { team_id: "nobody" }, "team_id"],
   ["an unknown tier", { budget_id: "nothing" }, "budget_id"],
   ["a wrong type", { models: "mock" }, "models"],
-  ["NUL in a name", { key_alias: "a\0b" }, undefined],
+  ["NUL in a name", { key_alias: "a\0b" }, "key_alias"],
 ])("%s is refused by name", async (_, body, param) => {
   const { status, error } = await fixture.refused(
     "POST",
