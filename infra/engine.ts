@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import type { Readable } from "node:stream";
 import { promisify } from "node:util";
 
 const run = promisify(execFile);
@@ -20,7 +21,7 @@ const commandWithinMs = 180_000;
 export async function dockerAt(
   engine: EngineAddress,
   args: readonly string[],
-  input = "",
+  input: string | Readable = "",
   withinMs = commandWithinMs,
 ): Promise<string> {
   return (await runDocker(engine, args, input, withinMs)).stdout;
@@ -44,7 +45,7 @@ export async function containerLog(
 async function runDocker(
   engine: EngineAddress,
   args: readonly string[],
-  input: string,
+  input: string | Readable,
   withinMs: number,
 ): Promise<{ readonly stdout: string; readonly stderr: string }> {
   const [file, ...rest] = dockerCommand(engine, args);
@@ -52,7 +53,9 @@ async function runDocker(
     maxBuffer: 64 * 1024 * 1024,
     timeout: withinMs,
   });
-  running.child.stdin?.on("error", () => undefined).end(input);
+  const stdin = running.child.stdin?.on("error", () => undefined);
+  if (typeof input === "string") stdin?.end(input);
+  else if (stdin) input.pipe(stdin);
   try {
     return await running;
   } catch (error) {

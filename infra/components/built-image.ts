@@ -1,13 +1,15 @@
 import * as docker from "@pulumi/docker";
-import type { Resource } from "@pulumi/pulumi";
+import { ResourceHook, type Resource } from "@pulumi/pulumi";
 import { imageReferenceOf, type HearthConfig } from "../config.ts";
 import type { Host } from "../hosts.ts";
+import { buildImage } from "../image-build.ts";
 import { assembleImage, type ImageContext } from "../image-context.ts";
 import { pullImage } from "./placed.ts";
 
 /**
  * An image of ours on a host: built there from a context assembled here, or taken from a registry when the operator names one.
- * Changed files alone are no difference to the provider, so their hash is tag and trigger.
+ * Its tag is the content's hash. A hook builds it, not the plugin's own `build`: that one notices no changed file, keeps the
+ * path of this checkout in the state, and wants Docker's containerd image store switched off, which a new Docker 29 has on.
  */
 export function builtImage(
   name: string,
@@ -19,15 +21,15 @@ export function builtImage(
   const taken = config.images[image];
   if (taken !== undefined) return pullImage(name, taken, host, parent);
   const { directory, hash } = contextOf(image, config);
+  const tag = `hearth/${image}:${hash}`;
+  const build = new ResourceHook(`build-${name}`, () =>
+    buildImage(host.engine, tag, directory),
+  );
+  // By then the image is there, and what is there is not pulled.
   return new docker.RemoteImage(
     name,
-    {
-      name: `hearth/${image}:${hash}`,
-      build: { context: directory, dockerfile: "Dockerfile" },
-      triggers: { content: hash },
-      keepLocally: true,
-    },
-    { parent, provider: host.provider },
+    { name: tag, keepLocally: true },
+    { parent, provider: host.provider, hooks: { beforeCreate: [build] } },
   );
 }
 
