@@ -7,7 +7,9 @@ import {
   hostSettingsSchema,
   secretFields,
 } from "./config-schema.ts";
+import { readGatewaySettings } from "./gateway-settings.ts";
 import { pinnedImages, type PulledImage } from "./images.ts";
+import { readNamedFile } from "./project-files.ts";
 
 /** The stack's configuration, checked. Secrets are clear here and are wrapped where they become inputs. Times in seconds, memory in MiB. */
 export type HearthConfig = Readonly<z.output<typeof configSchema>>;
@@ -58,8 +60,27 @@ export function readStackConfig(): HearthConfig {
     },
     isSecret: (key) => isConfigSecret(`${namespace}${key}`),
   });
-  if (!result.ok) throw new ConfigRefused(result.errors);
+  const errors = result.ok ? unusableFiles(result.config) : result.errors;
+  if (!result.ok || errors.length > 0) throw new ConfigRefused(errors);
   return result.config;
+}
+
+/** What is wrong with the files that settings name: found before anything is registered. */
+function unusableFiles(config: HearthConfig): readonly string[] {
+  const { supervisorConfig } = config;
+  return [
+    () => readGatewaySettings(config, {}),
+    () =>
+      supervisorConfig === undefined ||
+      readNamedFile("hearth:supervisorConfig", supervisorConfig),
+  ].flatMap((read) => {
+    try {
+      read();
+      return [];
+    } catch (error) {
+      return [(error as Error).message];
+    }
+  });
 }
 
 function postgresAtFrom(text: string | undefined): RawConfig["values"] {

@@ -11,13 +11,19 @@ export function inProject(path: string): string {
   return resolve(projectRoot, path);
 }
 
-/** Reads a file that a setting names. Throws one sentence with the command that mends it. */
+/** Reads a file that a setting names. Throws one sentence with the command that mends it, also for an empty file. */
 export function readNamedFile(setting: string, path: string): string {
-  try {
-    return readFileSync(inProject(path), "utf8");
-  } catch (error) {
-    throw new Error(
-      `${setting} names ${path}, which cannot be read (${(error as NodeJS.ErrnoException).code}): npx pulumi config set ${setting} PATH`,
+  const unusable = (why: string) =>
+    new Error(
+      `${setting} names ${path}, which ${why}: npx pulumi config set ${setting} PATH`,
     );
+  let text: string;
+  try {
+    text = readFileSync(inProject(path), "utf8");
+  } catch (error) {
+    throw unusable(`cannot be read (${(error as NodeJS.ErrnoException).code})`);
   }
+  // The docker plugin refuses to upload nothing.
+  if (text.trim() === "") throw unusable("is empty");
+  return text;
 }

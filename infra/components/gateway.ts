@@ -1,8 +1,8 @@
-import { existsSync } from "node:fs";
 import type * as docker from "@pulumi/docker";
 import * as pulumi from "@pulumi/pulumi";
 import type { HearthConfig } from "../config.ts";
-import type { ContainerSpec, UploadedFile } from "../container.ts";
+import type { ContainerSpec } from "../container.ts";
+import { readGatewaySettings } from "../gateway-settings.ts";
 import {
   networkName,
   otherHost,
@@ -11,7 +11,6 @@ import {
   type Host,
   type Hosts,
 } from "../hosts.ts";
-import { inProject, readNamedFile } from "../project-files.ts";
 import { builtImage } from "./built-image.ts";
 import { keepVolume, placeContainer, secretFiles } from "./placed.ts";
 import { gatewayRoleName } from "./postgres-server.ts";
@@ -44,6 +43,8 @@ export class Gateway extends pulumi.ComponentResource {
 
 const volumeName = "hearth-journal";
 const journalDirectory = "/var/lib/hearth/journal";
+const configFile = "/app/config.yaml";
+const layerFile = "/app/hearth.yaml";
 
 export function buildGatewayArgs(
   config: HearthConfig,
@@ -70,15 +71,19 @@ export function buildGatewayArgs(
     },
     "0440",
   );
-  const settings = gatewaySettings(config);
+  const settings = readGatewaySettings(config, {
+    drain_timeout: config.drainTimeout,
+    // The two edges: the local one comes from Docker's own networks.
+    trusted_proxies: ["172.16.0.0/12", hosts[otherHost(host.name)].address],
+  });
   return {
     name: "hearth-gateway",
     user: "1000:0",
     environment: {
       ...secrets.environment,
-      ...settings.environment,
       HEARTH_DRAIN_NOTICE: `${config.drainNotice}s`,
-      HEARTH_EXTRA_CONFIG: "/app/hearth.yaml",
+      HEARTH_EXTRA_CONFIG: layerFile,
+      HEARTH_GATEWAY_CONFIG: configFile,
       HEARTH_GATEWAY_HOST: "0.0.0.0",
       HEARTH_GATEWAY_PORT: String(ports.gateway),
       HEARTH_JOURNAL_DIR: journalDirectory,
@@ -96,10 +101,14 @@ export function buildGatewayArgs(
     },
     files: [
       ...secrets.files,
-      ...settings.files,
       {
-        path: "/app/hearth.yaml",
-        content: buildStackSettings(config, hosts, host),
+        path: configFile,
+        content: pulumi.secret(settings.file),
+        permissions: "0440",
+      },
+      {
+        path: layerFile,
+        content: pulumi.secret(settings.layer),
         permissions: "0440",
       },
     ],
@@ -120,49 +129,6 @@ export function buildGatewayArgs(
     graceSeconds: config.drainTimeout + config.drainNotice + 10,
     waitSeconds: 90,
   };
-}
-
-/** The shipped configuration with the operator's `config/gateway.local.yaml` over it, or the one file the operator names. */
-function gatewaySettings(config: HearthConfig): {
-  readonly environment: Readonly<Record<string, string>>;
-  readonly files: readonly UploadedFile[];
-} {
-  const upload = (path: string, source: string): UploadedFile => ({
-    path,
-    // It may hold keys.
-    content: pulumi.secret(readNamedFile("hearth:gatewayConfig", source)),
-    permissions: "0440",
-  });
-  const local = "config/gateway.local.yaml";
-  if (config.gatewayConfig === undefined && existsSync(inProject(local)))
-    return {
-      environment: {},
-      files: [
-        upload("/app/config/gateway.yaml", "config/gateway.yaml"),
-        upload("/app/config/gateway.local.yaml", local),
-      ],
-    };
-  return {
-    environment: { HEARTH_GATEWAY_CONFIG: "/app/config.yaml" },
-    files: [
-      upload("/app/config.yaml", config.gatewayConfig ?? "config/gateway.yaml"),
-    ],
-  };
-}
-
-/** What the stack decides and the gateway must know: JSON is YAML. */
-function buildStackSettings(
-  config: HearthConfig,
-  hosts: Hosts,
-  host: Host,
-): string {
-  return `${JSON.stringify({
-    general_settings: {
-      drain_timeout: config.drainTimeout,
-      // The two edges: the local one comes from Docker's own networks.
-      trusted_proxies: ["172.16.0.0/12", hosts[otherHost(host.name)].address],
-    },
-  })}\n`;
 }
 
 /** A health check by HTTP in an image that has Node. */

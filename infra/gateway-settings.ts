@@ -1,0 +1,63 @@
+import { statSync } from "node:fs";
+import { isMap, parseDocument } from "yaml";
+import type { HearthConfig } from "./config.ts";
+import { inProject, readNamedFile } from "./project-files.ts";
+
+const shippedFile = "config/gateway.yaml";
+const operatorsFile = "config/gateway.local.yaml";
+
+/** What the gateway reads: one file, and a layer over it. Both may hold keys. */
+export interface GatewaySettings {
+  readonly file: string;
+  readonly layer: string;
+}
+
+/**
+ * The file that the operator names with the stack's decisions over it; or the shipped file, with the stack's decisions and,
+ * counting most, the operator's own layer over it. Throws a sentence for a file that cannot be used.
+ */
+export function readGatewaySettings(
+  { gatewayConfig }: Pick<HearthConfig, "gatewayConfig">,
+  decisions: Readonly<Record<string, unknown>>,
+  operators = operatorsFile,
+): GatewaySettings {
+  const own =
+    gatewayConfig === undefined && holdsSomething(operators)
+      ? readNamedFile("hearth:gatewayConfig", operators)
+      : "";
+  return {
+    file: readNamedFile("hearth:gatewayConfig", gatewayConfig ?? shippedFile),
+    layer: addGeneralSettings(decisions, own, operators),
+  };
+}
+
+function holdsSomething(path: string): boolean {
+  return (statSync(inProject(path), { throwIfNoEntry: false })?.size ?? 0) > 0;
+}
+
+/** A layer's YAML with settings in `general_settings` that it does not have itself. */
+function addGeneralSettings(
+  added: Readonly<Record<string, unknown>>,
+  yaml: string,
+  name: string,
+): string {
+  const layer = parseDocument(yaml);
+  const [mistake] = layer.errors;
+  if (mistake !== undefined)
+    throw new Error(
+      `${name} is no YAML (${mistake.message.split("\n")[0]?.replace(/:$/, "")}): mend it, then run up again.`,
+    );
+  const section = "general_settings";
+  const isLayer = layer.contents === null || isMap(layer.contents);
+  const general = isLayer ? (layer.get(section) ?? null) : null;
+  if (!isLayer || (general !== null && !isMap(general)))
+    throw new Error(
+      `${name} must hold names and values${isLayer ? ` in ${section}` : ", such as model_list"}: mend it, then run up again.`,
+    );
+  if (general === null) layer.set(section, layer.createNode(added));
+  else
+    for (const [key, value] of Object.entries(added))
+      if (!layer.hasIn([section, key]))
+        layer.setIn([section, key], layer.createNode(value));
+  return String(layer);
+}
