@@ -1,3 +1,4 @@
+import { edgeProbeSeconds } from "./config-schema.ts";
 import type { HearthConfig } from "./config.ts";
 import { otherHost, ports, type Host, type Hosts } from "./hosts.ts";
 
@@ -19,7 +20,7 @@ export function buildCaddyfile(
 		lb_try_interval 100ms
 		fail_duration 1s
 		health_uri /health/readiness
-		health_interval 1s
+		health_interval ${edgeProbeSeconds}s
 		health_timeout 5s
 		transport http {
 			dial_timeout 2s

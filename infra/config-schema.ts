@@ -49,6 +49,9 @@ function namedSecrets(example: string, empty: string) {
     .default({});
 }
 
+/** How often the edges ask whether a gateway is ready. */
+export const edgeProbeSeconds = 1;
+
 export const configSchema = z.strictObject({
   hosts: z.strictObject({ a: host, b: host }, "must be an object"),
   placement: z
@@ -106,7 +109,13 @@ export const configSchema = z.strictObject({
     .regex(/^-----BEGIN [A-Z ]*PRIVATE KEY-----/, "must be a PEM private key")
     .optional(),
   drainTimeout: seconds.prefault("120s"),
-  drainNotice: seconds.prefault("5s"),
+  /** Longer than two of the edges' probes: one call in 1,642 failed at a replacement without it. */
+  drainNotice: seconds
+    .refine(
+      (notice) => notice > 2 * edgeProbeSeconds,
+      `must be longer than ${2 * edgeProbeSeconds}s: both edges have to see that a gateway is about to stop`,
+    )
+    .prefault("5s"),
   localRunnerA: webAddress.optional(),
   localRunnerB: webAddress.optional(),
   gatewayConfig: z.string().min(1, "must be the path of a file").optional(),
