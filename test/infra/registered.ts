@@ -19,9 +19,14 @@ export interface RegisteredOptions {
   readonly protect: boolean;
   readonly retainOnDelete: boolean;
   readonly dependsOn: readonly string[];
+  /** For each input, the resources whose outputs it was made from. */
+  readonly madeFrom: Readonly<Record<string, readonly string[]>>;
   readonly ignoreChanges: readonly string[];
   readonly secretOutputs: readonly string[];
+  /** Another resource whose deletion stands for this one's; "" for none. */
+  readonly deletedWith: string;
   readonly beforeCreate: readonly string[];
+  readonly deleteHooks: readonly string[];
 }
 
 /** Of the request that Pulumi's package sends to the engine; its mocks pass on less. */
@@ -31,9 +36,24 @@ interface RegisterRequest {
   getProtect(): boolean;
   getRetainondelete(): boolean;
   getDependenciesList(): readonly string[];
+  getPropertydependenciesMap(): {
+    forEach(
+      each: (
+        from: { getUrnsList(): readonly string[] },
+        property: string,
+      ) => void,
+    ): void;
+  };
   getIgnorechangesList(): readonly string[];
   getAdditionalsecretoutputsList(): readonly string[];
-  getHooks(): { getBeforeCreateList(): readonly string[] } | undefined;
+  getDeletedwith(): string;
+  getHooks():
+    | {
+        getBeforeCreateList(): readonly string[];
+        getBeforeDeleteList(): readonly string[];
+        getAfterDeleteList(): readonly string[];
+      }
+    | undefined;
 }
 
 const secretSignature = "4dabf18193072939515e22adb298388d";
@@ -117,16 +137,49 @@ export async function registerProgram(
 }
 
 function optionsOf(request: RegisterRequest): RegisteredOptions {
+  const madeFrom: Record<string, readonly string[]> = {};
+  request.getPropertydependenciesMap().forEach((from, property) => {
+    const urns = from.getUrnsList();
+    if (urns.length > 0) madeFrom[property] = urns.map(nameOf);
+  });
+  const hooks = request.getHooks();
   return {
     protect: request.getProtect(),
     retainOnDelete: request.getRetainondelete(),
-    dependsOn: request
-      .getDependenciesList()
-      .map((urn) => urn.split("::").at(-1) ?? ""),
+    dependsOn: request.getDependenciesList().map(nameOf),
+    madeFrom,
     ignoreChanges: request.getIgnorechangesList(),
     secretOutputs: request.getAdditionalsecretoutputsList(),
-    beforeCreate: request.getHooks()?.getBeforeCreateList() ?? [],
+    deletedWith: nameOf(request.getDeletedwith()),
+    beforeCreate: hooks?.getBeforeCreateList() ?? [],
+    deleteHooks: [
+      ...(hooks?.getBeforeDeleteList() ?? []),
+      ...(hooks?.getAfterDeleteList() ?? []),
+    ],
   };
+}
+
+function nameOf(urn: string): string {
+  return urn.split("::").at(-1) ?? "";
+}
+
+/** Of what was registered, the containers. */
+export function containersOf(
+  resources: readonly Registered[],
+): readonly Registered[] {
+  return resources.filter(
+    ({ type }) => type === "docker:index/container:Container",
+  );
+}
+
+/** A list of objects, whether or not it is a secret as a whole. */
+export function listOf(
+  value: unknown,
+): readonly Readonly<Record<string, unknown>>[] {
+  if (Array.isArray(value)) return value as Record<string, unknown>[];
+  return typeof value === "object" && value !== null && "secret" in value
+    ? listOf(value.secret)
+    : [];
 }
 
 function showSecrets(value: unknown): unknown {

@@ -1,0 +1,147 @@
+import { beforeAll, expect, test } from "vitest";
+import {
+  always,
+  asksBash,
+  none,
+  registerContainers,
+  tcp,
+  text,
+  volume,
+} from "../test/infra/expected-inputs.ts";
+import { buildCouchIni } from "./couchdb-ini.ts";
+import { buildRedisUsers } from "./redis-login.ts";
+
+let containers: Awaited<ReturnType<typeof registerContainers>>;
+
+beforeAll(async () => {
+  containers = await registerContainers();
+}, 120_000);
+
+test("Postgres, exactly", () => {
+  const { inputs, files } = containers["postgres"] ?? none;
+  expect(inputs).toEqual({
+    ...always,
+    name: "hearth-postgres",
+    image: "sha256:of-postgres-image",
+    command: [
+      "postgres",
+      ...["-c", "shared_buffers=256MB"],
+      ...["-c", "max_connections=100"],
+      ...["-c", "log_min_error_statement=panic"],
+    ],
+    envs: [
+      "POSTGRES_DB=hearth",
+      "POSTGRES_PASSWORD_FILE=/run/hearth/POSTGRES_PASSWORD",
+    ],
+    ports: [tcp("10.8.0.1", 5432)],
+    volumes: [volume("hearth-postgres", "/var/lib/postgresql")],
+    networksAdvanced: [{ name: "hearth", aliases: ["postgres"] }],
+    memory: 1024,
+    memorySwap: 1024,
+    shmSize: 256,
+    capabilities: {
+      drops: ["ALL"],
+      adds: [
+        "CAP_CHOWN",
+        "CAP_DAC_OVERRIDE",
+        "CAP_FOWNER",
+        "CAP_SETGID",
+        "CAP_SETUID",
+      ],
+    },
+    healthcheck: {
+      tests: ["CMD", "pg_isready", "-q", "-h", "127.0.0.1", "-U", "postgres"],
+      interval: "10s",
+      timeout: "5s",
+      startPeriod: "30s",
+      retries: 5,
+    },
+    destroyGraceSeconds: 60,
+    waitTimeout: 120,
+  });
+  expect(files).toEqual({
+    "/run/hearth/POSTGRES_PASSWORD": "0400 postgres-0123456789abcdef",
+    "/docker-entrypoint-initdb.d/10-hearth-roles.sql": `0444 ${text("config/postgres-roles.sql")}`,
+  });
+});
+
+test("Redis, exactly", () => {
+  const { inputs, files } = containers["redis"] ?? none;
+  expect(inputs).toEqual({
+    ...always,
+    name: "hearth-redis",
+    image: "sha256:of-redis-image",
+    command: ["redis-server", "/run/hearth/redis.conf"],
+    user: "999:0",
+    envs: [],
+    ports: [tcp("10.8.0.1", 6379)],
+    volumes: [volume("hearth-redis", "/data")],
+    networksAdvanced: [{ name: "hearth", aliases: ["redis"] }],
+    memory: 512,
+    memorySwap: 512,
+    healthcheck: {
+      tests: [
+        "CMD-SHELL",
+        'REDISCLI_AUTH="$(cat /run/hearth/REDIS_PASSWORD)" redis-cli ping | grep -q PONG',
+      ],
+      interval: "10s",
+      timeout: "5s",
+      startPeriod: "10s",
+      retries: 5,
+    },
+    destroyGraceSeconds: 30,
+    waitTimeout: 60,
+  });
+  expect(files).toEqual({
+    "/run/hearth/REDIS_PASSWORD": "0440 redis-0123456789abcdef",
+    "/run/hearth/redis.conf": `0440 bind * -::*
+port 6379
+# The network and the password are the boundary.
+protected-mode no
+aclfile /run/hearth/redis.acl
+dir /data
+# Below the container's limit: copy-on-write while the AOF is rewritten needs the rest.
+maxmemory 358mb
+# Only what expires may go: cache entries do, counters of open windows do not.
+maxmemory-policy volatile-lru
+appendonly yes
+appendfsync everysec
+save ""
+`,
+    "/run/hearth/redis.acl": `0440 ${buildRedisUsers(["redis-0123456789abcdef"])}`,
+  });
+});
+
+test("CouchDB, exactly", () => {
+  const { inputs, files } = containers["notes"] ?? none;
+  expect(inputs).toEqual({
+    ...always,
+    name: "hearth-couchdb",
+    image: "sha256:of-notes-image",
+    user: "5984:0",
+    envs: [],
+    ports: [],
+    volumes: [volume("hearth-notes", "/opt/couchdb/data")],
+    networksAdvanced: [{ name: "hearth", aliases: ["notes"] }],
+    memory: 1024,
+    memorySwap: 1024,
+    memoryReservation: 512,
+    ulimits: [{ name: "nofile", soft: 65536, hard: 65536 }],
+    healthcheck: {
+      tests: asksBash(5984, "/_up"),
+      interval: "30s",
+      timeout: "10s",
+      startPeriod: "20s",
+      retries: 3,
+    },
+    destroyGraceSeconds: 30,
+    waitTimeout: 150,
+  });
+  expect(files).toEqual({
+    "/opt/couchdb/etc/local.d/10-hearth.ini": `0440 ${buildCouchIni({
+      uuid: "00112233445566778899aabbccddeeff",
+      cookieSecret: "cookie-0123456789abcdef",
+      adminPassword: "notes-0123456789abcdef",
+    })}`,
+  });
+});

@@ -1,0 +1,88 @@
+import { readFileSync } from "node:fs";
+import { expect } from "vitest";
+import { inProject } from "../../infra/project-files.ts";
+import { containersOf, listOf, registerProgram } from "./registered.ts";
+import { rightConfig } from "./stack-config.ts";
+
+/** A container as it was registered. */
+export interface RegisteredContainer {
+  /** Without the files. */
+  readonly inputs: Readonly<Record<string, unknown>>;
+  /** "MODE CONTENT" by path. */
+  readonly files: Readonly<Record<string, string>>;
+}
+
+/** Registers the whole program and gives its containers by the names of their resources. */
+export async function registerContainers(): Promise<
+  Readonly<Record<string, RegisteredContainer>>
+> {
+  const { resources } = await registerProgram({
+    ...rightConfig,
+    // Whatever `config/gateway.local.yaml` this checkout has.
+    gatewayConfig: "config/gateway.yaml",
+  });
+  return Object.fromEntries(
+    containersOf(resources).map(({ name, inputs: { uploads, ...inputs } }) => [
+      name,
+      {
+        inputs,
+        files: Object.fromEntries(
+          listOf(uploads).map(({ file, permissions, content }) => [
+            file,
+            `${String(permissions)} ${String(content)}`,
+          ]),
+        ),
+      },
+    ]),
+  );
+}
+
+/** In the place of a container that was not registered. */
+export const none: RegisteredContainer = { inputs: {}, files: {} };
+
+/** What every container has. */
+export const always = {
+  securityOpts: ["no-new-privileges:true"],
+  capabilities: { drops: ["ALL"] },
+  restart: "unless-stopped",
+  logDriver: "json-file",
+  logOpts: { "max-size": "10m", "max-file": "3" },
+  wait: true,
+  labels: [
+    {
+      label: "hearth.config",
+      value: expect.stringMatching(/^[0-9a-f]{16}$/) as string,
+    },
+  ],
+};
+
+/** A port that is published on one address. */
+export const tcp = (ip: string, port: number) => ({
+  ip,
+  internal: port,
+  external: port,
+  protocol: "tcp",
+});
+
+export const volume = (volumeName: string, containerPath: string) => ({
+  volumeName,
+  containerPath,
+  readOnly: false,
+});
+
+export const asksNode = (url: string) => [
+  "CMD",
+  "node",
+  "-e",
+  `fetch("${url}").then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))`,
+];
+
+export const asksBash = (port: number, path: string) => [
+  "CMD",
+  "bash",
+  "-c",
+  String.raw`exec 3<>/dev/tcp/127.0.0.1/${port} && printf 'GET ${path} HTTP/1.0\r\nHost: localhost\r\n\r\n' >&3 && read -r line <&3 && [[ $line == *' 200 '* ]]`,
+];
+
+/** A file of this repository. */
+export const text = (path: string) => readFileSync(inProject(path), "utf8");
