@@ -1,7 +1,6 @@
-import { configLabel } from "../../infra/container.ts";
-import { dockerAt, type EngineAddress } from "../../infra/engine.ts";
 import { loginRoles } from "./adopt.ts";
-import { findDisagreements, type Finding, type HostView } from "./findings.ts";
+import { findDisagreements, type Finding } from "./findings.ts";
+import { answersWithinMs, lookAt } from "./host-view.ts";
 import { readLock } from "./lock.ts";
 import { leftOverPlugins } from "./processes.ts";
 import { rotateCommand, rotationIn } from "./rotate.ts";
@@ -14,7 +13,7 @@ const run = "npm run deploy -- ";
 export async function examine(session: Session): Promise<readonly Finding[]> {
   const { engines, stack } = session;
   const config = await readSettings(session);
-  const [a, b] = await Promise.all([look(engines.a), look(engines.b)]);
+  const [a, b] = await Promise.all([lookAt(engines.a), lookAt(engines.b)]);
   const roles = await loginRoles(
     engines[config.placement.postgres],
     answersWithinMs,
@@ -82,36 +81,4 @@ function ofSettings(
           },
         ]),
   ];
-}
-
-const answersWithinMs = 15_000;
-
-async function look(engine: EngineAddress): Promise<HostView | null> {
-  const ask = (...args: readonly string[]) =>
-    dockerAt(engine, args, "", answersWithinMs);
-  try {
-    const containers = await ask(
-      "ps",
-      "--all",
-      "--no-trunc",
-      "--filter",
-      `label=${configLabel}`,
-      "--format",
-      `{{.ID}}\t{{.Names}}\t{{.Status}}\t{{.Label "${configLabel}"}}`,
-    );
-    const volumes = await ask("volume", "ls", "--quiet");
-    return {
-      containers: lines(containers).map((line) => {
-        const [id = "", name = "", status = "", hash = ""] = line.split("\t");
-        return { id, name, status, hash };
-      }),
-      volumes: lines(volumes),
-    };
-  } catch {
-    return null;
-  }
-}
-
-function lines(text: string): readonly string[] {
-  return text.split("\n").filter((line) => line !== "");
 }

@@ -1,15 +1,13 @@
 import { expect, test } from "vitest";
-import { findDisagreements, type HostView, type Seen } from "./findings.ts";
+import { findDisagreements, type Seen } from "./findings.ts";
+import type { HostView } from "./host-view.ts";
 
-const container = (host: string, name: string, id: string, hash = "1") => ({
+const container = (host: string, name: string, id: string) => ({
   urn: `urn:pulumi:home::hearth::docker:index/container:Container::${name}`,
   type: "docker:index/container:Container",
   id,
   provider: `urn:pulumi:home::hearth::pulumi:providers:docker::host-${host}::x`,
-  inputs: {
-    name: `hearth-${name}`,
-    labels: [{ label: "hearth.config", value: hash }],
-  },
+  inputs: { name: `hearth-${name}` },
 });
 const volume = {
   urn: "urn:pulumi:home::hearth::docker:index/volume:Volume::postgres-data",
@@ -23,13 +21,11 @@ const role = (name: string) => ({
   type: "postgresql:index/role:Role",
   id: name,
 });
-const running = (id: string, name: string, more: object = {}) => ({
-  id,
-  name: `hearth-${name}`,
-  status: "Up 5 minutes (healthy)",
-  hash: "1",
-  ...more,
-});
+const running = (
+  id: string,
+  name: string,
+  status = "Up 5 minutes (healthy)",
+) => ({ id, name: `hearth-${name}`, status });
 
 const well: Seen = {
   state: {
@@ -69,26 +65,24 @@ test.each<[string, Seen, string, string]>([
   [
     "a stopped one",
     onB({
-      containers: [
-        running("g1", "gateway", { status: "Exited (137) 2 minutes ago" }),
-      ],
+      containers: [running("g1", "gateway", "Exited (137) 2 minutes ago")],
     }),
     "host B: hearth-gateway does not run (Exited (137) 2 minutes ago)",
     "npm run deploy -- up --refresh",
   ],
   [
     "an unhealthy one",
-    onB({
-      containers: [running("g1", "gateway", { status: "Up 1 h (unhealthy)" })],
-    }),
+    onB({ containers: [running("g1", "gateway", "Up 1 h (unhealthy)")] }),
     "host B: hearth-gateway is unhealthy",
-    "see `docker logs hearth-gateway` there; npm run deploy -- up --refresh makes it anew when the state says so",
+    "`docker logs --tail 50 hearth-gateway` there says why; `docker restart hearth-gateway` there starts it anew",
   ],
   [
-    "one of another configuration",
-    onB({ containers: [running("g1", "gateway", { hash: "2" })] }),
-    "host B: hearth-gateway was made by another configuration than the state has",
-    "npm run deploy -- up --refresh",
+    "one that does not stay",
+    onB({
+      containers: [running("g1", "gateway", "Restarting (1) 5 seconds ago")],
+    }),
+    "host B: hearth-gateway ends again and again (Restarting (1) 5 seconds ago)",
+    "`docker logs --tail 50 hearth-gateway` there says why; mend that and run npm run deploy -- up, or roll back",
   ],
   [
     "one that the state does not know",
@@ -127,6 +121,12 @@ test.each<[string, Seen, string, string]>([
     "npm run deploy -- adopt",
   ],
   [
+    "a Postgres that does not answer",
+    { ...well, roles: null },
+    "Postgres cannot be asked for its roles",
+    "when hearth-postgres does not run: npm run deploy -- up --refresh; else `docker logs --tail 50 hearth-postgres` on its host says why",
+  ],
+  [
     "an interrupted run",
     {
       ...well,
@@ -150,6 +150,15 @@ test("a role of the operator's own is nobody's business", () => {
   ).toEqual([]);
 });
 
-test("a Postgres that cannot be asked says nothing about roles", () => {
-  expect(findDisagreements({ ...well, roles: null })).toEqual([]);
+test("of a Postgres that was never deployed nothing is said", () => {
+  expect(
+    findDisagreements({
+      state: { resources: [], pending_operations: [] },
+      hosts: {
+        a: { containers: [], volumes: [] },
+        b: { containers: [], volumes: [] },
+      },
+      roles: null,
+    }),
+  ).toEqual([]);
 });

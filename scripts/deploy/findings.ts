@@ -1,6 +1,14 @@
 import { loginRoleNames } from "../../infra/config-fields.ts";
-import { configLabel } from "../../infra/container.ts";
-import { hostOf, nameOf, type State, type StateResource } from "./state.ts";
+import type { HostView } from "./host-view.ts";
+import {
+  containerType,
+  hostOf,
+  nameOf,
+  roleType,
+  volumeType,
+  type State,
+  type StateResource,
+} from "./state.ts";
 
 /** Something that state, hosts and configuration disagree about, and the command that mends it. */
 export interface Finding {
@@ -8,29 +16,14 @@ export interface Finding {
   readonly mend: string;
 }
 
-/** What one host's engine says; null for a host that does not answer. */
-export interface HostView {
-  /** Ours, by the label that every container of the program carries. */
-  readonly containers: readonly {
-    readonly id: string;
-    readonly name: string;
-    /** As `docker ps` says it: "Up 5 minutes (healthy)". */
-    readonly status: string;
-    readonly hash: string;
-  }[];
-  readonly volumes: readonly string[];
-}
-
 export interface Seen {
   readonly state: State;
+  /** null for a host that does not answer. */
   readonly hosts: Readonly<Record<"a" | "b", HostView | null>>;
   /** Login roles of the running Postgres; null when it cannot be asked. */
   readonly roles: readonly string[] | null;
 }
 
-const containerType = "docker:index/container:Container";
-const volumeType = "docker:index/volume:Volume";
-const roleType = "postgresql:index/role:Role";
 const run = "npm run deploy -- ";
 
 /** Compares what the state says with what is there. */
@@ -52,7 +45,7 @@ export function findDisagreements({ state, hosts, roles }: Seen): Finding[] {
             ...volumes(host, of(volumeType).filter(on), view),
           ];
     }),
-    ...(roles === null ? [] : disagreeingRoles(of(roleType), roles)),
+    ...disagreeingRoles(of(roleType), roles),
   ];
 }
 
@@ -81,24 +74,25 @@ function containers(
             mend: `${run}up --refresh`,
           },
         ];
-      if (!there.status.startsWith("Up"))
+      // What ends again and again, or runs and is sick, is as the state has it: an `up` changes nothing.
+      if (there.status.startsWith("Restarting"))
         return [
           {
-            what: `${where}: ${name} does not run (${there.status})`,
-            mend: `${run}up --refresh`,
+            what: `${where}: ${name} ends again and again (${there.status})`,
+            mend: `\`docker logs --tail 50 ${name}\` there says why; mend that and run ${run}up, or roll back`,
           },
         ];
       if (there.status.includes("(unhealthy)"))
         return [
           {
             what: `${where}: ${name} is unhealthy`,
-            mend: `see \`docker logs ${name}\` there; ${run}up --refresh makes it anew when the state says so`,
+            mend: `\`docker logs --tail 50 ${name}\` there says why; \`docker restart ${name}\` there starts it anew`,
           },
         ];
-      if (there.hash !== labelOf(resource))
+      if (!there.status.startsWith("Up"))
         return [
           {
-            what: `${where}: ${name} was made by another configuration than the state has`,
+            what: `${where}: ${name} does not run (${there.status})`,
             mend: `${run}up --refresh`,
           },
         ];
@@ -111,14 +105,6 @@ function containers(
         mend: `${run}adopt`,
       })),
   ];
-}
-
-function labelOf({ inputs }: StateResource): string | undefined {
-  const labels = (inputs?.["labels"] ?? []) as readonly {
-    readonly label: string;
-    readonly value: string;
-  }[];
-  return labels.find(({ label }) => label === configLabel)?.value;
 }
 
 function volumes(
@@ -137,8 +123,17 @@ function volumes(
 
 function disagreeingRoles(
   known: readonly StateResource[],
-  there: readonly string[],
+  there: readonly string[] | null,
 ): Finding[] {
+  if (there === null)
+    return known.length === 0
+      ? []
+      : [
+          {
+            what: "Postgres cannot be asked for its roles",
+            mend: `when hearth-postgres does not run: ${run}up --refresh; else \`docker logs --tail 50 hearth-postgres\` on its host says why`,
+          },
+        ];
   const names = known.map(({ id }) => id ?? "");
   return [
     ...names

@@ -1,5 +1,9 @@
 import type { Stack } from "@pulumi/pulumi/automation/stack.js";
 
+export const containerType = "docker:index/container:Container";
+export const volumeType = "docker:index/volume:Volume";
+export const roleType = "postgresql:index/role:Role";
+
 /** A resource as the state file has it; what is secret is encrypted there. */
 export interface StateResource {
   readonly urn: string;
@@ -42,18 +46,28 @@ export async function dropPendingCreates({
   readonly stack: Stack;
   readonly say: (line: string) => void;
 }): Promise<void> {
-  const exported = await stack.exportStack();
-  const deployment = (exported.deployment ?? {}) as Partial<State>;
-  const pending = deployment.pending_operations ?? [];
-  const kept = pending.filter(({ type }) => type !== "creating");
-  if (kept.length === pending.length) return;
-  const names = pending
+  const names = (await readState(stack)).pending_operations
     .filter(({ type }) => type === "creating")
     .map(({ resource }) => nameOf(resource.urn));
-  say(`An interrupted run was about to make ${names.join(", ")}: begun anew.`);
+  if (names.length === 0) return;
+  say(
+    `An interrupted run was about to make ${names.join(", ")}: what it left is cleared away.`,
+  );
+  await changeState(stack, ({ pending_operations: pending = [] }) => ({
+    pending_operations: pending.filter(({ type }) => type !== "creating"),
+  }));
+}
+
+/** Writes the parts of the state that `change` gives; all else stays as it is. */
+export async function changeState(
+  stack: Stack,
+  change: (state: Partial<State>) => Partial<State>,
+): Promise<void> {
+  const exported = await stack.exportStack();
+  const deployment = (exported.deployment ?? {}) as Partial<State>;
   await stack.importStack({
     ...exported,
-    deployment: { ...deployment, pending_operations: kept },
+    deployment: { ...deployment, ...change(deployment) },
   });
 }
 

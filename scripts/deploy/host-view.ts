@@ -1,0 +1,47 @@
+import { configLabel } from "../../infra/container.ts";
+import { dockerAt, type EngineAddress } from "../../infra/engine.ts";
+
+/** What one host's engine says. */
+export interface HostView {
+  /** Ours, by the label that every container of the program carries. */
+  readonly containers: readonly {
+    readonly id: string;
+    readonly name: string;
+    /** As `docker ps` says it: "Up 5 minutes (healthy)". */
+    readonly status: string;
+  }[];
+  readonly volumes: readonly string[];
+}
+
+export const answersWithinMs = 15_000;
+
+/** Asks one host's engine; null when it does not answer. */
+export async function lookAt(engine: EngineAddress): Promise<HostView | null> {
+  const ask = (...args: readonly string[]) =>
+    dockerAt(engine, args, "", answersWithinMs);
+  try {
+    const containers = await ask(
+      "ps",
+      "--all",
+      "--no-trunc",
+      "--filter",
+      `label=${configLabel}`,
+      "--format",
+      "{{.ID}}\t{{.Names}}\t{{.Status}}",
+    );
+    const volumes = await ask("volume", "ls", "--quiet");
+    return {
+      containers: lines(containers).map((line) => {
+        const [id = "", name = "", status = ""] = line.split("\t");
+        return { id, name, status };
+      }),
+      volumes: lines(volumes),
+    };
+  } catch {
+    return null;
+  }
+}
+
+function lines(text: string): readonly string[] {
+  return text.split("\n").filter((line) => line !== "");
+}
