@@ -1,3 +1,4 @@
+import { RunError } from "@pulumi/pulumi";
 import { CouchServer } from "./components/couch-server.ts";
 import { Edge } from "./components/edge.ts";
 import { Gateway } from "./components/gateway.ts";
@@ -8,6 +9,18 @@ import { Supervisor } from "./components/supervisor.ts";
 import { readStackConfig } from "./config.ts";
 import { createHosts } from "./hosts.ts";
 import { describeStack, type StackOutputs } from "./outputs.ts";
+
+/** What a plain `pulumi` command runs: only `npm run deploy -- rotate` knows what a server must be told in a rotation. */
+export async function programOutsideRotations(): Promise<StackOutputs> {
+  const { rotation } = readStackConfig();
+  if (rotation !== undefined) {
+    const { of } = JSON.parse(rotation) as { readonly of: string };
+    throw new RunError(
+      `a rotation of ${of} is not over, nothing was touched: \`npm run deploy -- doctor\` names the command that goes on with it.`,
+    );
+  }
+  return program();
+}
 
 /** The whole stack on hosts A and B. Throws ConfigRefused, with every mistake, before anything is registered. */
 export async function program(): Promise<StackOutputs> {

@@ -3,15 +3,13 @@ import type { HearthConfig } from "../../infra/config.ts";
 import { dockerAt, type EngineAddress } from "../../infra/engine.ts";
 import { removeLeftoverRole } from "../../infra/leftover.ts";
 import { askPostgres } from "../../infra/postgres-socket.ts";
-import { bringUp, readSettings, type Session } from "./session.ts";
+import { bringUp, lookFirst, readSettings, type Session } from "./session.ts";
 import { removeSettings, setSetting } from "./settings.ts";
-import { readState } from "./state.ts";
-
-const roleType = "postgresql:index/role:Role";
+import { readState, roleType } from "./state.ts";
 
 /**
  * Takes over what runs on the hosts when the state was lost: volumes by their name, roles by `import`; containers cannot be
- * taken over, they are made anew over their data. Ends as `up` does. Harmless when nothing was lost.
+ * taken over, they are made anew over their data. Ends as `up --refresh` does. Harmless when nothing was lost.
  */
 export async function adopt(session: Session): Promise<void> {
   const { engines, say } = session;
@@ -37,7 +35,7 @@ export async function adopt(session: Session): Promise<void> {
       secret: false,
     });
   }
-  await bringUp(session);
+  await bringUp(session, lookFirst);
   await removeSettings(session, ["importRoles"]);
   // The other role of a rotation that was under way: no gateway logs in as it any more.
   if (config.rotation === undefined)
@@ -85,6 +83,7 @@ async function startPostgres(
   { placement: { postgres: host } }: HearthConfig,
 ): Promise<void> {
   await bringUp(session, {
+    ...lookFirst,
     target: [
       "postgres",
       "postgres-data",

@@ -1,9 +1,11 @@
 import { dockerAt } from "../../infra/engine.ts";
-import { hostOf, readState } from "./state.ts";
+import { networkName, socketNetworkName } from "../../infra/hosts.ts";
+import { removeLeftover, removeLeftoverNetwork } from "../../infra/leftover.ts";
+import { lookAt } from "./host-view.ts";
+import { renewProviders } from "./providers.ts";
+import { dropPendingCreates, hostOf, readState, volumeType } from "./state.ts";
 import type { Session } from "./session.ts";
 import { pulumi } from "./settings.ts";
-
-const volumeType = "docker:index/volume:Volume";
 
 /** One volume with data, as the state knows it. */
 export interface KeptVolume {
@@ -24,10 +26,31 @@ export async function previewDestroy({
   });
 }
 
-/** Removes everything but the volumes: roles are really dropped while their server still runs, the data stays. */
+/**
+ * Removes everything but the volumes: roles are really dropped while their server still runs, the data stays. What an
+ * interrupted run left is removed too, although the state does not know it.
+ */
 export async function destroy(session: Session): Promise<void> {
-  const { stack, options } = session;
+  const { engines, stack, options } = session;
+  await dropPendingCreates(session);
+  await renewProviders(session);
+  // First: a network is not deleted while a container is on it.
+  await removeUnknownContainers(session);
   await stack.destroy({ ...options, excludeProtected: true });
+  for (const engine of [engines.a, engines.b])
+    for (const network of [networkName, socketNetworkName])
+      await removeLeftoverNetwork(engine, network);
+}
+
+async function removeUnknownContainers({
+  engines,
+  stack,
+}: Session): Promise<void> {
+  const { resources } = await readState(stack);
+  const known = new Set(resources.map(({ id }) => id));
+  for (const engine of [engines.a, engines.b])
+    for (const { id, name } of (await lookAt(engine))?.containers ?? [])
+      if (!known.has(id)) await removeLeftover(engine, name);
 }
 
 export async function keptVolumes({

@@ -21,8 +21,11 @@ export async function rotate(
 ): Promise<void> {
   const { say } = session;
   const config = await readSettings(session);
+  if (config.rotation !== undefined)
+    say(`Going on with the rotation of ${kind} that was begun.`);
   const rotation =
-    underWay(config, kind, say) ?? (await begin(session, config, kind, wish));
+    begunAs(config, kind, wish.provider?.name) ??
+    (await begin(session, config, kind, wish));
   const { before, after, passing, next } = kinds[kind];
   await before?.(session, config, rotation);
   for (const [key, value] of Object.entries(rotation.settings))
@@ -48,32 +51,40 @@ export async function endGrace(session: Session): Promise<void> {
   session.say("The old master key is refused.");
 }
 
-/** The rotation that was begun, if any; a sentence when another kind is under way. */
+/** The rotation that was begun, if any. */
 export function rotationIn({ rotation }: HearthConfig): Rotation | null {
   return rotation === undefined ? null : (JSON.parse(rotation) as Rotation);
 }
 
-function underWay(
+/** The rotation of this kind, and of this provider, that was begun, if any. Throws a sentence when another one was. */
+export function begunAs(
   config: HearthConfig,
   kind: RotationKind,
-  say: Session["say"],
+  provider: string | undefined,
 ): Rotation | null {
-  const rotation = rotationIn(config);
-  if (rotation === null) return null;
-  if (rotation.of !== kind)
+  const begun = rotationIn(config);
+  if (begun === null) return null;
+  const same =
+    begun.of === kind &&
+    (provider === undefined || `providerKeys.${provider}` in begun.settings);
+  if (!same)
     throw new Error(
-      `a rotation of ${rotation.of} is not over: \`npm run deploy -- ${rotateCommand(rotation)}\` goes on with it; then rotate ${kind}.`,
+      `a rotation of ${nameOf(begun)} is not over: \`npm run deploy -- ${rotateCommand(begun)}\` goes on with it; then rotate ${provider ?? kind}.`,
     );
-  say(`Going on with the rotation of ${kind} that was begun.`);
-  return rotation;
+  return begun;
 }
 
 /** The words that go on with a rotation. */
-export function rotateCommand({ of, settings }: Rotation): string {
+export function rotateCommand(rotation: Rotation): string {
+  return rotation.of === "provider"
+    ? `rotate provider ${nameOf(rotation)}`
+    : `rotate ${rotation.of}`;
+}
+
+/** What is rotated: a provider's variable, else the kind. */
+function nameOf({ of, settings }: Rotation): string {
   const [path = ""] = Object.keys(settings);
-  return of === "provider"
-    ? `rotate provider ${path.replace("providerKeys.", "")}`
-    : `rotate ${of}`;
+  return of === "provider" ? path.replace("providerKeys.", "") : of;
 }
 
 async function begin(

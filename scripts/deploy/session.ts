@@ -13,6 +13,7 @@ import {
 } from "../../infra/config.ts";
 import type { EngineAddress } from "../../infra/engine.ts";
 import { parallel } from "../deploy-stack.ts";
+import { followPlacement } from "./placement.ts";
 import { dropPendingCreates } from "./state.ts";
 
 /** What every verb of `npm run deploy` works with. */
@@ -70,11 +71,19 @@ export async function readOwnValues(
   return valuesOf(await readOwn(stack));
 }
 
+/**
+ * What `--refresh` means: each resource is looked at when the program comes to it, through the program's own addresses. The
+ * engine's usual way, all of them first, would ask Postgres for its roles before its container is back, and ask at the
+ * addresses of the last `up`, where a host that was replaced is no more.
+ */
+export const lookFirst = { refresh: true, runProgram: true } as const;
+
 /** Brings the hosts to what program and configuration say, after what an interrupted run left in the state is cleared. */
 export async function bringUp(
   session: Session,
   options: Partial<UpOptions> = {},
 ): Promise<OpMap | undefined> {
+  await followPlacement(session);
   await dropPendingCreates(session);
   const { summary } = await session.stack.up({
     ...session.options,

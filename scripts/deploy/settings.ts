@@ -115,7 +115,8 @@ export async function pulumi(
   });
   if (code !== 0)
     throw new Error(
-      complained.trim() || `pulumi ${args[0]} ended with ${code}`,
+      complained.trim() ||
+        `\`npx pulumi ${args[0]}\` ended with ${code} and said nothing: run it by hand, then the same command again.`,
     );
   return said;
 }

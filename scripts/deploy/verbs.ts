@@ -11,9 +11,17 @@ import {
 } from "./destroy.ts";
 import { examine } from "./doctor.ts";
 import { end, leftOverPlugins } from "./processes.ts";
-import { endGrace, rotate, rotateCommand, rotationIn } from "./rotate.ts";
+import { followPlacement } from "./placement.ts";
+import { renewProviders } from "./providers.ts";
+import {
+  begunAs,
+  endGrace,
+  rotate,
+  rotateCommand,
+  rotationIn,
+} from "./rotate.ts";
 import { rotationKinds, type RotationKind } from "./rotations.ts";
-import { bringUp, readSettings, type Session } from "./session.ts";
+import { bringUp, lookFirst, readSettings, type Session } from "./session.ts";
 import { onHost } from "./without-host.ts";
 
 export const usage = `usage: npm run deploy -- VERB [--stack home]
@@ -24,7 +32,7 @@ export const usage = `usage: npm run deploy -- VERB [--stack home]
             all three: --without b leaves out a host that is away
   rotate    replace a secret without a failed call: postgres, redis, master, notes, provider NAME
             master: the old key works for --grace 24h more, --end ends that now; provider: the new key is asked for
-  destroy   remove everything but the data; --purge removes the data too and asks for the stack's name
+  destroy   remove everything but the data; asks first, or --yes; --purge removes the data too and asks for the stack's name
   adopt     take over what runs on the hosts when the state was lost
   doctor    say what state, hosts and configuration disagree about, and what mends it
   cancel    lift the lock of a run that was killed, and end the plugins it left
@@ -65,21 +73,24 @@ export async function runVerb(
       return summed(
         session,
         await bringUp(session, {
-          refresh: flags.refresh === true,
+          ...(flags.refresh === true ? lookFirst : {}),
           ...(await withoutHost(session, flags)),
         }),
       );
     case "preview": {
       // The engine's report would bury them.
       await readSettings(session);
+      await followPlacement(session);
       const { changeSummary } = await session.stack.preview({
         ...session.options,
-        refresh: flags.refresh === true,
+        ...(flags.refresh === true ? lookFirst : {}),
         ...(await withoutHost(session, flags)),
       });
       return summed(session, changeSummary);
     }
     case "refresh": {
+      await refuseHalfRotation(session);
+      await renewProviders(session, hostFlag(flags.without));
       const { summary } = await session.stack.refresh({
         ...session.options,
         clearPendingCreates: true,
@@ -118,7 +129,7 @@ export function hostFlag(without: string | undefined): HostName | undefined {
   throw new NotUnderstood("--without takes a host: a or b.");
 }
 
-/** Half of a rotation would be brought up, and its server may not have the new secret yet. */
+/** In the midst of one, servers, configuration and state have different secrets. */
 async function refuseHalfRotation(session: Session): Promise<void> {
   const begun = rotationIn(await readSettings(session));
   if (begun !== null)
@@ -141,11 +152,12 @@ async function rotateVerb(
     return 0;
   }
   const graceSeconds = secondsOf(flags.grace ?? "24h");
-  const begun = rotationIn(await readSettings(session));
+  const provider = name === undefined ? undefined : providerVariable(name);
+  const begun = begunAs(await readSettings(session), kind, provider);
   await rotate(session, kind, {
     graceSeconds,
     ...(kind === "provider" && begun === null
-      ? { provider: await askForKey(name) }
+      ? { provider: await askForKey(provider) }
       : {}),
   });
   return 0;
@@ -163,7 +175,14 @@ function secondsOf(text: string): number {
   return Number(match[1]) * units[match[2] as keyof typeof units];
 }
 
-/** `openai` stands for OPENAI_API_KEY. The key itself is never an argument: those are seen by everybody on the machine. */
+/** `openai` stands for OPENAI_API_KEY. */
+function providerVariable(name: string): string {
+  return /^[A-Z][A-Z0-9_]*$/.test(name)
+    ? name
+    : `${name.toUpperCase().replaceAll("-", "_")}_API_KEY`;
+}
+
+/** The key itself is never an argument: those are seen by everybody on the machine. */
 async function askForKey(
   name: string | undefined,
 ): Promise<{ readonly name: string; readonly key: string }> {
@@ -171,17 +190,14 @@ async function askForKey(
     throw new NotUnderstood(
       "rotate provider takes a name: npm run deploy -- rotate provider openai",
     );
-  const variable = /^[A-Z][A-Z0-9_]*$/.test(name)
-    ? name
-    : `${name.toUpperCase().replaceAll("-", "_")}_API_KEY`;
   const key = process.stdin.isTTY
-    ? given(await password({ message: `The new ${variable}` }))
+    ? given(await password({ message: `The new ${name}` }))
     : await readInput();
   if (key === "")
     throw new NotUnderstood(
       `no key was given: type it when asked, or pipe it in (npm run deploy -- rotate provider ${name} < FILE).`,
     );
-  return { name: variable, key };
+  return { name, key };
 }
 
 async function readInput(): Promise<string> {
@@ -196,6 +212,7 @@ async function destroyVerb(session: Session, flags: Flags): Promise<number> {
     throw new NotUnderstood(
       "destroy --purge asks for the stack's name: run it where you can answer.",
     );
+  await refuseHalfRotation(session);
   await previewDestroy(session);
   if (flags.purge === true) {
     const typed = given(

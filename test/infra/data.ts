@@ -4,6 +4,7 @@ import pg from "pg";
 import { expect, test } from "vitest";
 import { readState } from "../../scripts/deploy/state.ts";
 import { purge, keptVolumes } from "../../scripts/deploy/destroy.ts";
+import { containerIds, containers } from "./containers.ts";
 import {
   ask,
   deploy,
@@ -65,6 +66,23 @@ export function dataScenarios(running: () => Running): void {
     await stand.stack.preview({ refresh: true, expectNoChanges: true });
   });
 
+  test("7: with host A on an empty machine, up --refresh makes everything of it anew, and leaves B alone", async () => {
+    const { stand } = running();
+    const before = await containerIds(stand);
+    await wipeHostA(stand);
+    const { code, said } = await timed("up --refresh", () =>
+      deploy(stand, ["up", "--refresh"]),
+    );
+    expect(code, said).toBe(0);
+    await allHealthy(stand);
+    const after = await containerIds(stand);
+    expect(
+      Object.keys(after).filter((name) => after[name] === before[name]),
+    ).toEqual(containers.b.map((name) => `b hearth-${name}`));
+    const agreed = await deploy(stand, ["doctor"]);
+    expect(agreed.said).toContain("State, hosts and configuration agree.");
+  });
+
   test("7: purge removes the data too, and leaves nothing", async () => {
     const { stand } = running();
     const asked = await deploy(stand, ["destroy", "--purge"]);
@@ -84,6 +102,19 @@ export function dataScenarios(running: () => Running): void {
       ).toBe("");
     expect((await readState(stand.stack)).resources).toEqual([]);
   });
+}
+
+/** All that a new machine does not have. */
+async function wipeHostA({ docker }: Stand): Promise<void> {
+  const list = async (...args: readonly string[]) =>
+    (await docker("a", ...args)).split("\n").filter((each) => each !== "");
+  await docker("a", "rm", "--force", "--volumes", ...(await list("ps", "-aq")));
+  await docker("a", "volume", "rm", ...(await list("volume", "ls", "-q")));
+  await docker("a", "network", "prune", "--force");
+  const images = await list(
+    ...["images", "--format", "{{.Repository}}:{{.Tag}}", "hearth/*"],
+  );
+  await docker("a", "rmi", "--force", ...images);
 }
 
 const note = "day-two/note";

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { inProject } from "../../infra/project-files.ts";
 import { callSteadily } from "./callers.ts";
 import { containerIds, containers, healthyOn } from "./containers.ts";
-import { deploy, say, settingOf, timed, type Running } from "./day-two.ts";
+import { ask, deploy, say, settingOf, timed, type Running } from "./day-two.ts";
 import type { Stand } from "./stand.ts";
 import { addresses } from "./two-engines.ts";
 
@@ -51,6 +51,36 @@ export function lossScenarios(running: () => Running): void {
     const agreed = await deploy(stand, ["doctor"]);
     expect(agreed.said).toContain("State, hosts and configuration agree.");
   });
+
+  test.each([
+    ["removed", ["rm", "--force"]],
+    ["stopped", ["stop"]],
+  ])(
+    "4: a Postgres that was %s by hand comes back with its data by up --refresh",
+    async (_how, words) => {
+      const { stand, key } = running();
+      const before = await containerIds(stand);
+      await stand.docker("a", ...words, "hearth-postgres");
+      const told = await deploy(stand, ["doctor"]);
+      expect(told.said).toContain("Postgres cannot be asked for its roles");
+      const { code, said } = await timed("up --refresh", () =>
+        deploy(stand, ["up", "--refresh"]),
+      );
+      expect(code, said).toBe(0);
+      await allHealthy(stand);
+      const after = await containerIds(stand);
+      expect(
+        Object.keys(after).filter((name) => after[name] !== before[name]),
+      ).toEqual(["a hearth-postgres"]);
+      const { info } = await ask(
+        `http://${addresses.b}:4000`,
+        `/key/info?key=${key}`,
+        await settingOf(stand, "masterKey"),
+      );
+      expect((info as { readonly spend: number }).spend).toBeGreaterThan(0);
+      await stand.stack.preview({ refresh: true, expectNoChanges: true });
+    },
+  );
 
   test("8: host B switched off: A serves, up on A works, B comes back by itself, and the next preview is empty", async () => {
     const { stand, key } = running();

@@ -151,27 +151,47 @@ export function rotationScenarios(running: () => Running): void {
     expect(await notesAnswer(pair?.now)).toBe(200);
   });
 
-  test("6: an interrupted rotation goes on with the same command, and an up before is refused", async () => {
-    const { stand } = running();
-    const killed = await deploy(stand, ["rotate", "master"], (said, signal) => {
-      if (/Container gateway-a .*creating/.test(said)) signal("SIGKILL");
-    });
-    expect(killed.code).toBeNull();
-    const decided = await settingOf(stand, "masterKey");
-    expect((await deploy(stand, ["cancel"])).code).toBe(0);
-    const refused = await deploy(stand, ["up"]);
-    expect(refused.code).toBe(1);
-    expect(refused.said).toContain("npm run deploy -- rotate master");
-    const { code, said } = await timed("rotate master again", () =>
-      deploy(stand, ["rotate", "master"]),
-    );
-    expect(code, said).toBe(0);
-    expect(said).toContain("Going on with the rotation of master");
-    expect(await settingOf(stand, "masterKey")).toBe(decided);
-    for (const edge of edges) expect(await keyAnswer(edge, decided)).toBe(200);
-    secrets.push(decided);
-    heard.push(killed.said, said);
-  });
+  test.each([
+    ["master", "masterKey"],
+    ["postgres", "gatewayPassword"],
+  ])(
+    "6: an interrupted rotation of %s goes on with the same command, and whatever else before is refused",
+    async (kind, setting) => {
+      const { stand } = running();
+      const killed = await deploy(stand, ["rotate", kind], (said, signal) => {
+        if (/Container gateway-a .*creating/.test(said)) signal("SIGKILL");
+      });
+      expect(killed.code).toBeNull();
+      const decided = await settingOf(stand, setting);
+      expect((await deploy(stand, ["cancel"])).code).toBe(0);
+      for (const words of [["up"], ["refresh"], ["destroy", "--yes"]]) {
+        const refused = await deploy(stand, words);
+        expect(refused.code).toBe(1);
+        expect(refused.said).toContain(`npm run deploy -- rotate ${kind}`);
+      }
+      await expect(stand.pulumi("preview")).rejects.toMatchObject({
+        stdout: expect.stringContaining(`a rotation of ${kind} is not over`),
+      });
+      const { code, said } = await timed(`rotate ${kind} again`, () =>
+        deploy(stand, ["rotate", kind]),
+      );
+      expect(code, said).toBe(0);
+      expect(said).toContain(`Going on with the rotation of ${kind}`);
+      expect(await settingOf(stand, setting)).toBe(decided);
+      const masterKey = await settingOf(stand, "masterKey");
+      for (const edge of edges)
+        expect(await keyAnswer(edge, masterKey)).toBe(200);
+      const role = await settingOf(stand, "gatewayRole");
+      expect(
+        await logsIn(
+          `gateway_${role}`,
+          await settingOf(stand, "gatewayPassword"),
+        ),
+      ).toBe(true);
+      secrets.push(decided);
+      heard.push(killed.said, said);
+    },
+  );
 
   test("6: no secret, old or new, in a log, an event, the state, an argument or docker inspect", async () => {
     const { stand } = running();

@@ -1,0 +1,55 @@
+import {
+  postgresAtVariable,
+  type HearthConfig,
+  type HostName,
+} from "../../infra/config.ts";
+import { ports } from "../../infra/hosts.ts";
+import { readSettings, type Session } from "./session.ts";
+import { nameOf, readState } from "./state.ts";
+
+/**
+ * `refresh` and `destroy` reach hosts and Postgres as the state remembers from the last `up`; where the configuration, or a
+ * tunnel, says otherwise now, the state is told first. `without` is left out: a host that is away cannot be asked.
+ */
+export async function renewProviders(
+  session: Session,
+  without?: HostName,
+): Promise<void> {
+  const { stack, options } = session;
+  const wanted = addressesOf(await readSettings(session), without);
+  const { resources } = await readState(stack);
+  const outdated = resources.filter(({ urn, inputs }) => {
+    const address = wanted[nameOf(urn)];
+    return address !== undefined && address !== addressIn(inputs ?? {});
+  });
+  if (outdated.length > 0)
+    await stack.up({ ...options, target: outdated.map(({ urn }) => urn) });
+}
+
+/** Providers by name, each with where it reaches what it looks after. */
+function addressesOf(
+  { hosts, placement: { postgres }, postgresAt }: HearthConfig,
+  without: HostName | undefined,
+): Readonly<Record<string, string>> {
+  const login =
+    process.env[postgresAtVariable] ??
+    addressIn(
+      postgresAt ?? { host: hosts[postgres].address, port: ports.postgres },
+    );
+  return {
+    ...(without === "a" ? {} : { "host-a": hosts.a.docker }),
+    ...(without === "b" ? {} : { "host-b": hosts.b.docker }),
+    ...(without === postgres ? {} : { "postgres-login": login }),
+  };
+}
+
+/** Docker's providers have an endpoint as their host, Postgres' a port beside it. */
+function addressIn({
+  host,
+  port,
+}: {
+  readonly host?: unknown;
+  readonly port?: unknown;
+}): string {
+  return port === undefined ? String(host) : `${String(host)}:${String(port)}`;
+}
