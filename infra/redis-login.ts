@@ -48,7 +48,9 @@ export async function acceptRedisPasswords(
     `ACL SETUSER default resetpass ${hashes(passwords)}\n`,
   );
   if (said.trim() !== "OK")
-    throw new Error(`Redis did not take its new password: ${said.trim()}`);
+    throw new Error(
+      `Redis did not take its new password (${said.trim()}): see \`docker logs hearth-redis\` on its host, then run the same command again.`,
+    );
   await replaceFile(engine, redisUsersFile, users);
   await replaceFile(engine, redisPasswordFile, passwords[0] ?? "");
 }

@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { parseArgs } from "node:util";
 import { assembleImage } from "../infra/image-context.ts";
 import { pinnedImages, type BuiltImage } from "../infra/images.ts";
@@ -33,6 +33,22 @@ function readArguments() {
   }
 }
 
+/** Docker says itself what is wrong with a build. */
+function build(tag: string, directory: string): void {
+  const { error, status } = spawnSync(
+    "docker",
+    ["build", "--tag", tag, directory],
+    { stdio: "inherit" },
+  );
+  if (error === undefined && status === 0) return;
+  process.stderr.write(
+    error === undefined
+      ? `hearth: docker could not build ${tag}: mend what it says above, then run the same command again.\n`
+      : `hearth: docker cannot be started on this machine (${error.message}): install it, or take the contexts printed above to where it is.\n`,
+  );
+  process.exit(1);
+}
+
 const { values, positionals } = readArguments();
 const unknown = positionals.filter((name) => !isImage(name));
 if (values.help === true || unknown.length > 0) {
@@ -49,9 +65,7 @@ for (const image of positionals.length === 0
   process.stdout.write(`${image} ${hash} ${directory}\n`);
   if (values.build === true) {
     const tag = `${values.tag ?? "hearth"}/${image}:${hash}`;
-    execFileSync("docker", ["build", "--tag", tag, directory], {
-      stdio: "inherit",
-    });
+    build(tag, directory);
     process.stdout.write(`built ${tag}\n`);
   }
 }

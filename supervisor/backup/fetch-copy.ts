@@ -55,7 +55,10 @@ export async function fetchCopy(parts: {
       before += bytes;
       const path = `/api/copies/${kind}/${name}/${file}`;
       const { body } = await askPeer(peer, path, { signal });
-      if (body === null) throw new Failure(`${file} is empty over there.`);
+      if (body === null)
+        throw new Failure(
+          `${file} of ${name} is empty over there: \`hearth backup list --peer\` shows the other copies.`,
+        );
       await pipeline(
         Readable.fromWeb(body as ReadableStream),
         opening(key, `${kind}/${name}/${file}`),

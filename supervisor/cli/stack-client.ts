@@ -84,7 +84,7 @@ export function findStack(
       const answer = await send(path, timeoutMs, { longestBody: longestText });
       if (answer.status !== 200) {
         bodyOf(answer, address);
-        throw new Failure(`the supervisor answered ${answer.status}.`);
+        throw unexpected(address, answer.status);
       }
       return answer.body;
     },
@@ -123,7 +123,15 @@ function bodyOf(answer: HttpAnswer, address: string): unknown {
       : undefined;
   if (answer.status === 404 && message !== undefined)
     throw new UsageError(message);
-  throw new Failure(message ?? `the supervisor answered ${answer.status}.`);
+  throw message === undefined
+    ? unexpected(address, answer.status)
+    : new Failure(message);
+}
+
+function unexpected(address: string, status: number): Failure {
+  return new Failure(
+    `the supervisor at ${address} answered ${status}: \`hearth logs supervisor\` on its host says why.`,
+  );
 }
 
 function messageOf(error: unknown): string | undefined {

@@ -158,7 +158,9 @@ test("a gate that is away makes everything unknown, until it is back", async () 
     "unknown",
     "unknown",
   ]);
-  expect(troubles).toEqual(["Docker answered 403: "]);
+  expect(troubles).toEqual([
+    "Docker answered 403; `docker info` on this host says how it is.",
+  ]);
   engine.mode = "answer";
   await waitFor("knowing", () => runtime.inspect("notes")?.state === "running");
   expect(changes).toEqual([]);

@@ -257,16 +257,21 @@ function refused(name: string, { status, body }: EngineAnswer): Failure {
       `${name} is no service of Hearth's on this host: \`hearth status\` lists them.`,
     );
   return new Failure(
-    `Docker answered ${status} for ${name}: ${body.toString("utf8").trim().slice(0, 300)}`,
+    `Docker answered ${status} for ${name}${wordsIn(body)}; \`docker ps -a\` on this host shows how it is.`,
   );
 }
 
 function textIn({ status, body }: EngineAnswer): string {
   if (status !== 200)
     throw new Failure(
-      `Docker answered ${status}: ${body.toString("utf8").trim().slice(0, 300)}`,
+      `Docker answered ${status}${wordsIn(body)}; \`docker info\` on this host says how it is.`,
     );
   return body.toString("utf8");
+}
+
+function wordsIn(body: Buffer): string {
+  const words = body.toString("utf8").trim().slice(0, 300);
+  return words === "" ? "" : `: ${words}`;
 }
 
 function pathOf(service: string): string {

@@ -38,7 +38,7 @@ export function openEngine(dockerHost: string): Engine {
       const refuse = (error: unknown) =>
         reject(
           new Failure(
-            `Docker at ${dockerHost} cannot be asked: ${deadline.aborted ? `no answer within ${inWords(withinMs)}` : textOf(error)}.`,
+            `Docker at ${dockerHost} cannot be asked: ${deadline.aborted ? `no answer within ${inWords(withinMs)}` : textOf(error)}; see \`docker logs hearth-socket-proxy\` on this host.`,
             error,
           ),
         );

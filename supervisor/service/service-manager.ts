@@ -130,7 +130,7 @@ function launchd(system: boolean, run: Run): ServiceManager {
       return system
         ? []
         : [
-            "it starts when you sign in; `sudo hearth service install` starts it at boot.",
+            "it starts when you sign in; `sudo npx hearth service install` starts it at boot.",
           ];
     },
     remove: () => {

@@ -93,6 +93,9 @@ test("the property list is well formed, whatever a path holds", () => {
   expect(plist).toContain(
     "/Users/a &amp; b/&lt;hearth&gt;/logs/supervisor.log",
   );
+  expect(plist).toContain(
+    "<string>--env-file-if-exists=/Users/a &amp; b/&lt;hearth&gt;/service.env</string>",
+  );
   const names = [...plist.matchAll(/<(\/?)([a-z]+)(\/?)(?: [^>]*)?>/g)];
   const open: string[] = [];
   for (const [, closes, name = "", empty] of names)

@@ -95,7 +95,7 @@ WantedBy=${system ? "multi-user.target" : "default.target"}
 `;
 }
 
-/** The launchd property list. */
+/** The launchd property list. It names no file of variables as a unit does: Node reads `service.env`. */
 export function launchdPlist(plan: ServicePlan): string {
   const { node, project, home } = plan;
   const log = escaped(`${home}/logs/supervisor.log`);
@@ -113,7 +113,7 @@ export function launchdPlist(plan: ServicePlan): string {
   <key>ProgramArguments</key>
   <array>
     <string>${escaped(node)}</string>
-${smallMemory.map((option) => `    <string>${option}</string>`).join("\n")}
+${[...smallMemory, `--env-file-if-exists=${home}/service.env`].map((option) => `    <string>${escaped(option)}</string>`).join("\n")}
     <string>${escaped(`${project}/supervisor/main.ts`)}</string>
   </array>
   <key>WorkingDirectory</key><string>${escaped(project)}</string>
