@@ -1,5 +1,6 @@
-import type { Client } from "../db/pool.ts";
+import { DatabaseUnavailable, type Client, type Pool } from "../db/pool.ts";
 import { insertRow, type Row } from "../db/rows.ts";
+import type { Admin } from "./route.ts";
 
 export type AuditAction =
   | "created"
@@ -8,11 +9,13 @@ export type AuditAction =
   | "blocked"
   | "unblocked"
   | "rotated"
-  | "spend_set";
+  | "spend_set"
+  | "reloaded"
+  | "flushed";
 
 /** One line of the audit log, in the transaction of the change that it tells of. */
 export async function audit(
-  client: Client,
+  client: Client | Pool,
   actor: string,
   action: AuditAction,
   objectType: string,
@@ -28,4 +31,23 @@ export async function audit(
     before,
     after,
   });
+}
+
+/** One line about what was done outside the database. It is done either way, so while the database is away the log tells of it. */
+export async function auditDone(
+  { actor: { name }, pool, gateway }: Admin,
+  action: AuditAction,
+  objectType: string,
+  objectId: string,
+  after: Row,
+): Promise<void> {
+  try {
+    await audit(pool, name, action, objectType, objectId, null, after);
+  } catch (error) {
+    if (!(error instanceof DatabaseUnavailable)) throw error;
+    gateway.log.warn(
+      { actor: name, action, objectType, objectId, after },
+      "the database is away: this is not in the audit log",
+    );
+  }
 }

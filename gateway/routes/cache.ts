@@ -2,6 +2,8 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { authenticate } from "../access/authenticate.ts";
 import { authorizeRoute } from "../access/authorize.ts";
 import { z } from "zod";
+import { auditDone } from "../admin/audit.ts";
+import { adminFor } from "../admin/route.ts";
 import { validateBody } from "../calls/validate.ts";
 import type { Gateway } from "../gateway.ts";
 import { CallError } from "../http/errors.ts";
@@ -93,9 +95,13 @@ export async function deleteFromCache(
 
 /** POST /cache/flushall (admin): everything under the cache's own prefix, nothing else. */
 export async function flushCache(gateway: Gateway, request: FastifyRequest) {
-  authorizeRoute(
-    await authenticate(gateway, request.headers),
+  const admin = await adminFor(
+    gateway,
+    request.headers,
     "POST /cache/flushall",
   );
-  return { deleted: await gateway.cache.flush() };
+  const done = { deleted: await gateway.cache.flush() };
+  const { namespace } = gateway.config.cache;
+  await auditDone(admin, "flushed", "cache", namespace, done);
+  return done;
 }

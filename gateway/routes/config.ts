@@ -1,16 +1,13 @@
 import type { FastifyRequest } from "fastify";
-import { authenticate } from "../access/authenticate.ts";
-import { authorizeRoute } from "../access/authorize.ts";
+import { auditDone } from "../admin/audit.ts";
+import { adminFor } from "../admin/route.ts";
 import { formatProblem } from "../config/load.ts";
 import type { Gateway } from "../gateway.ts";
 import { CallError } from "../http/errors.ts";
 
 /** POST /config/reload (admin): reads the configuration again; with a mistake in it the old one stays. */
 export async function reloadConfig(gateway: Gateway, request: FastifyRequest) {
-  authorizeRoute(
-    await authenticate(gateway, request.headers),
-    "POST /config/reload",
-  );
+  const admin = await adminFor(gateway, request.headers, "POST /config/reload");
   const reloaded = await gateway.reload();
   if (!reloaded.ok)
     throw new CallError(
@@ -18,5 +15,7 @@ export async function reloadConfig(gateway: Gateway, request: FastifyRequest) {
       `The configuration has mistakes, the old one stays. ${reloaded.problems.map(formatProblem).join(" ")}`,
     );
   const { added, removed, changed, settings, needRestart } = reloaded.diff;
-  return { added, removed, changed, settings, need_restart: needRestart };
+  const done = { added, removed, changed, settings, need_restart: needRestart };
+  await auditDone(admin, "reloaded", "configuration", "gateway", done);
+  return done;
 }

@@ -1,0 +1,53 @@
+import { pino } from "pino";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import {
+  startAdminFixture,
+  type AdminFixture,
+} from "../../test/servers/admin.ts";
+import { createPool } from "../db/pool.ts";
+import { auditDone } from "./audit.ts";
+import type { Admin } from "./route.ts";
+
+let fixture: AdminFixture;
+
+beforeAll(async () => {
+  fixture = await startAdminFixture(
+    "proxy_settings: { cache: true, cache_params: { type: memory } }\n",
+  );
+});
+
+afterAll(() => fixture?.stop());
+
+test.each([
+  ["/cache/flushall", "flushed", "cache", { deleted: 0 }],
+  ["/config/reload", "reloaded", "configuration", { added: [] }],
+])(
+  "POST %s stands in the audit log, who was refused it does not",
+  async (path, action, type, after) => {
+    const key = await fixture.makeKey({});
+    expect((await fixture.refused("POST", path, {}, key)).status).toBe(403);
+    const done = await fixture.request("POST", path, {}, undefined, {
+      "x-hearth-changed-by": "anna",
+    });
+    expect(done.status).toBe(200);
+    const log = await fixture.get(`/audit?object_type=${type}`);
+    expect(log).toHaveLength(1);
+    expect(log).toMatchObject([{ actor: "anna", action, after }]);
+  },
+);
+
+test("what was done while the database is away is told in the log", async () => {
+  const lines: string[] = [];
+  const log = pino({ base: null }, { write: (line) => lines.push(line) });
+  const pool = createPool("postgresql://nobody@127.0.0.1:1/none", 1, log);
+  const admin = { actor: { name: "anna" }, pool, gateway: { log } };
+  await auditDone(
+    admin as unknown as Admin,
+    "flushed",
+    "cache",
+    "proxy.cache",
+    { deleted: 3 },
+  );
+  await pool.end();
+  expect(lines.join()).toMatch(/anna.*flushed.*not in the audit log/);
+});
