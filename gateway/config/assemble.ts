@@ -95,7 +95,13 @@ function readDatabaseUrl(
   general: Partial<GeneralSettings>,
 ): string {
   const path = ["general_settings", "database_url"];
-  const url = general.database_url ?? read("DATABASE_URL");
+  const url = fileOrVariable(
+    reading,
+    path,
+    general.database_url,
+    read,
+    "DATABASE_URL",
+  );
   if (url === null)
     reading.problems.push({
       file: null,
@@ -140,8 +146,14 @@ function readMasterKey(
   general: Partial<GeneralSettings>,
 ): string {
   const inFile = general.master_key !== undefined;
-  const key = general.master_key ?? read("PROXY_MASTER_KEY");
   const path = ["general_settings", "master_key"];
+  const key = fileOrVariable(
+    reading,
+    path,
+    general.master_key,
+    read,
+    "PROXY_MASTER_KEY",
+  );
   const place = inFile
     ? (message: string) => problemAt(reading, path, message)
     : (message: string) => ({
@@ -163,6 +175,26 @@ function readMasterKey(
       ),
     );
   return key ?? "";
+}
+
+/** What the file has, else what the variable says; whoever set the variable counts on it, so that they may not differ. */
+function fileOrVariable(
+  reading: Reading,
+  path: readonly string[],
+  written: string | undefined,
+  read: ReadVariable,
+  variable: string,
+): string | null {
+  const given = read(variable);
+  if (written !== undefined && given !== null && written !== given)
+    reading.problems.push(
+      problemAt(
+        reading,
+        path,
+        `is another one than ${variable} gives: leave it out here (a stack that Hearth starts has its own), or unset ${variable}`,
+      ),
+    );
+  return written ?? given;
 }
 
 /** Never without an end: a previous key that is forgotten would be a second master key for ever. */

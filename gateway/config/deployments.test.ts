@@ -312,7 +312,11 @@ environment_variables:
   REDIS_HOST: redis.internal
   REDIS_PORT: "6390"
 `,
-    { AZURE_API_BASE: "https://eu.openai.azure.com" },
+    {
+      AZURE_API_BASE: "https://eu.openai.azure.com",
+      DATABASE_URL: "",
+      PROXY_MASTER_KEY: "",
+    },
   );
   if (!result.ok)
     throw new Error(result.problems.map(formatProblem).join("\n"));

@@ -172,9 +172,26 @@ test("without a master key or a database there is no start, in one sentence each
 });
 
 test("a guessable master key starts with a warning that does not show it", () => {
-  expect(warnings("general_settings: {master_key: sk-1234}")).toEqual([
+  expect(
+    warnings("general_settings: {master_key: sk-1234}", {
+      PROXY_MASTER_KEY: "",
+    }),
+  ).toEqual([
     "config/gateway.yaml:1: general_settings.master_key: the master key is shorter than 20 characters and can be guessed; use a long random value",
   ]);
+});
+
+test("a master key or a database that file and environment tell differently is refused", () => {
+  const literal = (key: string, url: string) =>
+    `general_settings:\n  master_key: ${key}\n  database_url: ${url}\n`;
+  expect(
+    problems(literal("sk-1234", "postgres://litellm@db/litellm")).toSorted(),
+  ).toEqual([
+    "config/gateway.yaml:2: general_settings.master_key: is another one than PROXY_MASTER_KEY gives: leave it out here (a stack that Hearth starts has its own), or unset PROXY_MASTER_KEY",
+    "config/gateway.yaml:3: general_settings.database_url: is another one than DATABASE_URL gives: leave it out here (a stack that Hearth starts has its own), or unset DATABASE_URL",
+  ]);
+  const { PROXY_MASTER_KEY: key, DATABASE_URL: url } = REQUIRED;
+  expect(problems(literal(key, url))).toEqual([]);
 });
 
 test("unknown keys give warnings with the nearest known one", () => {
@@ -235,7 +252,7 @@ test("no secret is in any message, whatever is wrong with it", () => {
     provider_params: {model: openai/x, api_key: {value: ${secret}}, rpm: ${secret}, timeout: os.environ/LEAK}
 general_settings: {master_key: [${secret}], database_url: "mysql://u:${secret}@h/d"}
 `;
-  const all = problems(text, { LEAK: secret });
+  const all = problems(text, { LEAK: secret, DATABASE_URL: "" });
   expect(all).toHaveLength(5);
   expect(all.join("\n")).not.toContain(secret);
   expect(
