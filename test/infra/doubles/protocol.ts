@@ -100,14 +100,11 @@ export function serveDouble(
     getPluginInfo: () => build(new PluginInfo(), { Version: version }),
     checkConfig: (request) =>
       answer("CheckResponse", { Inputs: toStruct(values(request, "getNews")) }),
-    diffConfig: (request) => {
-      // Changed hosts, options or passwords of a provider replace nothing.
-      const same = equal(
-        values(request, "getOlds"),
-        values(request, "getNews"),
-      );
-      return answer("DiffResponse", { Changes: same ? 1 : 2 });
-    },
+    diffConfig: (request) =>
+      answer(
+        "DiffResponse",
+        diffProvider(values(request, "getOlds"), values(request, "getNews")),
+      ),
     configure: (request) => {
       resources = resourcesOf(values(request, "getArgs"));
       return answer("ConfigureResponse", {
@@ -202,6 +199,11 @@ export function serveDouble(
       process.stdout.write(`${port}\n`);
     },
   );
+}
+
+/** Changed hosts, options or passwords of a provider are an update, and replace nothing: no ReplacesList. */
+export function diffProvider(was: Values, wanted: Values): Values {
+  return { Changes: equal(was, wanted) ? 1 : 2 };
 }
 
 function unary(

@@ -62,16 +62,17 @@ export function containerDouble(engine: EngineApi): ResourceDouble {
       return { ...inputs };
     },
     async delete(id, state) {
+      // "replace, none in state: stop signal and SIGKILL at once, exit 137".
+      const grace = Number(state.destroyGraceSeconds ?? 0);
       try {
-        const grace = state.destroyGraceSeconds;
-        // "replace, none in state: stop signal and SIGKILL at once, exit 137".
-        if (typeof grace === "number" && grace > 0)
-          await engine.call("POST", `/containers/${id}/stop?t=${grace}`);
-        await engine.call("DELETE", `/containers/${id}?force=true&v=true`);
+        await engine.call("POST", `/containers/${id}/stop?t=${grace}`);
       } catch (error) {
-        if (!(error instanceof EngineError && error.status === 404))
-          throw error;
+        // One that is gone, too: the plugin's source, and pulumi-docker's issue 703.
+        throw new Error(
+          `Error stopping container ${id}: Error response from daemon: ${(error as Error).message}`,
+        );
       }
+      await engine.call("DELETE", `/containers/${id}?force=true&v=true`);
     },
   };
 }
@@ -123,6 +124,14 @@ async function create(
       EndpointConfig: { Aliases: network.aliases ?? [] },
     });
   const uploads = list(inputs.uploads);
+  const state = stateAfterCreate(inputs);
+  // The plugin's source: an empty content counts as none.
+  if (uploads.some(({ content }) => content === "" || content === undefined))
+    throw new CreatedUnwell(
+      id,
+      state,
+      "error with upload content: one of 'content', 'content_base64', or 'source' must be set",
+    );
   if (uploads.length > 0)
     await engine.send(
       "PUT",
@@ -137,7 +146,6 @@ async function create(
       ),
       "application/x-tar",
     );
-  const state = stateAfterCreate(inputs);
   await engine.call("POST", `/containers/${id}/start`);
   if (inputs.wait === true && !(await becomesHealthy(engine, id, inputs)))
     // "never healthy: fails at waitTimeout, with no log lines; it stays, running and unhealthy".

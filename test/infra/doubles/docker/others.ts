@@ -1,23 +1,19 @@
-import { spawn } from "node:child_process";
-import { equal, type ResourceDouble, type Values } from "../protocol.ts";
+import type { ResourceDouble } from "../protocol.ts";
+import { recordedDiff } from "../recorded.ts";
 import { EngineError, type EngineApi } from "./engine-api.ts";
 
-/** docker.RemoteImage: other.json, "docker.RemoteImage". */
+/** docker.RemoteImage: other.json, "docker.RemoteImage"; what is there by its name is not pulled. */
 export function imageDouble(engine: EngineApi): ResourceDouble {
   return {
     deleteBeforeReplace: false,
-    diff(state, inputs) {
-      return {
-        // "build context files: same"; "triggers: replace"; "name: replace, same content, same image id".
-        replaces: changed(state, inputs, ["name", "triggers"]),
-        updates: [],
-      };
-    },
+    diff: recordedDiff(
+      "RemoteImage",
+      { name: "replace", triggers: "replace" },
+      ["imageId"],
+    ),
     async create(inputs) {
       const name = String(inputs.name);
-      if (inputs.build !== undefined)
-        await buildImage(engine, name, inputs.build as Values);
-      else if ((await imageId(engine, name)) === null)
+      if ((await imageId(engine, name)) === null)
         await engine.call(
           "POST",
           `/images/create?fromImage=${encodeURIComponent(name)}`,
@@ -45,10 +41,7 @@ export function imageDouble(engine: EngineApi): ResourceDouble {
 export function networkDouble(engine: EngineApi): ResourceDouble {
   return {
     deleteBeforeReplace: true,
-    diff: (state, inputs) => ({
-      replaces: changed(state, inputs, ["name", "labels", "internal"]),
-      updates: [],
-    }),
+    diff: recordedDiff("Network", { labels: "replace" }),
     async create(inputs) {
       const made = (await engine.call("POST", "/networks/create", {
         Name: inputs.name,
@@ -68,10 +61,7 @@ export function networkDouble(engine: EngineApi): ResourceDouble {
 export function volumeDouble(engine: EngineApi): ResourceDouble {
   return {
     deleteBeforeReplace: true,
-    diff: (state, inputs) => ({
-      replaces: changed(state, inputs, ["name", "labels"]),
-      updates: [],
-    }),
+    diff: recordedDiff("Volume", { labels: "replace" }),
     async create(inputs) {
       await engine.call("POST", "/volumes/create", { Name: inputs.name });
       return { id: String(inputs.name), state: inputs };
@@ -81,14 +71,6 @@ export function volumeDouble(engine: EngineApi): ResourceDouble {
     update: async (_id, state, inputs) => ({ ...state, ...inputs }),
     delete: (id) => remove(engine, `/volumes/${id}`),
   };
-}
-
-function changed(
-  state: Values,
-  inputs: Values,
-  properties: readonly string[],
-): readonly string[] {
-  return properties.filter((name) => !equal(state[name], inputs[name]));
 }
 
 async function imageId(
@@ -107,25 +89,6 @@ async function imageId(
   }
 }
 
-/** "RemoteImage.build from a local directory: works without buildx on the host". */
-async function buildImage(
-  engine: EngineApi,
-  name: string,
-  build: Values,
-): Promise<void> {
-  const tar = spawn("tar", ["-C", String(build.context), "-c", "."], {
-    stdio: ["ignore", "pipe", "inherit"],
-  });
-  const said = await engine.send(
-    "POST",
-    `/build?t=${encodeURIComponent(name)}&dockerfile=${encodeURIComponent(String(build.dockerfile ?? "Dockerfile"))}`,
-    tar.stdout,
-    "application/x-tar",
-  );
-  const failed = /"error":"((?:[^"\\]|\\.)*)"/.exec(said);
-  if (failed !== null) throw new Error(`building ${name}: ${failed[1]}`);
-}
-
 async function exists(engine: EngineApi, path: string): Promise<boolean> {
   try {
     await engine.call("GET", path);
@@ -136,6 +99,7 @@ async function exists(engine: EngineApi, path: string): Promise<boolean> {
   }
 }
 
+/** Of networks and volumes, the plugin takes what is gone for removed (its source: it inspects before it removes). */
 async function remove(engine: EngineApi, path: string): Promise<void> {
   try {
     await engine.call("DELETE", path);

@@ -1,5 +1,6 @@
 import pg from "pg";
-import { equal, type ResourceDouble, type Values } from "../protocol.ts";
+import type { ResourceDouble, Values } from "../protocol.ts";
+import { recordedDiff } from "../recorded.ts";
 
 export interface Login {
   readonly host: string;
@@ -13,12 +14,10 @@ export interface Login {
 export function roleDouble(login: Login): ResourceDouble {
   return {
     deleteBeforeReplace: false,
-    // "role name changed: update"; password, connectionLimit: in place.
-    diff: (state, inputs) => ({
-      replaces: [],
-      updates: properties.filter(
-        (name) => !equal(state[name] ?? null, inputs[name] ?? null),
-      ),
+    diff: recordedDiff("Role", {
+      name: "update",
+      password: "update",
+      connectionLimit: "update",
     }),
     async create(inputs) {
       const name = String(inputs.name);
@@ -38,19 +37,29 @@ export function roleDouble(login: Login): ResourceDouble {
     },
     read: (id, state) =>
       connected(login, async (client) => {
-        const { rows } = await client.query<{
-          rolpassword: string | null;
-          rolcanlogin: boolean;
-        }>(
-          "SELECT rolpassword, rolcanlogin FROM pg_authid WHERE rolname = $1",
-          [id],
-        );
+        const { rows } = await client.query<Found>(readRole, [id]);
         const [found] = rows;
         if (found === undefined) return null;
-        // "password SCRAM verifier, altered by hand: noticed"; a clear one is not.
-        return String(state.password).startsWith("SCRAM-SHA-256$")
-          ? { ...state, password: found.rolpassword }
-          : state;
+        return {
+          name: id,
+          login: found.login,
+          // "import: diff +password"; "SCRAM verifier, altered by hand: noticed"; a clear one is not.
+          ...(state.password === undefined
+            ? {}
+            : {
+                password: String(state.password).startsWith("SCRAM-SHA-256$")
+                  ? found.password
+                  : state.password,
+              }),
+          ...(found.roles.length > 0 ? { roles: found.roles } : {}),
+          ...(found.assumeRole === null
+            ? {}
+            : { assumeRole: found.assumeRole }),
+          ...(found.createDatabase ? { createDatabase: true } : {}),
+          ...(found.connectionLimit === -1
+            ? {}
+            : { connectionLimit: found.connectionLimit }),
+        };
       }),
     async update(id, _state, inputs) {
       const name = String(inputs.name);
@@ -78,15 +87,23 @@ export function roleDouble(login: Login): ResourceDouble {
   };
 }
 
-const properties = [
-  "name",
-  "login",
-  "password",
-  "roles",
-  "assumeRole",
-  "createDatabase",
-  "connectionLimit",
-];
+interface Found {
+  readonly login: boolean;
+  readonly password: string | null;
+  readonly roles: readonly string[];
+  readonly assumeRole: string | null;
+  readonly createDatabase: boolean;
+  readonly connectionLimit: number;
+}
+
+const readRole = `
+  SELECT r.rolcanlogin AS login, r.rolpassword AS password, r.rolcreatedb AS "createDatabase",
+    r.rolconnlimit AS "connectionLimit",
+    array(SELECT g.rolname::text FROM pg_auth_members m JOIN pg_roles g ON g.oid = m.roleid
+      WHERE m.member = r.oid ORDER BY 1) AS roles,
+    (SELECT substr(setting, 6) FROM pg_db_role_setting s, unnest(s.setconfig) AS setting
+      WHERE s.setrole = r.oid AND s.setdatabase = 0 AND setting LIKE 'role=%') AS "assumeRole"
+  FROM pg_authid r WHERE r.rolname = $1`;
 
 async function grant(
   client: pg.Client,
@@ -122,8 +139,13 @@ async function connected<T>(
     // Once and never again, as the plugin does.
     await client.connect();
   } catch (error) {
+    const { message, code } = error as Error & { code?: string };
     throw new Error(
-      `error connecting to PostgreSQL server ${login.host} (scheme: postgres): ${(error as Error).message}`,
+      `error connecting to PostgreSQL server ${login.host} (scheme: postgres): ${
+        code === "ECONNREFUSED"
+          ? `dial tcp ${login.host}:${login.port}: connect: connection refused`
+          : message
+      }`,
     );
   }
   try {
