@@ -19,9 +19,10 @@ import {
 } from "./containers.ts";
 import { callSteadily } from "./callers.ts";
 import { dataScenarios } from "./data.ts";
-import { ask, say, timed } from "./day-two.ts";
+import { ask, deploy, say, timed } from "./day-two.ts";
 import { interruptionScenarios } from "./interruption.ts";
 import { lossScenarios } from "./loss.ts";
+import { budgetScenarios } from "./one-budget.ts";
 import { rotationScenarios } from "./rotation.ts";
 import { testContainerFaults } from "./container-faults.ts";
 import { secretsOf, rightConfig } from "./stack-config.ts";
@@ -42,7 +43,9 @@ afterAll(() => stand?.remove());
 beforeEach(() => onTestFailed(() => showContainers(stand)));
 
 describe("two hosts", () => {
-  test("1: up from nothing; a key made through A works through B, with one budget", async () => {
+  const running = () => ({ stand, key });
+
+  test("1: up from nothing; a key made through A works through B, and both tell one spend", async () => {
     const { summary } = await timed("up", () =>
       stand.stack.up({ parallel, onOutput: quiet }),
     );
@@ -75,6 +78,8 @@ describe("two hosts", () => {
       expect(await up.json()).toEqual({ status: "ok", seeds: {} });
     }
   });
+
+  budgetScenarios(running);
 
   test("CouchDB's container has its limits, and no container shows a secret", async () => {
     const [notes] = await inspect(stand, "a", "hearth-couchdb");
@@ -274,22 +279,15 @@ describe("two hosts", () => {
     await stand.configure({
       images: JSON.stringify({ ...images, gateway: "hearth-test/sick:latest" }),
     });
-    const failed: string[] = [];
-    await timed("failing up", () =>
-      expect(
-        stand.stack.up({
-          parallel,
-          onOutput: quiet,
-          onEvent: ({ resOpFailedEvent }) => {
-            if (resOpFailedEvent !== undefined)
-              failed.push(
-                resOpFailedEvent.metadata.urn.split("::").at(-1) ?? "",
-              );
-          },
-        }),
-      ).rejects.toThrow("container failed to be in healthy state"),
+    const { code, said } = await timed("failing up", () =>
+      deploy(stand, ["up"]),
     );
-    expect(failed).toEqual(["gateway-b"]);
+    expect(code, said).toBe(1);
+    expect(said).toContain("container failed to be in healthy state");
+    expect(said.match(/The last that .* said:/g)).toEqual([
+      "The last that hearth-gateway on host B said:",
+    ]);
+    expect(said).toMatch(/said:\n[^]*Cannot open configuration file/);
     expect((await containerIds(stand))["a hearth-gateway"]).toBe(
       before["a hearth-gateway"],
     );
@@ -308,7 +306,6 @@ describe("two hosts", () => {
       );
   });
 
-  const running = () => ({ stand, key });
   lossScenarios(running);
   rotationScenarios(running);
   dataScenarios(running);

@@ -1,0 +1,59 @@
+import { expect, test } from "vitest";
+import { ask, type Running } from "./day-two.ts";
+import { addresses } from "./two-engines.ts";
+
+const edges = {
+  A: `http://${addresses.a}:4000`,
+  B: `http://${addresses.b}:4000`,
+} as const;
+
+/** Less than any call costs: the first one is let through, and crosses it. */
+const tinyBudget = 0.000001;
+
+/** 1: both gateways count against one budget, whichever of them the money was spent through. */
+export function budgetScenarios(running: () => Running): void {
+  test.each([
+    ["A", "B"],
+    ["B", "A"],
+  ] as const)(
+    "1: a budget that was spent through %s is refused through %s",
+    async (spender, other) => {
+      const { stand } = running();
+      const made = await ask(edges[spender], "/key/generate", stand.masterKey, {
+        user_id: `spends-through-${spender}`,
+        max_budget: tinyBudget,
+      });
+      const key = String(made["key"]);
+      expect(await chat(edges[spender], key, "the first")).toEqual({
+        status: 200,
+        refusal: undefined,
+      });
+      expect(await chat(edges[other], key, "the second")).toEqual({
+        status: 400,
+        refusal: "budget_exceeded",
+      });
+    },
+  );
+}
+
+/** Status of a call that no cache can answer, and the type of its error. */
+async function chat(
+  edge: string,
+  key: string,
+  which: string,
+): Promise<{ readonly status: number; readonly refusal: unknown }> {
+  const answer = await fetch(`${edge}/v1/chat/completions`, {
+    method: "POST",
+    headers: {
+      authorization: `Bearer ${key}`,
+      "content-type": "application/json",
+    },
+    body: JSON.stringify({
+      model: "mock",
+      max_tokens: 10,
+      messages: [{ role: "user", content: `${which} of ${key}` }],
+    }),
+  });
+  const body = (await answer.json()) as { readonly error?: { type: unknown } };
+  return { status: answer.status, refusal: body.error?.type };
+}
