@@ -61,7 +61,7 @@ async function runDocker(
   } catch (error) {
     if ((error as { readonly killed?: boolean }).killed !== true) throw error;
     throw new Error(
-      `Docker at ${engine.endpoint} did not answer within ${withinMs / 1000} s: see whether \`docker -H ${engine.endpoint} ps\` does, then run the same command again.`,
+      `Docker at ${engine.endpoint} did not answer within ${withinMs / 1000} s: see whether \`${typedDocker(engine, "ps")}\` does, then run the same command again.`,
       { cause: error },
     );
   }
@@ -86,7 +86,7 @@ export function sshCommand(
   { endpoint, sshOpts }: EngineAddress,
   firm: readonly string[] = [],
 ): readonly [string, ...string[]] | null {
-  const ssh = /^ssh:\/\/([^/:]+)(?::(\d+))?$/.exec(endpoint);
+  const ssh = sshLogin(endpoint);
   return ssh === null
     ? null
     : [
@@ -95,9 +95,32 @@ export function sshCommand(
         ...sshOpts,
         // Asked for a password, it would wait on the terminal; an address where nobody is, for minutes.
         ...["-o", "BatchMode=yes", "-o", "ConnectTimeout=10"],
-        ...(ssh[2] === undefined ? [] : ["-p", ssh[2]]),
-        ssh[1] ?? "",
+        ...(ssh.port === undefined ? [] : ["-p", ssh.port]),
+        ssh.login,
       ];
+}
+
+/** Before a command that a person is to run on the host; empty where ssh does not lead there. */
+export function loginPrefix({ endpoint }: EngineAddress): string {
+  const ssh = sshLogin(endpoint);
+  return ssh === null
+    ? ""
+    : `ssh ${ssh.port === undefined ? "" : `-p ${ssh.port} `}${ssh.login} `;
+}
+
+/** A docker command as a person types it: over ssh it is the host's own docker, as this machine need not have one. */
+export function typedDocker(engine: EngineAddress, command: string): string {
+  const login = loginPrefix(engine);
+  return login === ""
+    ? `docker -H ${engine.endpoint} ${command}`
+    : `${login}docker ${command}`;
+}
+
+function sshLogin(
+  endpoint: string,
+): { readonly login: string; readonly port: string | undefined } | null {
+  const ssh = /^ssh:\/\/([^/:]+)(?::(\d+))?$/.exec(endpoint);
+  return ssh === null ? null : { login: ssh[1] ?? "", port: ssh[2] };
 }
 
 function shellWord(text: string): string {

@@ -1,4 +1,5 @@
 import type { HostSettings } from "../../infra/config.ts";
+import { typedDocker } from "../../infra/engine.ts";
 import { otherHost } from "../../infra/hosts.ts";
 import { fine, wrong, type Finding } from "./finding.ts";
 import { openHost, type CheckedHost } from "./host.ts";
@@ -101,7 +102,7 @@ async function examine(
       wrong(
         { host: name, check: "docker" },
         `Docker at ${endpoint} does not answer (${(error as Error).message})`,
-        `docker -H ${endpoint} version`,
+        typedDocker(engine, "version"),
       ),
     );
     return ended;
@@ -119,7 +120,7 @@ async function examine(
       wrong(
         { host: name, check: "image" },
         `${host.image} cannot be had (${(error as Error).message})`,
-        `docker -H ${endpoint} pull ${host.image}`,
+        typedDocker(engine, `pull ${host.image}`),
       ),
     );
     return ended;
@@ -169,7 +170,7 @@ async function publish(
       wrong(
         { host: host.name, check: "port" },
         `Docker cannot publish the stack's ports (${(error as Error).message})`,
-        `docker -H ${host.engine.endpoint} ps`,
+        typedDocker(host.engine, "ps"),
       ),
     ];
   }
@@ -213,6 +214,6 @@ function noContainer(host: CheckedHost, error: unknown): Finding {
   return wrong(
     { host: host.name, check: "docker" },
     `no container can be run (${(error as Error).message})`,
-    `docker -H ${host.engine.endpoint} run --rm ${host.image} node --version`,
+    typedDocker(host.engine, `run --rm ${host.image} node --version`),
   );
 }

@@ -93,7 +93,7 @@ test("a foreign address is told once, a taken port with who has it, and both nam
   ).toEqual([
     "host B: 10.8.0.2 is no address of this host: npx pulumi config set --path hearth:hosts.b.address 192.168.1.11",
     'host B: 192.168.1.11:4000, where the edge is to listen, is taken by another program: ssh root@192.168.1.11 ss -ltnp "sport = :4000" names it; stop it',
-    "host B: 192.168.1.11:5984, where the notes store is to listen, is taken by the container old-couch: docker -H ssh://root@192.168.1.11 stop old-couch",
+    "host B: 192.168.1.11:5984, where the notes store is to listen, is taken by the container old-couch: ssh root@192.168.1.11 docker stop old-couch",
   ]);
 });
 

@@ -1,6 +1,10 @@
 import { mendingCommand } from "../../infra/config-mending.ts";
 import type { HostName, HostSettings } from "../../infra/config.ts";
-import { sshCommand, type EngineAddress } from "../../infra/engine.ts";
+import {
+  loginPrefix,
+  typedDocker,
+  type EngineAddress,
+} from "../../infra/engine.ts";
 import { otherHost } from "../../infra/hosts.ts";
 import { fine, wrong, type Finding } from "./finding.ts";
 import type { Directory, Listener } from "./needs.ts";
@@ -128,19 +132,13 @@ function takenPort(
     return wrong(
       told,
       `${where} is taken by the container ${stranger}`,
-      `docker -H ${host.engine.endpoint} stop ${stranger}`,
+      typedDocker(host.engine, `stop ${stranger}`),
     );
   return wrong(
     told,
     `${where} is taken by another program`,
     `${loginPrefix(host.engine)}ss -ltnp "sport = :${listener.port}" names it; stop it`,
   );
-}
-
-/** Before a command that is to run on the host. */
-function loginPrefix(engine: EngineAddress): string {
-  const login = sshCommand(engine)?.at(-1);
-  return login === undefined ? "" : `ssh ${login} `;
 }
 
 /** The setting that names this address of the host. */
