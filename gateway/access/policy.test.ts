@@ -3,7 +3,6 @@ import {
   startAdminFixture,
   type AdminFixture,
 } from "../../test/servers/admin.ts";
-import { ADMIN_ROUTES } from "../admin/routes.ts";
 import {
   keyAllowsRoute,
   mayUseRoute,
@@ -114,33 +113,6 @@ describe("over HTTP", () => {
   ): Promise<number> {
     return (await fixture.request(method, path, body, keyOf(who))).status;
   }
-
-  test("every admin route refuses every role that the table refuses, with one sentence", async () => {
-    for (const { name } of ADMIN_ROUTES)
-      for (const role of roles) {
-        if (mayUseRoute(ruleOf(name), role, NO_TEAM)) continue;
-        const [method = "", path = ""] = name.split(" ");
-        const refused = await fixture.refused(
-          method,
-          path.replace(":key", "some"),
-          method === "GET" ? undefined : {},
-          keyOf(role),
-        );
-        expect([name, role, refused.status]).toEqual([name, role, 403]);
-        expect(refused.error).toMatchObject({
-          type: "permission_denied",
-          message: `The role ${role} may not use ${name}: it is for ${whoMay(ruleOf(name))}.`,
-        });
-      }
-  });
-
-  test("no admin route answers without a key", async () => {
-    for (const { name, alsoAt } of ADMIN_ROUTES) {
-      const [method = "", path = ""] = name.split(" ");
-      for (const at of [path, ...alsoAt])
-        expect(await status("", method, at)).toBe(401);
-    }
-  });
 
   const ownership: readonly (readonly [
     string,

@@ -4,6 +4,7 @@ import {
   type AdminFixture,
 } from "../../test/servers/admin.ts";
 import { ADMIN_ROUTES } from "../admin/routes.ts";
+import { hashKey } from "./keys.ts";
 import { ruleOf, type RouteName } from "./policy.ts";
 import { ROLES, type Role } from "./roles.ts";
 
@@ -44,8 +45,11 @@ beforeAll(async () => {
     max_budget: 0,
   });
   await fixture.chat(strangeKey, "refused");
+  await fixture.running.gateway.refusals.flush();
+  const gone = await fixture.makeKey({ ...user, key_alias: `${MARK}-gone` });
+  await fixture.post("/key/delete", { keys: [gone] });
   await fixture.spend({
-    api_key: MARK,
+    api_key: hashKey(strangeKey),
     user_id: MARK,
     team_id: `${MARK}-team`,
     organization_id: `${MARK}-org`,
@@ -79,37 +83,29 @@ const team = { team_id: `${MARK}-team` };
 const organization = { organization_id: `${MARK}-org` };
 const user = { user_id: MARK };
 
-/** What names a stranger's object on each route; null: it has no object, and lists only what is within reach. */
-const STRANGE: Partial<
-  Record<RouteName, (() => Readonly<Record<string, unknown>>) | null>
-> = {
+type Asked = Readonly<Record<string, unknown>>;
+
+/** What names a stranger's object on each route. */
+const STRANGE: Partial<Record<RouteName, () => Asked>> = {
   "POST /key/generate": () => ({ ...team }),
   "POST /key/service-account/generate": () => ({ ...team }),
   "GET /key/info": () => ({ key: strangeKey }),
-  "POST /v2/key/info": null,
   "POST /key/update": () => ({ key: strangeKey, rpm_limit: 1 }),
   "POST /key/delete": () => ({ keys: [strangeKey] }),
-  "GET /key/list": null,
   "GET /key/usage": () => ({ key: strangeKey }),
-  "GET /key/aliases": null,
   "POST /key/block": () => ({ key: strangeKey }),
   "POST /key/unblock": () => ({ key: strangeKey }),
   "POST /key/regenerate": () => ({ key: strangeKey }),
   "POST /key/:key/regenerate": () => ({}),
   "POST /key/:key/reset_spend": () => ({ reset_to: 0 }),
-  "POST /key/health": null,
   "POST /user/new": () => ({ organizations: [`${MARK}-org`] }),
   "GET /user/info": () => ({ ...user }),
   "POST /user/update": () => ({ ...user, user_alias: "x" }),
-  "GET /user/list": null,
   "POST /user/delete": () => ({ user_ids: [MARK] }),
-  "GET /user/available_roles": null,
   "GET /user/daily/activity": () => ({ ...user }),
   "POST /team/new": () => ({ ...organization }),
   "POST /team/update": () => ({ ...team, team_alias: "x" }),
   "GET /team/info": () => ({ ...team }),
-  "GET /team/list": null,
-  "GET /v2/team/list": null,
   "POST /team/member_add": () => ({ ...team, member: { user_id: "x" } }),
   "POST /team/member_update": () => ({ ...team, ...user, role: "admin" }),
   "POST /team/member_delete": () => ({ ...team, ...user }),
@@ -125,7 +121,6 @@ const STRANGE: Partial<
   "GET /team/permissions_list": () => ({ ...team }),
   "GET /team/daily/activity": () => ({ ...team }),
   "GET /organization/info": () => ({ ...organization }),
-  "GET /organization/list": null,
   "POST /organization/member_add": () => ({
     ...organization,
     member: { user_id: "x" },
@@ -137,12 +132,40 @@ const STRANGE: Partial<
   }),
   "DELETE /organization/member_delete": () => ({ ...organization, ...user }),
   "GET /organization/daily/activity": () => ({ ...organization }),
-  "GET /spend/logs": null,
-  "GET /refusals": null,
-  "GET /me/usage": null,
-  "POST /spend/calculate": null,
-  "GET /model/info": null,
-  "GET /model_group/info": null,
+};
+
+/** Routes that list what is within reach, however they are asked; an admin is shown what is strange by each. */
+const LISTS: Partial<Record<RouteName, () => readonly Asked[]>> = {
+  "POST /v2/key/info": () => [{ keys: [strangeKey] }],
+  "GET /key/list": () => [
+    { return_full_object: true },
+    { return_full_object: true, status: "deleted" },
+    { return_full_object: true, user_id: MARK, include_team_keys: true },
+    { return_full_object: true, organization_id: `${MARK}-org` },
+    { return_full_object: true, key_hash: strangeKey },
+    { return_full_object: true, search: MARK },
+  ],
+  "GET /key/aliases": () => [{}, { search: MARK }],
+  "GET /user/list": () => [
+    { page_size: 100 },
+    { user_ids: MARK },
+    { team: team.team_id },
+  ],
+  "GET /team/list": () => [{}, user, organization],
+  "GET /v2/team/list": () => [{ page_size: 100 }, { search: MARK }],
+  "GET /organization/list": () => [{}],
+  "GET /spend/logs": () => [{}, { ...user }, { api_key: strangeKey }],
+  "GET /refusals": () => [{}, { api_key: strangeKey }],
+};
+
+/** Routes that show objects of nobody. */
+const OF_NOBODY: Partial<Record<RouteName, Asked>> = {
+  "POST /key/health": {},
+  "GET /user/available_roles": {},
+  "GET /me/usage": {},
+  "POST /spend/calculate": { model: "mock", messages: [] },
+  "GET /model/info": {},
+  "GET /model_group/info": {},
 };
 
 /** Routes that some role without all rights may use at all. */
@@ -154,11 +177,7 @@ const OPEN = ADMIN_ROUTES.map(({ name }) => name).filter((name) => {
   return limited || teamAdmin || teamUser !== "never";
 });
 
-async function ask(
-  name: RouteName,
-  who: string,
-  given: Readonly<Record<string, unknown>>,
-) {
+async function ask(name: RouteName, who: string, given: Asked) {
   const [method = "", pattern = ""] = name.split(" ");
   const path = pattern.replace(":key", strangeKey);
   if (method !== "GET")
@@ -175,7 +194,12 @@ const LIMITED = [
 ] as const;
 
 test("every route that is open to somebody without all rights is asked below", () => {
-  expect(OPEN.filter((name) => STRANGE[name] === undefined)).toEqual([]);
+  const asked = [
+    ...Object.keys(STRANGE),
+    ...Object.keys(LISTS),
+    ...Object.keys(OF_NOBODY),
+  ].sort();
+  expect(asked).toEqual([...OPEN].sort());
 });
 
 test.each(LIMITED)(
@@ -183,7 +207,7 @@ test.each(LIMITED)(
   async (who) => {
     for (const name of OPEN) {
       const strange = STRANGE[name];
-      if (strange == null) continue;
+      if (strange === undefined) continue;
       const { status, json } = await ask(name, who, strange());
       expect([name, status]).toEqual([name, 403]);
       expect(json).toMatchObject({ error: { type: "permission_denied" } });
@@ -191,26 +215,50 @@ test.each(LIMITED)(
   },
 );
 
-test.each(LIMITED)("%s sees nothing of strangers in any list", async (who) => {
-  for (const name of OPEN) {
-    if (STRANGE[name] !== null) continue;
-    const given: Partial<Record<RouteName, object>> = {
-      "POST /v2/key/info": { keys: [strangeKey] },
-      "POST /spend/calculate": { model: "mock", messages: [] },
-    };
-    const { status, text } = await ask(name, who, {
-      ...given[name],
-    });
-    expect([name, status]).toEqual([name, 200]);
-    expect([name, text.includes(MARK)]).toEqual([name, false]);
-  }
+/** Whether an answer of 200 has anything strange in it. */
+async function shows(
+  who: string,
+  name: RouteName,
+  asked: Asked,
+): Promise<boolean> {
+  const { status, text } = await ask(name, who, asked);
+  expect([name, asked, status]).toEqual([name, asked, 200]);
+  return text.includes(MARK);
+}
+
+test.each(Object.keys(LISTS) as RouteName[])(
+  "%s shows what is strange to those who see everything alone",
+  async (name) => {
+    for (const asked of LISTS[name]?.() ?? []) {
+      for (const who of ["proxy_admin", "proxy_admin_viewer"])
+        expect([who, asked, await shows(who, name, asked)]).toEqual([
+          who,
+          asked,
+          true,
+        ]);
+      for (const who of LIMITED)
+        expect([who, asked, await shows(who, name, asked)]).toEqual([
+          who,
+          asked,
+          false,
+        ]);
+    }
+  },
+);
+
+test.each(LIMITED)("%s sees nothing strange where nobody is", async (who) => {
+  for (const [name, asked] of Object.entries(OF_NOBODY))
+    expect([name, await shows(who, name as RouteName, asked)]).toEqual([
+      name,
+      false,
+    ]);
 });
 
 test("a viewer reads the strange, and changes nothing", async () => {
   const viewer: Role = "proxy_admin_viewer";
   for (const name of OPEN) {
     const strange = STRANGE[name];
-    if (strange == null) continue;
+    if (strange === undefined) continue;
     const { status } = await ask(name, viewer, strange());
     expect([name, status]).toEqual([
       name,

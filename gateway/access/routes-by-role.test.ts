@@ -1,0 +1,258 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import {
+  startAdminFixture,
+  type AdminFixture,
+} from "../../test/servers/admin.ts";
+import { ROUTES, type Route } from "../http/route-table.ts";
+import {
+  mayUseRoute,
+  ROUTE_NAMES,
+  ruleOf,
+  whoMay,
+  type RouteName,
+} from "./policy.ts";
+import { ROLES, type Role } from "./roles.ts";
+
+const NO_TEAM = { adminOfATeam: false, memberOfATeam: false };
+const roles = Object.keys(ROLES) as readonly Role[];
+
+/** Who may use which route at all, by its role alone: written down apart from the policy, to be compared with it. */
+const MAY: readonly (readonly [readonly Role[], readonly string[]])[] = [
+  [
+    ["proxy_admin", "org_admin", "internal_user"],
+    [
+      "POST /v1/chat/completions",
+      "POST /v1/completions",
+      "POST /v1/embeddings",
+      "POST /v1/messages",
+      "POST /v1/messages/count_tokens",
+      "POST /v1/responses",
+      "POST /v1/moderations",
+      "POST /v1/images/generations",
+      "POST /key/generate",
+      "POST /key/update",
+      "POST /key/delete",
+      "POST /key/regenerate",
+      "POST /key/:key/regenerate",
+    ],
+  ],
+  [
+    roles,
+    [
+      "GET /v1/models",
+      "GET /v1/models/*",
+      "GET /model/info",
+      "GET /model_group/info",
+      "POST /key/health",
+      "GET /me/usage",
+      "GET /user/available_roles",
+      "POST /spend/calculate",
+      "GET /key/info",
+      "POST /v2/key/info",
+      "GET /key/list",
+      "GET /key/usage",
+      "GET /key/aliases",
+      "GET /user/info",
+      "GET /user/list",
+      "GET /user/daily/activity",
+      "GET /team/info",
+      "GET /team/list",
+      "GET /v2/team/list",
+      "GET /team/permissions_list",
+      "GET /team/daily/activity",
+      "GET /organization/info",
+      "GET /organization/list",
+      "GET /organization/daily/activity",
+      "GET /spend/logs",
+      "GET /refusals",
+    ],
+  ],
+  [
+    ["proxy_admin", "org_admin"],
+    [
+      "POST /key/service-account/generate",
+      "POST /key/block",
+      "POST /key/unblock",
+      "POST /key/:key/reset_spend",
+      "POST /user/new",
+      "POST /user/update",
+      "POST /user/delete",
+      "POST /team/new",
+      "POST /team/update",
+      "POST /team/delete",
+      "POST /team/block",
+      "POST /team/unblock",
+      "POST /team/member_add",
+      "POST /team/member_update",
+      "POST /team/member_delete",
+      "POST /team/model/add",
+      "POST /team/model/delete",
+      "POST /team/permissions_update",
+      "POST /organization/member_add",
+      "PATCH /organization/member_update",
+      "DELETE /organization/member_delete",
+    ],
+  ],
+  [
+    ["proxy_admin", "proxy_admin_viewer"],
+    [
+      "GET /customer/info",
+      "GET /customer/list",
+      "POST /tag/info",
+      "GET /tag/list",
+      "GET /tag/daily/activity",
+      "POST /budget/info",
+      "GET /budget/list",
+      "GET /spend/keys",
+      "GET /spend/users",
+      "GET /spend/tags",
+      "GET /spend/check",
+      "GET /notices",
+      "GET /audit",
+      "GET /global/spend",
+      "GET /global/spend/logs",
+      "GET /global/spend/keys",
+      "GET /global/spend/models",
+      "GET /global/spend/teams",
+      "GET /global/spend/tags",
+      "GET /global/spend/provider",
+      "GET /global/spend/report",
+      "GET /global/activity",
+      "GET /global/activity/model",
+      "GET /global/activity/cache_hits",
+      "GET /health",
+      "GET /metrics",
+      "GET /cache/ping",
+      "GET /cache/redis/info",
+    ],
+  ],
+  [
+    ["proxy_admin"],
+    [
+      "POST /key/bulk_update",
+      "POST /user/bulk_update",
+      "POST /organization/new",
+      "PATCH /organization/update",
+      "POST /organization/delete",
+      "DELETE /organization/delete",
+      "POST /customer/new",
+      "POST /customer/update",
+      "POST /customer/delete",
+      "POST /customer/block",
+      "POST /customer/unblock",
+      "POST /tag/new",
+      "POST /tag/update",
+      "POST /tag/delete",
+      "POST /budget/new",
+      "POST /budget/update",
+      "POST /budget/delete",
+      "POST /model/new",
+      "POST /model/update",
+      "POST /model/delete",
+      "POST /cache/delete",
+      "POST /cache/flushall",
+      "POST /config/reload",
+    ],
+  ],
+];
+
+function whoByTable(name: RouteName): readonly Role[] {
+  const rows = MAY.filter(([, names]) => names.includes(name));
+  expect([name, rows.length]).toEqual([name, 1]);
+  return rows[0]?.[0] ?? [];
+}
+
+test("the policy gives every route to the roles of the table, and the server has no other route that needs a key", () => {
+  expect(ROUTES.map(({ name }) => name).sort()).toEqual(
+    [...ROUTE_NAMES].sort(),
+  );
+  for (const name of ROUTE_NAMES)
+    expect([
+      name,
+      roles.filter((role) => mayUseRoute(ruleOf(name), role, NO_TEAM)),
+    ]).toEqual([name, whoByTable(name)]);
+});
+
+let fixture: AdminFixture;
+const keys = new Map<string, string>();
+
+beforeAll(async () => {
+  fixture = await startAdminFixture();
+  for (const role of roles) {
+    const made = await fixture.post("/user/new", {
+      user_id: role,
+      user_role: role,
+    });
+    keys.set(role, String(made["key"]));
+  }
+});
+
+afterAll(() => fixture?.stop());
+
+/** Every address of a route, with something where it has a parameter. */
+function pathsOf({ paths }: Route): readonly string[] {
+  return paths.map((path) => path.replace(/:\w+|\*$/, "some"));
+}
+
+function ask(route: Route, path: string, key: string | undefined) {
+  const body = route.method === "GET" ? undefined : {};
+  return fixture.request(route.method, path, body, key);
+}
+
+const BY_NAME = ROUTES.map((route) => [route.name, route] as const);
+
+test.each(BY_NAME)(
+  "%s is for its roles at all its addresses, and tells others whom it is for",
+  async (name, route) => {
+    const may = whoByTable(name);
+    for (const path of pathsOf(route))
+      for (const role of roles) {
+        const { status, json } = await ask(route, path, keys.get(role));
+        const { message } = json["error"] ?? {};
+        const refusal = `The role ${role} may not use ${name}: it is for ${whoMay(ruleOf(name))}.`;
+        if (may.includes(role)) expect(message).not.toBe(refusal);
+        else
+          expect([path, role, status, message]).toEqual([
+            path,
+            role,
+            403,
+            refusal,
+          ]);
+      }
+  },
+);
+
+test.each(BY_NAME)("%s answers nobody without a key", async (_, route) => {
+  for (const path of pathsOf(route))
+    expect([path, (await ask(route, path, "")).status]).toEqual([path, 401]);
+});
+
+const PROMPT = { messages: [{ role: "user", content: "hello" }] };
+
+test.each([
+  ["POST", "/v1/chat/completions", { model: "mock", ...PROMPT }],
+  ["POST", "/v1/messages", { model: "mock", max_tokens: 5, ...PROMPT }],
+  ["GET", "/v1/models/mock", undefined],
+  ["POST", "/key/generate", {}],
+  ["GET", "/key/list", undefined],
+  ["GET", "/health", undefined],
+  ["GET", "/metrics", undefined],
+  ["GET", "/global/spend", undefined],
+  ["POST", "/user/bulk_update", { users: [{ user_id: "nobody" }] }],
+  ["POST", "/cache/flushall", {}],
+  ["POST", "/config/reload", {}],
+])("%s %s answers those whom it is for", async (method, path, body) => {
+  const name = `${method} ${path.replace(/mock$/, "*")}` as RouteName;
+  for (const role of roles) {
+    const { status } = await fixture.request(
+      method,
+      path,
+      body,
+      keys.get(role),
+    );
+    expect([role, status]).toEqual([
+      role,
+      whoByTable(name).includes(role) ? 200 : 403,
+    ]);
+  }
+});
