@@ -24,6 +24,10 @@ export const dollars = z
 export const perMinute = z
   .int("a limit is a whole number of at least 0")
   .min(0, "a limit is a whole number of at least 0");
+const atOnce = perMinute.max(
+  2_147_483_647,
+  "a limit of parallel requests is at most 2,147,483,647",
+);
 export const models = z.array(name);
 export const object = z.record(z.string(), z.unknown());
 export const texts = z.record(z.string(), z.string());
@@ -47,12 +51,25 @@ export const limits = {
   budget_id: name.nullish(),
   tpm_limit: perMinute.nullish(),
   rpm_limit: perMinute.nullish(),
-  max_parallel_requests: perMinute.nullish(),
+  max_parallel_requests: atOnce.nullish(),
 } as const;
 
+/** Values by alias. */
+function byModel<Value extends z.ZodType>(value: Value) {
+  return z.record(z.string(), value).superRefine((given, context) => {
+    for (const alias of Object.keys(given)) {
+      const fault = faultOfName(alias);
+      if (fault !== null)
+        context.addIssue({
+          code: "custom",
+          message: `a model's name ${fault}`,
+        });
+    }
+  });
+}
+
 /** An alias's own budget: `{budget_limit, time_period}`; LiteLLM also writes `{max_budget, budget_duration}` and a bare number. */
-export const modelBudgets = z.record(
-  z.string(),
+export const modelBudgets = byModel(
   z
     .union(
       [
@@ -76,7 +93,7 @@ export const modelBudgets = z.record(
     }),
 );
 
-export const modelRates = z.record(z.string(), perMinute);
+export const modelRates = byModel(perMinute);
 
 /** A flag in a query. */
 export const queryFlag = z
@@ -110,7 +127,13 @@ export const queryDay = z
   .string()
   .regex(/^\d{4}-\d\d-\d\d([T ].*)?$/, "it must be a day such as 2026-11-21")
   .transform((text) => text.slice(0, "2026-11-21".length))
-  .refine((day) => !Number.isNaN(Date.parse(day)), "there is no such day");
+  .refine(isDay, "there is no such day");
+
+/** `Date.parse` takes the 30th of February for the 2nd of March. */
+function isDay(text: string): boolean {
+  const at = new Date(`${text}T00:00:00Z`);
+  return !Number.isNaN(at.getTime()) && at.toISOString().startsWith(text);
+}
 
 /** Several names of a query: repeated, or with commas between. */
 export const queryNames = z

@@ -3,18 +3,24 @@ import { CallError } from "./errors.ts";
 
 const UNIQUE_VIOLATION = "23505";
 const FOREIGN_KEY_VIOLATION = "23503";
-/** Characters that Postgres holds in no text: NUL, broken UTF-8. */
-const UNHOLDABLE_TEXT = new Set(["22021", "22P05"]);
+/** What Postgres says of values that it cannot hold, as the caller is told; these are SQLSTATEs of what a caller can send. */
+const UNHOLDABLE: ReadonlyMap<string, string> = new Map([
+  ["22021", "A text has characters that cannot be stored (NUL)."],
+  ["22P05", "A text has characters that cannot be stored (NUL)."],
+  // Of JSON; other texts are numbers and times that our own schemas have read.
+  ["22P02", "A text has characters that cannot be stored (half a character)."],
+  ["22003", "A number is larger than can be stored: send a smaller one."],
+  ["22007", "A date or time is not one: write 2026-11-21T12:00:00Z."],
+  ["22008", "A date or time is not on the calendar: send another one."],
+]);
 
-/** What the database refused because of other rows, as a sentence that names the field; null for anything else. */
+/** What the database refused, as a sentence that names the field where it is known; null for a fault of ours. */
 export function conflictOf(error: unknown): CallError | null {
   if (!(error instanceof pg.DatabaseError)) return null;
   const { code = "", constraint = "", table = "" } = error;
-  if (UNHOLDABLE_TEXT.has(code))
-    return new CallError(
-      "invalid_request",
-      "A text has characters that cannot be stored (NUL or half a character).",
-    );
+  const unholdable = UNHOLDABLE.get(code);
+  if (unholdable !== undefined)
+    return new CallError("invalid_request", unholdable);
   if (code === UNIQUE_VIOLATION) {
     if (constraint.endsWith("_pkey"))
       return new CallError(
