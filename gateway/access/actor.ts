@@ -172,7 +172,7 @@ function isRestricted(caller: KeyCaller): boolean {
   return (
     caller.keyType !== "default" ||
     hasLimit(limits) ||
-    Object.keys(modelLimits).length > 0 ||
+    modelLimits.size > 0 ||
     models.length > 0 ||
     allowedRoutes.length > 0 ||
     tags.length > 0 ||

@@ -17,7 +17,8 @@ export interface KeyCaller {
   readonly alias: string | null;
   readonly keyName: string;
   readonly models: readonly string[];
-  readonly aliases: Readonly<Record<string, string>>;
+  /** What callers name is looked up: in maps, for `constructor` is a name too. */
+  readonly aliases: ReadonlyMap<string, string>;
   readonly tags: readonly string[];
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly allowedRoutes: readonly string[];
@@ -29,7 +30,7 @@ export interface KeyCaller {
     readonly until: number;
   } | null;
   readonly limits: PayerLimits;
-  readonly modelLimits: Readonly<Record<string, PayerLimits>>;
+  readonly modelLimits: ReadonlyMap<string, PayerLimits>;
   readonly userId: string | null;
   readonly user: {
     readonly models: readonly string[];
@@ -40,7 +41,7 @@ export interface KeyCaller {
     readonly id: string;
     readonly alias: string | null;
     readonly models: readonly string[];
-    readonly modelAliases: Readonly<Record<string, string>>;
+    readonly modelAliases: ReadonlyMap<string, string>;
     readonly tags: readonly string[];
     readonly blocked: boolean;
     readonly limits: PayerLimits;
@@ -217,7 +218,7 @@ async function loadKey(pool: Pool, token: string): Promise<KeyCaller | null> {
     alias: row.key_alias,
     keyName: row.key_name,
     models: row.models,
-    aliases: row.aliases,
+    aliases: new Map(Object.entries(row.aliases)),
     tags: row.tags,
     metadata: row.metadata,
     allowedRoutes: row.allowed_routes,
@@ -249,7 +250,7 @@ async function loadKey(pool: Pool, token: string): Promise<KeyCaller | null> {
             id: row.team_id,
             alias: row.team_alias,
             models: row.team_models ?? [],
-            modelAliases: row.model_aliases ?? {},
+            modelAliases: new Map(Object.entries(row.model_aliases ?? {})),
             tags: row.team_tags ?? [],
             blocked: row.team_blocked ?? false,
             limits: row.team_limits,
@@ -273,24 +274,31 @@ async function loadKey(pool: Pool, token: string): Promise<KeyCaller | null> {
   };
 }
 
-function modelLimits(row: KeyRow): Readonly<Record<string, PayerLimits>> {
-  const budgets =
-    Object.keys(row.model_max_budget).length > 0
-      ? row.model_max_budget
-      : (row.tier_model_max_budget ?? {});
-  const limits: Record<string, PayerLimits> = {};
-  const aliases = [budgets, row.model_rpm_limit, row.model_tpm_limit].flatMap(
-    (limited) => Object.keys(limited),
+function modelLimits(row: KeyRow): ReadonlyMap<string, PayerLimits> {
+  const budgets = new Map(
+    Object.entries(
+      Object.keys(row.model_max_budget).length > 0
+        ? row.model_max_budget
+        : (row.tier_model_max_budget ?? {}),
+    ),
   );
-  for (const alias of aliases)
-    limits[alias] = {
-      maxBudget: budgets[alias]?.budget_limit ?? null,
-      budgetDuration: budgets[alias]?.time_period ?? null,
-      requestsPerMinute: row.model_rpm_limit[alias] ?? null,
-      tokensPerMinute: row.model_tpm_limit[alias] ?? null,
-      parallel: null,
-    };
-  return limits;
+  const requests = new Map(Object.entries(row.model_rpm_limit));
+  const tokens = new Map(Object.entries(row.model_tpm_limit));
+  const aliases = [budgets, requests, tokens].flatMap((limited) => [
+    ...limited.keys(),
+  ]);
+  return new Map(
+    aliases.map((alias) => [
+      alias,
+      {
+        maxBudget: budgets.get(alias)?.budget_limit ?? null,
+        budgetDuration: budgets.get(alias)?.time_period ?? null,
+        requestsPerMinute: requests.get(alias) ?? null,
+        tokensPerMinute: tokens.get(alias) ?? null,
+        parallel: null,
+      },
+    ]),
+  );
 }
 
 async function loadPayer(

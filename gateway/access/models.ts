@@ -47,8 +47,8 @@ export function mayUse(caller: Caller, name: string): boolean {
 function resolveAlias(caller: Caller, requested: string): string {
   if (caller.kind === "master") return requested;
   return (
-    caller.aliases[requested] ??
-    caller.team?.modelAliases[requested] ??
+    caller.aliases.get(requested) ??
+    caller.team?.modelAliases.get(requested) ??
     requested
   );
 }

@@ -264,19 +264,19 @@ export function whoMay({ reach, teamAdmin, teamUser }: Rule): string {
 }
 
 /** Kinds of routes that a key of a type may use. */
-const KEY_TYPES: Readonly<Record<string, readonly RouteKind[]>> = {
-  llm_api: ["llm_api", "any"],
-  management: ["management", "info", "any"],
-  read_only: ["info", "any"],
-  default: ["llm_api", "management", "info", "any"],
-};
+const KEY_TYPES: ReadonlyMap<string, readonly RouteKind[]> = new Map([
+  ["llm_api", ["llm_api", "any"]],
+  ["management", ["management", "info", "any"]],
+  ["read_only", ["info", "any"]],
+  ["default", ["llm_api", "management", "info", "any"]],
+]);
 
 /** Words of `allowed_routes` that stand for many routes. */
-const ROUTE_GROUPS: Readonly<Record<string, readonly RouteKind[]>> = {
-  llm_api_routes: ["llm_api", "any"],
-  management_routes: ["management", "info"],
-  info_routes: ["info"],
-};
+const ROUTE_GROUPS: ReadonlyMap<string, readonly RouteKind[]> = new Map([
+  ["llm_api_routes", ["llm_api", "any"]],
+  ["management_routes", ["management", "info"]],
+  ["info_routes", ["info"]],
+]);
 
 /** Whether a key's own `key_type` and `allowed_routes` let it use a route. `path` is the route's pattern, with or without `/v1`. */
 export function keyAllowsRoute(
@@ -284,11 +284,11 @@ export function keyAllowsRoute(
   { kind }: Rule,
   path: string,
 ): boolean {
-  if (!(KEY_TYPES[key.keyType] ?? []).includes(kind)) return false;
+  if (!(KEY_TYPES.get(key.keyType) ?? []).includes(kind)) return false;
   if (key.allowedRoutes.length === 0) return true;
   return key.allowedRoutes.some(
     (allowed) =>
-      ROUTE_GROUPS[allowed]?.includes(kind) === true ||
+      ROUTE_GROUPS.get(allowed)?.includes(kind) === true ||
       allowed === path ||
       allowed === `/v1${path}` ||
       `/v1${allowed}` === path ||

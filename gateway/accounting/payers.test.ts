@@ -20,7 +20,7 @@ function keyWith(own: Partial<KeyCaller>): KeyCaller {
     alias: null,
     keyName: "sk-...1234",
     models: [],
-    aliases: {},
+    aliases: new Map(),
     tags: [],
     metadata: {},
     allowedRoutes: [],
@@ -29,7 +29,7 @@ function keyWith(own: Partial<KeyCaller>): KeyCaller {
     expires: null,
     temporaryIncrease: null,
     limits: NONE,
-    modelLimits: {},
+    modelLimits: new Map(),
     userId: "user",
     user: { models: [], role: "internal_user", limits: DAILY },
     team: null,
@@ -58,7 +58,7 @@ describe("payers with a budget or a limit", () => {
       id: "t",
       alias: null,
       models: [],
-      modelAliases: {},
+      modelAliases: new Map(),
       tags: [],
       blocked: false,
       limits: DAILY,
@@ -67,7 +67,7 @@ describe("payers with a budget or a limit", () => {
     const organization = { id: "o", models: [], limits: DAILY };
     const caller = keyWith({
       limits: DAILY,
-      modelLimits: { chat: DAILY },
+      modelLimits: new Map([["chat", DAILY]]),
       team,
       organization,
     });
@@ -107,7 +107,7 @@ describe("payers with a budget or a limit", () => {
   });
 
   it("are told apart by alias, by what limits the gateway, and by time zone", () => {
-    const caller = keyWith({ modelLimits: { chat: DAILY } });
+    const caller = keyWith({ modelLimits: new Map([["chat", DAILY]]) });
     const entities = (more: Partial<LimitSources>, zone = "UTC") =>
       limitedEntities(callBy(caller, more), MORNING, zone);
     const chat = entities({});

@@ -136,7 +136,7 @@ function findEntities(
     if (raised) until = raise.until;
     else if (raise !== null) from = raise.until;
     add(`key:${token}`, caller.limits, raised ? raise.dollars : 0);
-    add(`key_model:${token}/${alias}`, caller.modelLimits[alias]);
+    add(`key_model:${token}/${alias}`, caller.modelLimits.get(alias));
     if (team !== null) add(`team:${team.id}`, team.limits);
     if (organization !== null)
       add(`organization:${organization.id}`, organization.limits);

@@ -9,15 +9,15 @@ import type { Deployment } from "../config/types.ts";
 import type { Price, PriceCard, PricePeriod, Rates } from "./price-card.ts";
 
 /** The catalogue's names of providers, where they differ from the configuration's. */
-const CATALOGUE_NAMES: Readonly<Record<string, string>> = {
-  gemini: "google",
-  codestral: "mistral",
-  "text-completion-openai": "openai",
-  together_ai: "together",
-  fireworks_ai: "fireworks",
-  xai: "x-ai",
-  moonshot: "moonshotai",
-};
+const CATALOGUE_NAMES: ReadonlyMap<string, string> = new Map([
+  ["gemini", "google"],
+  ["codestral", "mistral"],
+  ["text-completion-openai", "openai"],
+  ["together_ai", "together"],
+  ["fireworks_ai", "fireworks"],
+  ["xai", "x-ai"],
+  ["moonshot", "moonshotai"],
+]);
 
 /**
  * The prices of the pinned catalogue, which lies in the package: its updater stays off and nothing is fetched.
@@ -29,7 +29,7 @@ export function cataloguePrices(deployment: Deployment): PriceCard | null {
       ? undefined
       : findProvider({ providerApiUrl: deployment.apiBase });
   const name =
-    CATALOGUE_NAMES[deployment.providerName] ?? deployment.providerName;
+    CATALOGUE_NAMES.get(deployment.providerName) ?? deployment.providerName;
   const providerId = byAddress?.id ?? findProvider({ providerId: name })?.id;
   if (providerId === undefined) return null;
   for (const model of modelNames(deployment)) {

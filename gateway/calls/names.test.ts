@@ -115,3 +115,51 @@ test("what an admin makes has a name that the ledger can hold", async () => {
       expect(json["error"]?.["param"], said).not.toBeNull();
     }
 });
+
+/** What every JavaScript object has of itself, and what none of ours may be asked for by. */
+const OF_OBJECTS = ["constructor", "toString", "__proto__", "hasOwnProperty"];
+
+test.each(OF_OBJECTS)("a model of the name %s is a model", async (model) => {
+  const { gateway } = stand;
+  const key = await gateway.makeKey({
+    aliases: { mine: "mock" },
+    model_max_budget: { mock: 3 },
+    model_rpm_limit: { other: 3 },
+    ...(model === "__proto__" ? {} : { model_tpm_limit: { [model]: 1e6 } }),
+  });
+  const answer = await gateway.chat(key, "hello", { model });
+  expect([answer.status, answer.text.slice(0, 200)]).toEqual([
+    200,
+    expect.any(String),
+  ]);
+  expect(answer.headers.get("x-hearth-model-group")).toBe(model);
+  const usage = await gateway.request("GET", "/me/usage", undefined, key);
+  expect(usage.status).toBe(200);
+  const shown = await gateway.request("GET", `/v1/models/${model}`);
+  expect(shown.status).toBe(200);
+});
+
+test.each(OF_OBJECTS)(
+  "a route of the name %s allows nothing",
+  async (route) => {
+    const { gateway } = stand;
+    const key = await gateway.makeKey({ allowed_routes: [route] });
+    expect((await gateway.chat(key, "hello")).status).toBe(403);
+    const info = await gateway.request("GET", "/key/info", undefined, key);
+    expect(info.status).toBe(403);
+  },
+);
+
+test("a model of such a name falls back to nothing that nobody configured", async () => {
+  const { gateway } = stand;
+  const key = await gateway.makeKey({});
+  for (const model of OF_OBJECTS) {
+    const answer = await gateway.chat(key, '[mock]{"status":500}', {
+      model,
+      num_retries: 0,
+    });
+    expect(answer.json["error"]?.["type"]).toMatch(
+      /^(upstream_error|no_deployments_available)$/,
+    );
+  }
+});

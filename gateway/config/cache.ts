@@ -38,12 +38,12 @@ export function readRedis(
   };
 }
 
-const CALL_TYPES: Readonly<Record<string, CachedCallType>> = {
-  acompletion: "acompletion",
-  completion: "acompletion",
-  aembedding: "aembedding",
-  embedding: "aembedding",
-};
+const CALL_TYPES: ReadonlyMap<string, CachedCallType> = new Map([
+  ["acompletion", "acompletion"],
+  ["completion", "acompletion"],
+  ["aembedding", "aembedding"],
+  ["embedding", "aembedding"],
+]);
 
 /** The cache settings; `memory` wherever there is no Redis. */
 export function readCache(
@@ -63,7 +63,7 @@ export function readCache(
       ),
     );
   const wanted = cache.supported_call_types ?? ["acompletion", "aembedding"];
-  const callTypes = wanted.flatMap((type) => CALL_TYPES[type] ?? []);
+  const callTypes = wanted.flatMap((type) => CALL_TYPES.get(type) ?? []);
   return {
     enabled: proxy.cache ?? false,
     kind: cache.type !== "memory" && redis !== null ? "redis" : "memory",

@@ -410,3 +410,15 @@ test("a stored model follows the same rules and may not read the environment", (
     ["litellm_params.rpm", 'must be a whole number from 0; it is "x"'],
   ]);
 });
+
+test("names that every object has of itself are names like others", () => {
+  const result = load(`
+model_list:
+- {model_name: constructor, provider_params: {model: openai/m, api_key: k}}
+- {model_name: odd, provider_params: {model: toString/m}}
+router_settings: {fallbacks: [{constructor: [valueOf]}], model_group_alias: {valueOf: constructor}}
+`);
+  expect(!result.ok && result.problems.map(formatProblem)).toEqual([
+    "c.yaml:4: model_list[1].provider_params.model: names the unknown provider toString; give a known one, or api_base for an OpenAI-style server",
+  ]);
+});

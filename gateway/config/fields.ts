@@ -47,18 +47,18 @@ export const weight = () =>
   }).optional();
 
 // yes, no, on and off are booleans to the YAML 1.1 readers that LiteLLM's files are written for.
-const BOOLEANS: Readonly<Record<string, boolean>> = {
-  true: true,
-  yes: true,
-  on: true,
-  false: false,
-  no: false,
-  off: false,
-};
+const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
+  ["true", true],
+  ["yes", true],
+  ["on", true],
+  ["false", false],
+  ["no", false],
+  ["off", false],
+]);
 
 export const flag = () =>
   field("true or false", (raw) =>
-    typeof raw === "boolean" ? raw : BOOLEANS[String(raw).toLowerCase()],
+    typeof raw === "boolean" ? raw : BOOLEANS.get(String(raw).toLowerCase()),
   ).optional();
 
 export const text = () =>
@@ -84,7 +84,10 @@ export const choice = <T extends string>(
 ) =>
   field(`one of ${choices.join(", ")}`, (raw) => {
     const given = String(raw);
-    return choices.find((one) => one === given) ?? spellings[given];
+    return (
+      choices.find((one) => one === given) ??
+      (Object.hasOwn(spellings, given) ? spellings[given] : undefined)
+    );
   }).optional();
 
 export const duration = () =>
@@ -141,7 +144,7 @@ export const record = (what: string) =>
 export const fallbacks = () =>
   field("a list such as - alias: [other, another]", (raw) => {
     const maps = Array.isArray(raw) ? raw : [raw];
-    const result: Record<string, readonly string[]> = {};
+    const result = new Map<string, readonly string[]>();
     for (const map of maps) {
       if (!isRecord(map)) return undefined;
       for (const [alias, targets] of Object.entries(map)) {
@@ -151,10 +154,10 @@ export const fallbacks = () =>
           !list.every((one) => typeof one === "string")
         )
           return undefined;
-        result[alias] = [...(result[alias] ?? []), ...list];
+        result.set(alias, [...(result.get(alias) ?? []), ...list]);
       }
     }
-    return result as Fallbacks;
+    return Object.fromEntries(result) as Fallbacks;
   }).optional();
 
 /** `{name: alias}` or `{name: {model: alias, hidden: true}}`. */

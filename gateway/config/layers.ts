@@ -96,12 +96,12 @@ function shownName(absolute: string, projectRoot: string): string {
   return inside.startsWith("..") ? absolute : inside;
 }
 
-const SECTION_SPELLINGS: Readonly<Record<string, string>> = {
-  litellm_settings: "proxy_settings",
-};
-const ENTRY_SPELLINGS: Readonly<Record<string, string>> = {
-  litellm_params: "provider_params",
-};
+const SECTION_SPELLINGS: ReadonlyMap<string, string> = new Map([
+  ["litellm_settings", "proxy_settings"],
+]);
+const ENTRY_SPELLINGS: ReadonlyMap<string, string> = new Map([
+  ["litellm_params", "provider_params"],
+]);
 
 /** Renames LiteLLM's section names to ours; the written spelling stays for messages. */
 function useOneDialect(layer: Mapping, problems: ConfigProblem[]): Mapping {
@@ -122,12 +122,12 @@ function useOneDialect(layer: Mapping, problems: ConfigProblem[]): Mapping {
 
 function rename(
   tree: Mapping,
-  spellings: Readonly<Record<string, string>>,
+  spellings: ReadonlyMap<string, string>,
   problems: ConfigProblem[],
 ): Mapping {
   const entries = new Map<string, Entry>();
   for (const [key, entry] of tree.entries) {
-    const name = spellings[key] ?? key;
+    const name = spellings.get(key) ?? key;
     const earlier = entries.get(name);
     if (earlier !== undefined)
       problems.push({

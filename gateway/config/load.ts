@@ -118,7 +118,8 @@ function withFileVariables(tree: Mapping, read: ReadVariable): ReadVariable {
     string,
     unknown
   >;
-  return (name) => (name in values ? String(values[name]) : read(name));
+  return (name) =>
+    Object.hasOwn(values, name) ? String(values[name]) : read(name);
 }
 
 function warnAboutSections(reading: Reading): void {

@@ -42,7 +42,7 @@ export function readTarget(
     );
     return null;
   }
-  const known = PROVIDERS[named];
+  const known = Object.hasOwn(PROVIDERS, named) ? PROVIDERS[named] : undefined;
   if (known !== undefined && model !== "")
     return {
       providerName: named === "ollama_chat" ? "ollama" : named,

@@ -99,18 +99,18 @@ export function createChatStream(now: () => number): StreamTranslator {
 export const CUT_SHORT = "The provider's stream ended before its answer did.";
 
 /** Statuses of the errors that a stream may end with. */
-const ERROR_STATUS: Readonly<Record<string, number>> = {
-  invalid_request_error: 400,
-  authentication_error: 401,
-  billing_error: 402,
-  permission_error: 403,
-  not_found_error: 404,
-  request_too_large: 413,
-  rate_limit_error: 429,
-  api_error: 500,
-  timeout_error: 504,
-  overloaded_error: 529,
-};
+const ERROR_STATUS: ReadonlyMap<string, number> = new Map([
+  ["invalid_request_error", 400],
+  ["authentication_error", 401],
+  ["billing_error", 402],
+  ["permission_error", 403],
+  ["not_found_error", 404],
+  ["request_too_large", 413],
+  ["rate_limit_error", 429],
+  ["api_error", 500],
+  ["timeout_error", 504],
+  ["overloaded_error", 529],
+]);
 
 function errorPiece(error: JsonRecord): StreamPiece {
   const type = textOf(error["type"]);
@@ -122,7 +122,7 @@ function errorPiece(error: JsonRecord): StreamPiece {
         message: anthropicSentence(type, textOf(error["message"])),
         type: "upstream_error",
         param: null,
-        code: String(ERROR_STATUS[type] ?? 500),
+        code: String(ERROR_STATUS.get(type) ?? 500),
       },
     }),
   };

@@ -19,14 +19,14 @@ export interface ThinkingWishes {
 }
 
 /** Tokens of thinking for an effort, where a model takes a budget. */
-const BUDGETS: Readonly<Record<string, number>> = {
-  minimal: 1_024,
-  low: 1_024,
-  medium: 4_096,
-  high: 16_384,
-  xhigh: 32_768,
-  max: 32_768,
-};
+const BUDGETS: ReadonlyMap<string, number> = new Map([
+  ["minimal", 1_024],
+  ["low", 1_024],
+  ["medium", 4_096],
+  ["high", 16_384],
+  ["xhigh", 32_768],
+  ["max", 32_768],
+]);
 /** The least budget that is accepted. */
 const LEAST_BUDGET = 1_024;
 
@@ -89,7 +89,7 @@ function effortOf(effort: string | null, traits: ModelTraits): string | null {
 
 function budget(effort: string, wishes: ThinkingWishes): unknown {
   const { maxTokens, toolForced, thoughtsLost } = wishes;
-  const asked = BUDGETS[effort];
+  const asked = BUDGETS.get(effort);
   if (asked === undefined || toolForced || thoughtsLost) return undefined;
   // The budget counts towards max_tokens and must leave room for the answer.
   const tokens = Math.min(asked, Math.floor(maxTokens / 2));

@@ -1,4 +1,4 @@
-import type { RouterConfig } from "../config/types.ts";
+import type { Fallbacks, RouterConfig } from "../config/types.ts";
 import {
   isContextWindow,
   isRetryable,
@@ -206,17 +206,20 @@ function fallbackNames(
   contextWindow: boolean,
 ): readonly string[] {
   if (contextWindow) {
-    const longer =
-      config.contextWindowFallbacks[alias] ??
-      config.contextWindowFallbacks["*"];
+    const longer = fallbacksOf(config.contextWindowFallbacks, alias);
     if (longer !== undefined) return longer;
   }
   return (
-    asked ??
-    config.fallbacks[alias] ??
-    config.fallbacks["*"] ??
-    config.defaultFallbacks
+    asked ?? fallbacksOf(config.fallbacks, alias) ?? config.defaultFallbacks
   );
+}
+
+/** A wildcard's alias is what a caller thought of: `constructor` too. */
+function fallbacksOf(
+  fallbacks: Fallbacks,
+  alias: string,
+): readonly string[] | undefined {
+  return fallbacks[Object.hasOwn(fallbacks, alias) ? alias : "*"];
 }
 
 function coolingOf(router: Router, group: ModelGroup): NoTarget {

@@ -98,7 +98,7 @@ function limitedOf(
   { caller, windowing, now }: Admin,
   sources: Awaited<ReturnType<typeof sourcesOf>>,
 ): readonly LimitedEntity[] {
-  const aliases = caller.kind === "key" ? Object.keys(caller.modelLimits) : [];
+  const aliases = caller.kind === "key" ? [...caller.modelLimits.keys()] : [];
   const byName = new Map<string, LimitedEntity>();
   for (const alias of ["", ...aliases])
     for (const entity of limitedEntities(
