@@ -1,0 +1,21 @@
+import { runtime } from "@pulumi/pulumi";
+import { expect, test } from "vitest";
+import { rightConfig } from "../test/infra/stack-config.ts";
+import { secretFields } from "./config-schema.ts";
+import { programOutsideRotations } from "./index.ts";
+
+test("a plain pulumi command is refused in the midst of a rotation", async () => {
+  const config = {
+    ...rightConfig,
+    rotation: JSON.stringify({ of: "redis", settings: {}, old: "" }),
+  };
+  runtime.setAllConfig(
+    Object.fromEntries(
+      Object.entries(config).map(([key, value]) => [`hearth:${key}`, value]),
+    ),
+    secretFields.map((key) => `hearth:${key}`),
+  );
+  await expect(programOutsideRotations()).rejects.toThrow(
+    "a rotation of redis is not over, nothing was touched: `npm run deploy -- doctor` names the command that goes on with it.",
+  );
+});
