@@ -3,7 +3,8 @@ import type { HearthConfig } from "../../infra/config.ts";
 import { dockerAt, type EngineAddress } from "../../infra/engine.ts";
 import { removeLeftoverRole } from "../../infra/leftover.ts";
 import { askPostgres } from "../../infra/postgres-socket.ts";
-import { bringUp, lookFirst, readSettings, type Session } from "./session.ts";
+import { bringUp, lookFirst } from "./bring-up.ts";
+import { readSettings, type Session } from "./session.ts";
 import { removeSettings, setSetting } from "./settings.ts";
 import { readState, roleType } from "./state.ts";
 

@@ -3,6 +3,7 @@ import { networkName, socketNetworkName } from "../../infra/hosts.ts";
 import { removeLeftover, removeLeftoverNetwork } from "../../infra/leftover.ts";
 import { lookAt } from "./host-view.ts";
 import { renewProviders } from "./providers.ts";
+import { forgetRemoved } from "./removed.ts";
 import { dropPendingCreates, hostOf, readState, volumeType } from "./state.ts";
 import type { Session } from "./session.ts";
 import { pulumi } from "./settings.ts";
@@ -34,6 +35,7 @@ export async function destroy(session: Session): Promise<void> {
   const { engines, stack, options } = session;
   await dropPendingCreates(session);
   await renewProviders(session);
+  await forgetRemoved(session);
   // First: a network is not deleted while a container is on it.
   await removeUnknownContainers(session);
   await stack.destroy({ ...options, excludeProtected: true });

@@ -6,7 +6,8 @@ import {
   type RotationKind,
   type RotationWish,
 } from "./rotations.ts";
-import { bringUp, readSettings, type Session } from "./session.ts";
+import { bringUp } from "./bring-up.ts";
+import { readSettings, type Session } from "./session.ts";
 import { removeSettings, setSetting } from "./settings.ts";
 
 /**

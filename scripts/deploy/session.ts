@@ -1,9 +1,5 @@
 import type { ConfigMap } from "@pulumi/pulumi/automation/config.js";
-import type {
-  OpMap,
-  Stack,
-  UpOptions,
-} from "@pulumi/pulumi/automation/stack.js";
+import type { Stack, UpOptions } from "@pulumi/pulumi/automation/stack.js";
 import {
   ConfigRefused,
   readConfig,
@@ -13,8 +9,6 @@ import {
 } from "../../infra/config.ts";
 import type { EngineAddress } from "../../infra/engine.ts";
 import { parallel } from "../deploy-stack.ts";
-import { followPlacement } from "./placement.ts";
-import { dropPendingCreates } from "./state.ts";
 
 /** What every verb of `npm run deploy` works with. */
 export interface Session {
@@ -69,27 +63,6 @@ export async function readOwnValues(
   stack: Stack,
 ): Promise<Readonly<Record<string, string>>> {
   return valuesOf(await readOwn(stack));
-}
-
-/**
- * What `--refresh` means: each resource is looked at when the program comes to it, through the program's own addresses. The
- * engine's usual way, all of them first, would ask Postgres for its roles before its container is back, and ask at the
- * addresses of the last `up`, where a host that was replaced is no more.
- */
-export const lookFirst = { refresh: true, runProgram: true } as const;
-
-/** Brings the hosts to what program and configuration say, after what an interrupted run left in the state is cleared. */
-export async function bringUp(
-  session: Session,
-  options: Partial<UpOptions> = {},
-): Promise<OpMap | undefined> {
-  await followPlacement(session);
-  await dropPendingCreates(session);
-  const { summary } = await session.stack.up({
-    ...session.options,
-    ...options,
-  });
-  return summary.resourceChanges;
 }
 
 async function readOwn(stack: Stack): Promise<ConfigMap> {

@@ -2,6 +2,7 @@ import { confirm, isCancel, password, text } from "@clack/prompts";
 import type { OpMap } from "@pulumi/pulumi/automation/stack.js";
 import type { HostName } from "../../infra/config.ts";
 import { adopt } from "./adopt.ts";
+import { bringUp, lookFirst } from "./bring-up.ts";
 import {
   describeKept,
   destroy,
@@ -21,7 +22,7 @@ import {
   rotationIn,
 } from "./rotate.ts";
 import { rotationKinds, type RotationKind } from "./rotations.ts";
-import { bringUp, lookFirst, readSettings, type Session } from "./session.ts";
+import { readSettings, type Session } from "./session.ts";
 import { onHost } from "./without-host.ts";
 
 export const usage = `usage: npm run deploy -- VERB [--stack home]

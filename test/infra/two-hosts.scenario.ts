@@ -23,6 +23,7 @@ import { ask, deploy, say, timed } from "./day-two.ts";
 import { interruptionScenarios } from "./interruption.ts";
 import { lossScenarios } from "./loss.ts";
 import { budgetScenarios } from "./one-budget.ts";
+import { removedByHandScenarios } from "./removed-by-hand.ts";
 import { rotationScenarios } from "./rotation.ts";
 import { testContainerFaults } from "./container-faults.ts";
 import { secretsOf, rightConfig } from "./stack-config.ts";
@@ -307,6 +308,7 @@ describe("two hosts", () => {
   });
 
   lossScenarios(running);
+  removedByHandScenarios(running);
   rotationScenarios(running);
   dataScenarios(running);
   interruptionScenarios(running);

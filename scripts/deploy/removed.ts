@@ -1,0 +1,42 @@
+import { lookAt } from "./host-view.ts";
+import { renewProviders } from "./providers.ts";
+import type { Session } from "./session.ts";
+import { containerType, hostOf, readState } from "./state.ts";
+
+/**
+ * Lets the state forget containers that somebody removed by hand: the docker plugin stops what it replaces or deletes, and fails
+ * with "No such container" when there is nothing left to stop. What is left out of the run, by its URN, is not looked at.
+ */
+export async function forgetRemoved(
+  session: Session,
+  leftOut: readonly string[] = [],
+): Promise<void> {
+  const { engines, options, say, stack } = session;
+  const known = (await readState(stack)).resources.flatMap((resource) => {
+    const host = hostOf(resource);
+    return resource.type === containerType &&
+      resource.delete !== true &&
+      host !== null &&
+      !leftOut.includes(resource.urn)
+      ? [{ ...resource, host }]
+      : [];
+  });
+  const on = (host: "a" | "b") => known.some((each) => each.host === host);
+  const [a, b] = await Promise.all([
+    on("a") ? lookAt(engines.a) : null,
+    on("b") ? lookAt(engines.b) : null,
+  ]);
+  // Of a host that does not answer the engine tells itself.
+  const there = { a, b };
+  const gone = known.filter(
+    ({ id, host }) =>
+      there[host]?.containers.some((container) => container.id === id) ===
+      false,
+  );
+  if (gone.length === 0) return;
+  say(
+    `Removed by hand: ${gone.map(({ inputs, host }) => `${String(inputs?.["name"])} on host ${host.toUpperCase()}`).join(", ")}.`,
+  );
+  await renewProviders(session, on("a") ? (on("b") ? undefined : "b") : "a");
+  await stack.refresh({ ...options, target: gone.map(({ urn }) => urn) });
+}
