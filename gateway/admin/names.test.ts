@@ -73,29 +73,43 @@ beforeAll(async () => {
 
 afterAll(() => fixture?.stop());
 
-/** Refused by name, or done and answered as asked; never a failure of ours. */
+/** A request that must be answered with this status; a refusal is a sentence, never a failure of ours. */
 async function attempt(
+  expected: number,
   method: string,
   path: string,
   body?: unknown,
-): Promise<Json | null> {
-  const { status, json, text } = await fixture.request(method, path, body);
+  key?: string,
+): Promise<Json> {
+  const { status, json, text } = await fixture.request(method, path, body, key);
   expect([path, status, text.slice(0, 300)]).toEqual([
     path,
-    expect.toSatisfy((code: number) => [200, 400, 404, 409].includes(code)),
+    expected,
     expect.any(String),
   ]);
-  if (status === 200) return json;
-  expect(json["error"]?.["message"]).toEqual(expect.any(String));
-  return null;
+  if (status !== 200)
+    expect(json["error"]?.["message"]).toEqual(expect.any(String));
+  return json;
 }
+
+/** What a deployment is made with. */
+const PROVIDER = { model: "openai/mock-model", api_key: "x" };
+
+/** What Postgres holds in no text. */
+const UNHOLDABLE = /\0/;
+/** What a team's id must not have: it is part of other names. */
+const NO_TEAM = /[\0/]/;
 
 test.each(HOSTILE.map((name, at) => [at, name] as const))(
   "hostile name %i changes nothing but what it names",
   async (_, name) => {
     const before = await bystanders();
     const encoded = encodeURIComponent(name);
-    const key = await attempt("POST", "/key/generate", {
+    const held = UNHOLDABLE.test(name) ? 400 : 200;
+    const missing = held === 200 ? 404 : 400;
+    const team = NO_TEAM.test(name) ? 400 : 200;
+    const ofTeam = team === 200 ? 200 : missing;
+    const key = await attempt(held, "POST", "/key/generate", {
       key_alias: name,
       user_id: name,
       models: [name],
@@ -104,58 +118,113 @@ test.each(HOSTILE.map((name, at) => [at, name] as const))(
       aliases: { [name]: name },
       model_max_budget: { [name]: { budget_limit: 1 } },
     });
-    if (key !== null)
+    if (held === 200)
       expect(key).toMatchObject({ key_alias: name, user_id: name });
-    const made = [
-      ["/budget/new", { budget_id: name }],
+    for (const [path, body, status] of [
+      ["/budget/new", { budget_id: name }, held],
       [
         "/organization/new",
         { organization_id: name, organization_alias: name },
+        held,
       ],
-      ["/team/new", { team_id: name, team_alias: name, models: [name] }],
-      ["/user/new", { user_id: `u${name}`.slice(0, 256), user_alias: name }],
-      ["/customer/new", { user_id: name, alias: name }],
-      ["/tag/new", { name, description: name }],
-    ] as const;
-    for (const [path, body] of made) await attempt("POST", path, body);
-    for (const path of [
-      `/key/info?key=${encoded}`,
-      `/key/list?key_alias=${encoded}&user_id=${encoded}`,
-      `/key/list?sort_by=${encoded}`,
-      `/key/aliases?search=${encoded}`,
-      `/user/info?user_id=${encoded}`,
-      `/user/list?user_email=${encoded}&user_ids=${encoded}`,
-      `/team/info?team_id=${encoded}`,
-      `/v2/team/list?team_alias=${encoded}`,
-      `/organization/info?organization_id=${encoded}`,
-      `/customer/info?end_user_id=${encoded}`,
-      `/tag/daily/activity?tags=${encoded}`,
-      `/spend/logs?user_id=${encoded}&request_id=${encoded}`,
-      `/global/spend/report?team_id=${encoded}`,
-      `/refusals?api_key=${encoded}&type=${encoded}`,
-      `/audit?object_id=${encoded}`,
-      `/notices?entity=${encoded}`,
-    ])
-      await attempt("GET", path);
-    await attempt("POST", `/key/${encoded}/regenerate`, {});
-    await attempt("POST", `/key/${encoded}/reset_spend`, { reset_to: 0 });
-    for (const [path, body] of [
-      ["/key/block", { key: name }],
-      ["/team/block", { team_id: name }],
-      ["/team/member_add", { team_id: name, member: { user_id: name } }],
-      ["/team/member_delete", { team_id: name, user_id: name }],
-      ["/customer/block", { user_ids: [name] }],
-      ["/tag/delete", { name }],
-      ["/customer/delete", { user_ids: [name] }],
-      ["/team/delete", { team_ids: [name] }],
-      ["/organization/delete", { organization_ids: [name] }],
-      ["/budget/delete", { id: name }],
-      ["/key/delete", { key_aliases: [name] }],
-      ["/user/delete", { user_ids: [name] }],
+      ["/team/new", { team_id: name, team_alias: name, models: [name] }, team],
+      [
+        "/team/update",
+        { team_id: name, models: [name], model_aliases: { [name]: name } },
+        ofTeam,
+      ],
+      [
+        "/user/new",
+        { user_id: `u${name}`.slice(0, 256), user_alias: name },
+        held,
+      ],
+      ["/customer/new", { user_id: name, alias: name }, held],
+      ["/tag/new", { name, description: name }, held],
     ] as const)
-      await attempt("POST", path, body);
+      await attempt(status, "POST", path, body);
+    for (const [path, status] of [
+      [`/key/info?key=${encoded}`, missing],
+      [`/key/list?key_alias=${encoded}&user_id=${encoded}`, held],
+      [`/key/list?sort_by=${encoded}`, 400],
+      [`/key/aliases?search=${encoded}`, held],
+      [`/user/info?user_id=${encoded}`, held],
+      [`/user/list?user_email=${encoded}&user_ids=${encoded}`, held],
+      [`/team/info?team_id=${encoded}`, ofTeam],
+      [`/v2/team/list?team_alias=${encoded}`, held],
+      [`/organization/info?organization_id=${encoded}`, held],
+      [`/customer/info?end_user_id=${encoded}`, held],
+      [`/tag/daily/activity?tags=${encoded}`, held],
+      [`/spend/logs?user_id=${encoded}&request_id=${encoded}`, held],
+      [`/global/spend/report?team_id=${encoded}`, held],
+      [`/refusals?api_key=${encoded}&type=${encoded}`, held],
+      [`/audit?object_id=${encoded}`, held],
+      [`/notices?entity=${encoded}`, held],
+    ] as const)
+      await attempt(status, "GET", path);
+    for (const [path, body] of [
+      [`/key/${encoded}/regenerate`, {}],
+      [`/key/${encoded}/reset_spend`, { reset_to: 0 }],
+    ] as const)
+      await attempt(missing, "POST", path, body);
+    for (const [path, body, status] of [
+      ["/key/block", { key: name }, missing],
+      ["/team/block", { team_id: name }, ofTeam],
+      [
+        "/team/member_add",
+        { team_id: name, member: { user_id: name } },
+        ofTeam,
+      ],
+      ["/team/member_delete", { team_id: name, user_id: name }, ofTeam],
+      ["/customer/block", { user_ids: [name] }, held],
+      ["/tag/delete", { name }, held],
+      ["/customer/delete", { user_ids: [name] }, held],
+      ["/team/delete", { team_ids: [name] }, ofTeam],
+      ["/organization/delete", { organization_ids: [name] }, held],
+      ["/budget/delete", { id: name }, held],
+      ["/key/delete", { key_aliases: [name] }, held],
+      ["/user/delete", { user_ids: [name] }, held],
+    ] as const)
+      await attempt(status, "POST", path, body);
     expect(await bystanders()).toEqual(before);
     expect(await fixture.differences()).toEqual([]);
+  },
+);
+
+test.each(HOSTILE.map((name, at) => [at, name] as const))(
+  "hostile name %i is an alias that is called, shown and deleted",
+  async (_, name) => {
+    const held = UNHOLDABLE.test(name) ? 400 : 200;
+    const alias = name.trim() === "" ? 400 : held;
+    const path = `/v1/models/${encodeURIComponent(name)}`;
+    const call = (expected: number, key: Json) =>
+      attempt(
+        expected,
+        "POST",
+        "/v1/chat/completions",
+        { model: name, messages: [{ role: "user", content: "x" }] },
+        String(key["key"]),
+      );
+    const make = (fields: object) =>
+      attempt(held, "POST", "/key/generate", fields);
+    const plain = await fixture.post("/key/generate", {});
+    const restricted = await make({ models: ["bystander", name] });
+    const elsewhere = await make({ allowed_routes: [name] });
+    await attempt(404, "GET", path);
+    await call(400, plain);
+    const made = await attempt(alias, "POST", "/model/new", {
+      model_name: name,
+      provider_params: { ...PROVIDER, api_base: fixture.providerUrl },
+    });
+    if (alias === 200) {
+      await call(200, plain);
+      await call(200, restricted);
+      await call(name === "*" ? 200 : 403, elsewhere);
+      await attempt(200, "GET", path);
+      await attempt(200, "POST", "/model/delete", {
+        id: made["model_info"]?.["id"],
+      });
+    }
+    await attempt(404, "GET", path);
   },
 );
 
@@ -175,6 +244,7 @@ test("patterns in a search are taken as they stand", async () => {
 
 test("fields named like an object's own do nothing to others", async () => {
   await attempt(
+    400,
     "POST",
     "/key/generate",
     '{"__proto__": {"max_budget": 0}, "constructor": {"prototype": {"blocked": true}}}',

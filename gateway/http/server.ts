@@ -33,7 +33,11 @@ export function createServer({
     trustProxy: trustedProxies.length === 0 ? false : [...trustedProxies],
     // Streams end in their own time; idle connections are closed by the drain.
     forceCloseConnections: "idle",
-    routerOptions: { ignoreTrailingSlash: true },
+    routerOptions: {
+      ignoreTrailingSlash: true,
+      // A key that its maker chose stands in some addresses, percent-encoded.
+      maxParamLength: 3 * 256,
+    },
     exposeHeadRoutes: false,
     return503OnClosing: false,
     frameworkErrors: (_error, _request, reply) =>
