@@ -73,6 +73,14 @@ export const absolutePath = z
   .string("must be an absolute path")
   .regex(/^\/[\w./-]+$/, "must be an absolute path on that host");
 
+/** Where data lies: in a volume of the program's, or in a directory of the host. */
+export const volumeOrPath = z
+  .string("must be volume, or an absolute path on the host")
+  .regex(
+    /^(volume|\/[\w./-]+)$/,
+    "must be volume, or an absolute path on the host",
+  );
+
 export const dnsName = z
   .string("must be a host name")
   .regex(

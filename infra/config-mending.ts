@@ -66,6 +66,11 @@ export function mendingCommand(path: readonly string[]): string {
   return `npx pulumi config set ${target.length > 1 ? "--path " : ""}${quote(`hearth:${key}`)} ${example.startsWith("-") ? "-- " : ""}${example}`;
 }
 
+/** The exact command that takes a setting out. */
+export function removingCommand(path: readonly string[]): string {
+  return `npx pulumi config rm ${path.length > 1 ? "--path " : ""}hearth:${path.join(".")}`;
+}
+
 function exampleOf(path: readonly string[]): string {
   const [top = "", second = "", third = ""] = path;
   if (top === "hosts")

@@ -10,21 +10,26 @@ import {
   password,
   roleNames,
   seconds,
+  volumeOrPath,
   webAddress,
   wholeNumber,
 } from "./config-fields.ts";
 
-const host = z.strictObject(
-  {
-    docker: dockerEndpoint,
-    /** Where the other host and the operator reach this one. */
-    address,
-    /** Where people and devices reach it: LAN, VPN, loopback. */
-    publish: z
-      .array(address, "must be a list of addresses")
-      .min(1, "must be a list of at least one address"),
-    socket: absolutePath.default("/var/run/docker.sock"),
-    sshOpts: z.array(z.string(), "must be a list of ssh options").default([
+const host = z.strictObject({
+  docker: dockerEndpoint,
+  /** Where the other host and the operator reach this one. */
+  address,
+  /** Where people and devices reach it: LAN, VPN, loopback. */
+  publish: z
+    .array(address, "must be a list of addresses")
+    .min(1, "must be a list of at least one address"),
+  socket: absolutePath.default("/var/run/docker.sock"),
+  sshOpts: z
+    .array(
+      z.string("must be an option of ssh"),
+      "must be a list of ssh options",
+    )
+    .default([
       // The provider dials ssh once for every request: one connection serves them all.
       "-o",
       "ControlMaster=auto",
@@ -33,9 +38,7 @@ const host = z.strictObject(
       "-o",
       "ControlPersist=60s",
     ]),
-  },
-  "must be an object",
-);
+});
 
 const image = imageReference.optional();
 
@@ -44,7 +47,7 @@ function namedSecrets(example: string, empty: string) {
   return z
     .record(
       z.string().regex(/^[A-Z][A-Z0-9_]*$/, `must be named like ${example}`),
-      z.string().min(1, empty),
+      z.string(empty).min(1, empty),
     )
     .default({});
 }
@@ -53,7 +56,7 @@ function namedSecrets(example: string, empty: string) {
 export const edgeProbeSeconds = 1;
 
 export const configSchema = z.strictObject({
-  hosts: z.strictObject({ a: host, b: host }, "must be an object"),
+  hosts: z.strictObject({ a: host, b: host }),
   placement: z
     .strictObject({
       postgres: hostName.default("a"),
@@ -133,20 +136,14 @@ export const configSchema = z.strictObject({
   /** How the operator's machine reaches Postgres, when not at the host's address. */
   postgresAt: z
     .strictObject({
-      host: z.string().min(1, "must be a host or address"),
+      host: z
+        .string("must be a host or address")
+        .min(1, "must be a host or address"),
       port: wholeNumber(1, 65_535),
     })
     .optional(),
-  notesData: z
-    .union([z.literal("volume"), absolutePath], {
-      error: "must be volume, or an absolute path on the notes host",
-    })
-    .default("volume"),
-  backupDirectory: z
-    .union([z.literal("volume"), absolutePath], {
-      error: "must be volume, or an absolute path on both hosts",
-    })
-    .default("volume"),
+  notesData: volumeOrPath.default("volume"),
+  backupDirectory: volumeOrPath.default("volume"),
   /** CouchDB's limit of file descriptors, from which Erlang sizes its tables. */
   notesOpenFiles: wholeNumber(1024, 1_048_576).default(65_536),
   notesUuid: z

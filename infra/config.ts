@@ -1,7 +1,11 @@
 import { RunError } from "@pulumi/pulumi";
 import * as stackConfig from "@pulumi/pulumi/runtime/config.js";
 import type { z } from "zod";
-import { mendingCommand, nearestName } from "./config-mending.ts";
+import {
+  mendingCommand,
+  nearestName,
+  removingCommand,
+} from "./config-mending.ts";
 import {
   configSchema,
   hostSettingsSchema,
@@ -159,7 +163,7 @@ function describeIssue(
     return issue.keys.map((key) => {
       const full = [...path, key];
       const near = nearestName(key, knownKeys(path));
-      return `hearth:${full.join(".")} is no setting of Hearth${near === undefined ? "" : `, perhaps ${near} is meant`}: npx pulumi config rm ${full.length > 1 ? "--path " : ""}hearth:${full.join(".")}`;
+      return `hearth:${full.join(".")} is no setting of Hearth${near === undefined ? "" : `, perhaps ${near} is meant`}: ${removingCommand(full)}`;
     });
   if (issue.code === "invalid_key")
     return [sentence(path, issue.issues[0]?.message ?? issue.message)];
@@ -173,6 +177,15 @@ function describeIssue(
       ),
     );
   }
+  // A value cannot be set below a word that stands in its place.
+  if (
+    !missing &&
+    issue.code === "invalid_type" &&
+    /^(object|record)$/.test(issue.expected)
+  )
+    return [
+      `hearth:${path.join(".")} must be a group of settings: ${removingCommand(path)}`,
+    ];
   return [sentence(path, missing ? "is missing" : issue.message)];
 }
 
