@@ -263,7 +263,8 @@ test("a restricted key makes, changes and renews no key but itself", async () =>
 
 test("who may not unblock a key does not unblock it by changing or renewing it", async () => {
   const user_id = "blocked-one";
-  keys.set("blocked-one", await fixture.makeKey({ user_id }));
+  const unblocked = await fixture.makeKey({ user_id });
+  keys.set("blocked-one", unblocked);
   const key = await fixture.makeKey({ user_id });
   await fixture.post("/key/block", { key });
   for (const [path, body] of [
@@ -276,6 +277,8 @@ test("who may not unblock a key does not unblock it by changing or renewing it",
       path,
       403,
     ]);
+  const resets = { key: unblocked, blocked: null, tags: null };
+  expect(await status("blocked-one", "/key/update", resets)).toBe(200);
   expect(
     await status("blocked-one", "/key/update", {
       key,

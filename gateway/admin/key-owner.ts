@@ -47,8 +47,9 @@ export async function refuseChanges(
   fields: Row,
 ): Promise<void> {
   refuseSpecialRights(admin, fields);
-  if (changes(before, fields, "blocked")) {
-    const blocking = fields["blocked"] === true ? "block" : "unblock";
+  const blocked = fields["blocked"] ?? false;
+  if (fields["blocked"] !== undefined && blocked !== before["blocked"]) {
+    const blocking = blocked === true ? "block" : "unblock";
     refuseUnlessReached(
       admin.actor,
       ruleOf(`POST /key/${blocking}`),
@@ -56,12 +57,9 @@ export async function refuseChanges(
       `/key/${blocking}`,
     );
   }
-  if (OWNER_FIELDS.some((field) => changes(before, fields, field)))
-    await refuseOwner(admin, { ...before, ...fields });
-}
-
-function changes(before: Row, fields: Row, field: string): boolean {
-  return fields[field] !== undefined && fields[field] !== before[field];
+  const after = { ...before, ...fields };
+  if (OWNER_FIELDS.some((field) => after[field] !== before[field]))
+    await refuseOwner(admin, after);
 }
 
 /** Throws 403 unless whoever asks may have keys with the user, the team and the organization of `key`, 404 for a team that is not there. */
@@ -122,7 +120,7 @@ async function refuseHolder(
   if (outranks(role, actor.role))
     throw new CallError(
       "permission_denied",
-      `User ${userId} has more rights than you: only whoever has as many makes keys for a ${role}.`,
+      `User ${userId} has more rights than this key: only somebody with the role ${role} may make keys for it.`,
       { param: "user_id" },
     );
 }
