@@ -1,138 +1,35 @@
-import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import {
-  startAdminFixture,
-  type AdminFixture,
-} from "../../test/servers/admin.ts";
 import type { Json } from "../../test/servers/gateway.ts";
-import {
-  redisServerHere,
-  startRedis,
-  type TestRedis,
-} from "../../test/servers/redis.ts";
 import { hashKey } from "../access/keys.ts";
 import { ROUTE_NAMES } from "../access/policy.ts";
 import { ROUTES } from "../http/route-table.ts";
 import { OPEN_ANSWERS } from "./call-answers.ts";
-import type { OpenApiDocument, Operation } from "./document.ts";
+import {
+  startDocumentFixture,
+  type DocumentFixture,
+} from "./document-fixture.ts";
 
-let redis: TestRedis | null = null;
-let fixture: AdminFixture;
-let document: OpenApiDocument;
-let ajv: Ajv2020;
-/** Operations that answered 200 here. */
-const answered = new Set<string>();
+let stand: DocumentFixture;
 
 beforeAll(async () => {
-  if (redisServerHere()) redis = await startRedis();
-  fixture = await startAdminFixture(
-    "proxy_settings: { cache: true, cache_params: { type: redis } }\n",
-    redis === null
-      ? {}
-      : { REDIS_HOST: "127.0.0.1", REDIS_PORT: String(redis.port) },
-  );
-  document = (await fixture.get(
-    "/openapi.json",
-    "",
-  )) as unknown as OpenApiDocument;
-  ajv = new Ajv2020({ strict: false, validateFormats: false });
-  ajv.addSchema(withoutFurtherFields(document) as object, "document");
+  stand = await startDocumentFixture();
 });
 
-afterAll(async () => {
-  await fixture?.stop();
-  await redis?.remove();
-});
+afterAll(() => stand?.stop());
 
-/** The document lets answers have further fields; here each must be documented. */
-function withoutFurtherFields(part: unknown): unknown {
-  if (Array.isArray(part)) return part.map(withoutFurtherFields);
-  if (typeof part !== "object" || part === null) return part;
-  const walked = Object.fromEntries(
-    Object.entries(part).map(([name, inner]) => [
-      name,
-      withoutFurtherFields(inner),
-    ]),
-  );
-  const isClosed =
-    walked["type"] === "object" &&
-    walked["properties"] !== undefined &&
-    walked["additionalProperties"] === undefined;
-  return isClosed ? { ...walked, additionalProperties: false } : walked;
-}
-
-function operationOf(
-  method: string,
-  path: string,
-): readonly [string, Operation] {
-  const [plain = ""] = path.split("?");
-  for (const [template, operations] of Object.entries(document.paths)) {
-    const matches = new RegExp(
-      `^${template.replace(/\{\w+\}/g, "[^/]+")}$`,
-    ).test(plain);
-    const operation = operations[method.toLowerCase()];
-    if (matches && operation !== undefined) return [template, operation];
-  }
-  throw new Error(`${method} ${path} is not in the document`);
-}
-
-function validatorOf(
-  method: string,
-  template: string,
-  status: string,
-  contentType: string,
-): ValidateFunction {
-  const escaped = template.replaceAll("~", "~0").replaceAll("/", "~1");
-  const pointer = `document#/paths/${encodeURIComponent(escaped)}/${method.toLowerCase()}/responses/${status}/content/${contentType.replaceAll("/", "~1")}/schema`;
-  const found = ajv.getSchema(pointer);
-  if (found === undefined) throw new Error(`no schema at ${pointer}`);
-  return found;
-}
-
-/** One request, whose answer must be as the document says. */
-async function ask(
-  method: string,
-  path: string,
-  body?: unknown,
-  key?: string,
-): Promise<Json> {
-  const { status, headers, json, text } = await fixture.request(
-    method,
-    path,
-    body,
-    key,
-  );
-  const [contentType = ""] = (headers.get("content-type") ?? "").split(";");
-  const [template] = operationOf(method, path);
-  const validate = validatorOf(
-    method,
-    template,
-    status === 200 ? "200" : "default",
-    contentType,
-  );
-  const answer: unknown =
-    contentType === "application/json" ? JSON.parse(text) : text;
-  if (!validate(answer))
-    throw new Error(
-      `${method} ${path} answered ${text.slice(0, 2_000)}, which is not as documented: ${ajv.errorsText(validate.errors)}`,
-    );
-  if (status === 200) answered.add(`${method} ${template}`);
-  return json;
-}
-
-const get = (path: string, key?: string) => ask("GET", path, undefined, key);
+const get = (path: string, key?: string) => stand.get(path, key);
 const post = (path: string, body: unknown, key?: string) =>
-  ask("POST", path, body, key);
+  stand.post(path, body, key);
 
 test("the document names every route of the policy, each once", () => {
   expect(ROUTES.map(({ name }) => name).sort()).toEqual(
     [...ROUTE_NAMES].sort(),
   );
-  const ids = Object.values(document.paths).flatMap((operations) =>
+  const ids = Object.values(stand.document.paths).flatMap((operations) =>
     Object.values(operations).map(({ operationId }) => operationId),
   );
   expect(new Set(ids).size).toBe(ids.length);
-  expect(JSON.stringify(document)).not.toContain("$defs");
+  expect(JSON.stringify(stand.document)).not.toContain("$defs");
 });
 
 test("keys answer as documented", async () => {
@@ -199,7 +96,7 @@ test("teams answer as documented", async () => {
     max_budget_in_team: 2,
   });
   await post("/team/member_update", { team_id, user_id: "m1", role: "admin" });
-  await fixture.makeKey({ team_id, user_id: "m1" });
+  await stand.gateway.makeKey({ team_id, user_id: "m1" });
   await get(`/team/info?team_id=${team_id}`);
   await get("/team/list");
   await get("/v2/team/list?search=docu&sort_by=budget_used");
@@ -219,28 +116,28 @@ test("teams answer as documented", async () => {
 test("organizations, end users, tags and tiers answer as documented", async () => {
   const organization_id = "org";
   await post("/organization/new", { organization_id, max_budget: 5 });
-  await ask("PATCH", "/organization/update", {
+  await stand.ask("PATCH", "/organization/update", {
     organization_id,
     organization_alias: "The Org",
   });
   await post("/team/new", { team_id: "of-org", organization_id });
   const member = { user_id: "org-member", role: "internal_user" };
   await post("/organization/member_add", { organization_id, member });
-  await ask("PATCH", "/organization/member_update", {
+  await stand.ask("PATCH", "/organization/member_update", {
     organization_id,
     ...member,
     role: "org_admin",
   });
   await get(`/organization/info?organization_id=${organization_id}`);
   await get("/organization/list");
-  await ask("DELETE", "/organization/member_delete", {
+  await stand.ask("DELETE", "/organization/member_delete", {
     organization_id,
     user_id: "org-member",
   });
   await post("/team/delete", { team_ids: ["of-org"] });
   await post("/organization/new", { organization_id: "other" });
   await post("/organization/delete", { organization_ids: ["other"] });
-  await ask("DELETE", "/organization/delete", {
+  await stand.ask("DELETE", "/organization/delete", {
     organization_ids: [organization_id],
   });
 
@@ -264,7 +161,7 @@ test("organizations, end users, tags and tiers answer as documented", async () =
 });
 
 test("calls answer as documented, and spend with them", async () => {
-  const key = await fixture.makeKey({
+  const key = await stand.gateway.makeKey({
     user_id: "spender",
     team_id: "users-team",
     key_alias: "spending",
@@ -274,11 +171,11 @@ test("calls answer as documented, and spend with them", async () => {
   const prompt = [{ role: "user", content: "hello" }];
   await post("/v1/chat/completions", { model: "mock", messages: prompt }, key);
   // A provider that speaks chat alone: the gateway makes the other shapes itself.
-  await fixture.post("/model/new", {
+  await stand.gateway.post("/model/new", {
     model_name: "translated",
     provider_params: {
       model: "gemini/mock-model",
-      api_base: fixture.providerUrl,
+      api_base: stand.gateway.providerUrl,
       api_key: "provider-secret-key",
     },
   });
@@ -294,10 +191,13 @@ test("calls answer as documented, and spend with them", async () => {
   await get("/v1/models", key);
   await get("/v1/models/mock", key);
   // Refused, in both shapes of errors.
-  await post("/v1/chat/completions", { model: "none", messages: prompt }, key);
-  await post("/v1/messages", { ...message, model: "none" }, key);
-  await fixture.running.gateway.ledger.flush();
-  await fixture.running.gateway.refusals.flush();
+  for (const [path, body] of [
+    ["/v1/chat/completions", { model: "none", messages: prompt }],
+    ["/v1/messages", { ...message, model: "none" }],
+  ] as const)
+    expect(await stand.refused("POST", path, body, key)).toBe(400);
+  await stand.gateway.running.gateway.ledger.flush();
+  await stand.gateway.running.gateway.refusals.flush();
 
   await get("/me/usage", key);
   await get("/me/usage");
@@ -338,7 +238,8 @@ test("health, cache and configuration answer as documented", async () => {
   await get("/metrics");
   await get("/cache/ping");
   // Where no redis-server is installed it is refused, as documented.
-  await get("/cache/redis/info");
+  if (stand.hasRedis) await get("/cache/redis/info");
+  else await stand.refused("GET", "/cache/redis/info");
   await post("/cache/delete", { keys: ["proxy.cache:none"] });
   await post("/cache/flushall", {});
   await post("/config/reload", {});
@@ -349,7 +250,7 @@ test("models answer as documented", async () => {
     model_name: "stored",
     litellm_params: {
       model: "openai/stored-model",
-      api_base: fixture.providerUrl,
+      api_base: stand.gateway.providerUrl,
       api_key: "provider-secret-key",
     },
   });
@@ -361,12 +262,13 @@ test("models answer as documented", async () => {
 });
 
 test("every route and every operation of the document was answered above", () => {
-  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+  const operations = Object.entries(stand.document.paths).flatMap(
+    ([path, methods]) =>
+      Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
   );
   expect(operations).toHaveLength(
     ROUTES.length + Object.keys(OPEN_ANSWERS).length,
   );
-  const unanswered = operations.filter((one) => !answered.has(one));
-  expect(unanswered).toEqual(redis === null ? ["GET /cache/redis/info"] : []);
+  const unanswered = operations.filter((one) => !stand.answered.has(one));
+  expect(unanswered).toEqual(stand.hasRedis ? [] : ["GET /cache/redis/info"]);
 });

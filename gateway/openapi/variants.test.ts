@@ -1,0 +1,215 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Parameter, Schema } from "./document.ts";
+import {
+  startDocumentFixture,
+  type DocumentFixture,
+} from "./document-fixture.ts";
+
+/** Every parameter of every question, and every field that may be null: each asked at least once. */
+let stand: DocumentFixture;
+/** What there is to be asked for, by the name of the parameter or field. */
+let there: Readonly<Record<string, unknown>>;
+
+beforeAll(async () => {
+  stand = await startDocumentFixture();
+  const { post } = stand;
+  await post("/organization/new", { organization_id: "o1" });
+  await post("/team/new", { team_id: "t1", organization_id: "o1" });
+  await post("/user/new", {
+    user_id: "anna",
+    user_email: "anna@example.org",
+    teams: ["t1"],
+    auto_create_key: false,
+  });
+  await post("/organization/member_add", {
+    organization_id: "o1",
+    member: { user_id: "anna", role: "internal_user" },
+  });
+  await post("/customer/new", { user_id: "anna" });
+  await post("/tag/new", { name: "red" });
+  await post("/budget/new", { budget_id: "tier", max_budget: 9 });
+  const made = await post("/key/generate", {
+    user_id: "anna",
+    team_id: "t1",
+    key_alias: "annas",
+    soft_budget: 0.0000001,
+    tags: ["red"],
+  });
+  const gone = await post("/key/generate", { user_id: "anna" });
+  await post("/key/delete", { keys: [gone["key"]] });
+  const model = await post("/model/new", {
+    model_name: "stored",
+    provider_params: {
+      model: "openai/m",
+      api_base: stand.gateway.providerUrl,
+      api_key: "x",
+    },
+  });
+  const called = await stand.gateway.chat(String(made["key"]), "hello", {
+    user: "anna",
+  });
+  expect(called.status).toBe(200);
+  await stand.gateway.chat(String(made["key"]), "hello", { model: "none" });
+  await stand.gateway.running.gateway.ledger.flush();
+  await stand.gateway.running.gateway.refusals.flush();
+  const today = new Date().toISOString().slice(0, "2026-11-21".length);
+  there = {
+    api_key: made["token"],
+    budget_id: "tier",
+    customer_id: "anna",
+    end_date: today,
+    end_user: "anna",
+    end_user_id: "anna",
+    entity: `key:${String(made["token"])}`,
+    id: "mock",
+    internal_user_id: "anna",
+    key: made["key"],
+    key_alias: "annas",
+    key_hash: made["token"],
+    litellm_model_id: model["model_info"]?.["id"],
+    model: "mock",
+    model_group: "mock",
+    model_id: model["model_info"]?.["id"],
+    name: "red",
+    object_id: "anna",
+    object_type: "user",
+    organization_alias: "The Org",
+    organization_id: "o1",
+    organization_ids: "o1",
+    request_id: called.headers.get("x-hearth-call-id"),
+    role: "internal_user",
+    search: "ann",
+    start_date: today,
+    tag: "red",
+    tags: "red",
+    team: "t1",
+    team_alias: "The Team",
+    team_id: "t1",
+    team_ids: "t1",
+    type: "invalid_request_error",
+    user_email: "anna",
+    user_id: "anna",
+    user_ids: "anna",
+  };
+});
+
+afterAll(() => stand?.stop());
+
+/** Each value of a choice, both of a flag, the ends of a number, and one of what there is. */
+function valuesOf({ name, schema }: Parameter): readonly unknown[] {
+  if (Array.isArray(schema["enum"])) return schema["enum"];
+  if (schema["type"] === "boolean") return [true, false];
+  if (schema["type"] === "integer")
+    return [schema["minimum"], schema["maximum"]];
+  if (name === "sort_by") return ["created_at"];
+  if (!(name in there)) throw new Error(`what is a ${name}?`);
+  return [there[name]];
+}
+
+test("every parameter of every question is answered, with each of its values", async () => {
+  const failed: string[] = [];
+  let asked = 0;
+  for (const [template, { get }] of Object.entries(stand.document.paths)) {
+    if (get === undefined) continue;
+    const parameters = get.parameters ?? [];
+    const path = template.replace(/\{(\w+)\}/g, (_, name: string) =>
+      String(there[name]),
+    );
+    const required = parameters
+      .filter((parameter) => parameter.in === "query" && parameter.required)
+      .map((parameter): [string, string] => [
+        parameter.name,
+        String(valuesOf(parameter)[0]),
+      ]);
+    const optional = parameters.filter(
+      (parameter) => parameter.in === "query" && !parameter.required,
+    );
+    for (const parameter of optional)
+      for (const value of valuesOf(parameter)) {
+        const query = new URLSearchParams([
+          ...required,
+          [parameter.name, String(value)],
+        ]);
+        asked++;
+        await stand
+          .get(`${path}?${query}`)
+          .catch((error: Error) => failed.push(error.message));
+      }
+  }
+  expect(failed).toEqual([]);
+  expect(asked).toBeGreaterThan(100);
+});
+
+function mayBeNull(schema: Schema): boolean {
+  const { type, anyOf } = schema;
+  return (
+    type === "null" ||
+    (Array.isArray(type) && type.includes("null")) ||
+    (Array.isArray(anyOf) && (anyOf as readonly Schema[]).some(mayBeNull))
+  );
+}
+
+/** What names the object of a change. */
+const NAMED_BY: Readonly<Record<string, readonly string[]>> = {
+  "/key/update": ["key"],
+  "/user/update": ["user_id"],
+  "/team/update": ["team_id"],
+  "/team/member_update": ["team_id", "user_id"],
+  "/organization/update": ["organization_id"],
+  "/customer/update": ["user_id"],
+  "/tag/update": ["name"],
+  "/budget/update": ["budget_id"],
+  "/model/update": ["model_id"],
+};
+
+test("every field that a change may reset to null is reset, alone and with the others", async () => {
+  const failed: string[] = [];
+  let asked = 0;
+  for (const [path, names] of Object.entries(NAMED_BY)) {
+    const operations = stand.document.paths[path] ?? {};
+    const [method = "post"] = Object.keys(operations);
+    const body = operations[method]?.requestBody?.content["application/json"];
+    const properties = (body?.schema["properties"] ?? {}) as Readonly<
+      Record<string, Schema>
+    >;
+    const named = Object.fromEntries(names.map((name) => [name, there[name]]));
+    const nullable = Object.keys(properties).filter(
+      (name) => !names.includes(name) && mayBeNull(properties[name] ?? {}),
+    );
+    expect(nullable, path).not.toEqual([]);
+    for (const fields of [...nullable.map((name) => [name]), nullable]) {
+      const nulls = Object.fromEntries(fields.map((name) => [name, null]));
+      asked++;
+      await stand
+        .ask(method.toUpperCase(), path, { ...named, ...nulls })
+        .catch((error: Error) =>
+          failed.push(`${fields.join(", ")}: ${error.message}`),
+        );
+    }
+  }
+  expect(failed).toEqual([]);
+  expect(asked).toBeGreaterThan(80);
+});
+
+test("what is made with every field null is made as with none", async () => {
+  for (const [path, named] of [
+    ["/key/generate", {}],
+    ["/user/new", { user_id: "nobody" }],
+    ["/team/new", { team_id: "nothing" }],
+    ["/organization/new", { organization_id: "nowhere" }],
+    ["/customer/new", { user_id: "noone" }],
+    ["/tag/new", { name: "colourless" }],
+    ["/budget/new", { budget_id: "free" }],
+  ] as const) {
+    const body = stand.document.paths[path]?.["post"]?.requestBody;
+    const properties = (body?.content["application/json"]?.schema[
+      "properties"
+    ] ?? {}) as Readonly<Record<string, Schema>>;
+    const nulls = Object.fromEntries(
+      Object.entries(properties)
+        .filter(([, schema]) => mayBeNull(schema))
+        .map(([name]) => [name, null]),
+    );
+    await stand.post(path, { ...nulls, ...named });
+  }
+});
