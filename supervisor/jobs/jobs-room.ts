@@ -12,6 +12,7 @@ import { registerJobsPage } from "../pages/jobs/jobs-page.ts";
 import { registerReportsPage } from "../pages/reports/reports-page.ts";
 import { reportJobs } from "../reports/report-jobs.ts";
 import { openReporting } from "../reports/reporting.ts";
+import { watchSoftBudgets } from "../reports/soft-budgets.ts";
 import type { Room, Surroundings } from "../supervision.ts";
 import { ledgerCheckJob } from "./ledger-check.ts";
 import { retentionJob } from "./retention.ts";
@@ -30,6 +31,7 @@ export function openJobsRoom(surroundings: Surroundings): Room {
   ])
     jobs.add(job);
   let endKeyLooks = () => {};
+  let endBudgetLooks = () => {};
   return {
     routes: (server) => {
       registerJobRoutes(server, jobs);
@@ -56,9 +58,11 @@ export function openJobsRoom(surroundings: Surroundings): Room {
     begin: () => {
       jobs.begin();
       endKeyLooks = awaitKeyShown(surroundings);
+      endBudgetLooks = watchSoftBudgets(surroundings);
     },
     stop: async () => {
       endKeyLooks();
+      endBudgetLooks();
       await jobs.stop();
     },
   };

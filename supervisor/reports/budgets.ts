@@ -23,8 +23,8 @@ export type Correction = {
 
 const mostRows = 5000;
 
-/** The name of an entity `key:…`, `user:…` as people know it. */
-const entityName = `CASE split_part(e.entity, ':', 1)
+/** The name of an entity `key:…`, `user:…` (`e.entity`) as people know it. */
+export const entityName = `CASE split_part(e.entity, ':', 1)
   WHEN 'key' THEN (SELECT coalesce(key_alias, key_name) FROM report_keys WHERE 'key:' || token = e.entity)
   WHEN 'user' THEN (SELECT coalesce(user_alias, user_email, user_id) FROM report_users WHERE 'user:' || user_id = e.entity)
   WHEN 'team' THEN (SELECT coalesce(team_alias, team_id) FROM report_teams WHERE 'team:' || team_id = e.entity)
@@ -78,12 +78,14 @@ export async function readCorrections(
   );
   return rows.map(({ at, entity, name, spend }) => ({
     at: at.toISOString(),
-    name: entity === "proxy:" ? "everything" : nameOf(entity, name),
+    name: nameOf(entity, name),
     spend: Number(spend),
   }));
 }
 
-function nameOf(entity: string, name: string | null): string {
+/** "key ann", "team crew"; "everything" for the whole proxy. */
+export function nameOf(entity: string, name: string | null): string {
+  if (entity === "proxy:") return "everything";
   const colon = entity.indexOf(":");
   const kind = entity.slice(0, colon).replaceAll("_", " ");
   return `${kind} ${name ?? shortened(entity.slice(colon + 1))}`;

@@ -1,0 +1,68 @@
+import type { Alarms } from "../alerts/alarm.ts";
+import { rowsOf, withDatabase } from "../backup/database.ts";
+import { readVariable } from "../environment.ts";
+import { jobsAreOn } from "../jobs/job-switch.ts";
+import { money } from "../pages/words.ts";
+import type { Surroundings } from "../supervision.ts";
+import { entityName, nameOf } from "./budgets.ts";
+
+const lookEveryMs = 60_000;
+
+/** Looks every minute where jobs run by themselves. Gives what ends the looking. */
+export function watchSoftBudgets({
+  env,
+  alarms,
+}: Pick<Surroundings, "env" | "alarms">): () => void {
+  const url = readVariable("SUPERVISOR_DATABASE_URL", env);
+  if (url === undefined || !jobsAreOn(env)) return () => {};
+  const ended = new AbortController();
+  let looking = false;
+  const timer = setInterval(() => {
+    if (looking) return;
+    looking = true;
+    tellSoftBudgets(url, alarms, ended.signal)
+      // That Postgres does not answer is its check's to tell.
+      .catch(() => {})
+      .finally(() => {
+        looking = false;
+      });
+  }, lookEveryMs);
+  return () => {
+    clearInterval(timer);
+    ended.abort();
+  };
+}
+
+/** Raises an alarm for each soft budget that calls have reached, until its window ends or it is raised; nobody is refused for it. */
+export async function tellSoftBudgets(
+  databaseUrl: string,
+  alarms: Alarms,
+  signal: AbortSignal,
+): Promise<void> {
+  const told = await withDatabase(databaseUrl, signal, (client) =>
+    rowsOf<{
+      entity: string;
+      name: string | null;
+      spend: string | null;
+      soft: string | null;
+      reached: boolean | null;
+    }>(
+      client,
+      `SELECT e.entity, ${entityName} AS name, b.spend::text AS spend, b.soft_budget::text AS soft, b.spend >= b.soft_budget AS reached
+         FROM (SELECT DISTINCT entity FROM report_notices WHERE kind = 'soft_budget') e LEFT JOIN report_budgets b USING (entity)`,
+    ),
+  );
+  for (const { entity, name, spend, soft, reached } of told) {
+    const fingerprint = `soft-budget:${entity}`;
+    const subject = nameOf(entity, name);
+    if (reached === true)
+      alarms.raise({
+        fingerprint,
+        level: "warning",
+        subject,
+        text: `${subject} has reached its soft budget: ${money(Number(spend))} of ${money(Number(soft))} are spent; calls go on`,
+        command: "hearth report spend",
+      });
+    else alarms.clear(fingerprint);
+  }
+}
