@@ -1,19 +1,40 @@
 import { expect, test } from "vitest";
 import { listenersOn } from "../scripts/host-checks/needs.ts";
 import { rightConfig } from "../test/infra/stack-config.ts";
+import { buildCaddyfile } from "./caddyfile.ts";
 import { buildEdgeArgs } from "./components/edge.ts";
 import { buildSupervisorArgs } from "./components/supervisor.ts";
-import { readConfig } from "./config.ts";
+import { readConfig, type HearthConfig } from "./config.ts";
 import type { Hosts } from "./hosts.ts";
 
-function readRight(edge: object) {
+function readRight(
+  edge: object,
+  more: Readonly<Record<string, string>> = {},
+): HearthConfig {
   const read = readConfig({
-    values: { ...rightConfig, edge: JSON.stringify(edge) },
+    values: { ...rightConfig, ...more, edge: JSON.stringify(edge) },
     isSecret: () => true,
   });
   if (!read.ok) throw new Error(read.errors.join());
   return read.config;
 }
+
+/** Without their providers, which nothing here asks. */
+function hostsOf(config: HearthConfig): Hosts {
+  return {
+    a: { name: "a", ...config.hosts.a },
+    b: { name: "b", ...config.hosts.b },
+  } as unknown as Hosts;
+}
+
+const certificate = {
+  edgeCertificate: "-----BEGIN CERTIFICATE-----\n…",
+  edgeKey: "-----BEGIN PRIVATE KEY-----\n…",
+};
+const names = {
+  hostname: "hearth.example.org",
+  notesHostname: "notes.example.org",
+};
 
 test("a host name of the notes alone is published on 443, looked at before an up, and its certificate watched", () => {
   const config = readRight({
@@ -21,11 +42,7 @@ test("a host name of the notes alone is published on 443, looked at before an up
     notesHostname: "notes.example.org",
     email: "you@example.org",
   });
-  // Without their providers, which nothing here asks.
-  const hosts = {
-    a: { name: "a", ...config.hosts.a },
-    b: { name: "b", ...config.hosts.b },
-  } as unknown as Hosts;
+  const hosts = hostsOf(config);
   expect(buildEdgeArgs(config, hosts, hosts.b).ports).toContainEqual({
     address: "192.168.1.11",
     port: 443,
@@ -39,3 +56,39 @@ test("a host name of the notes alone is published on 443, looked at before an up
     port: 443,
   });
 });
+
+test("the operator's own certificate is two files, the key readable by nobody but the edge", () => {
+  const config = readRight({ tls: "files", ...names }, certificate);
+  const hosts = hostsOf(config);
+  const { files, user } = buildEdgeArgs(config, hosts, hosts.a);
+  expect(files.map(({ path, permissions }) => [path, permissions])).toEqual([
+    ["/etc/caddy/Caddyfile", "0444"],
+    ["/run/hearth/edge.crt", "0444"],
+    ["/run/hearth/edge.key", "0400"],
+  ]);
+  expect(user).toBeUndefined();
+});
+
+test.each([
+  ["files", "tls /run/hearth/edge.crt /run/hearth/edge.key"],
+  ["internal", "tls internal"],
+  ["acme", "tls you@example.org"],
+])("with tls %s both names are served by %s", (tls, line) => {
+  const config = readRight(
+    { tls, ...names, email: "you@example.org" },
+    certificate,
+  );
+  const hosts = hostsOf(config);
+  for (const host of [hosts.a, hosts.b]) {
+    const [gateway, notes] = sitesOf(buildCaddyfile(config, hosts, host, 2020));
+    expect(gateway).toContain(`https://hearth.example.org {\n\t${line}\n`);
+    expect(gateway).toContain("reverse_proxy gateway:4001");
+    expect(notes).toContain(`https://notes.example.org {\n\t${line}\n`);
+    expect(notes).toMatch(/reverse_proxy (notes|10\.8\.0\.1):5984/);
+  }
+});
+
+/** What a Caddyfile has for each name with a certificate. */
+function sitesOf(caddyfile: string): readonly string[] {
+  return caddyfile.split(/^(?=https:)/m).slice(1);
+}
