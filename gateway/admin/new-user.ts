@@ -97,7 +97,6 @@ export const newUser = adminRoute(
       token_id: key?.row["token"] ?? null,
       key_name: key?.row["key_name"] ?? null,
       expires: key?.row["expires"] ?? null,
-      teams: (teams ?? []).map(teamIdOf),
     };
   },
 );

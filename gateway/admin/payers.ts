@@ -10,6 +10,7 @@ import {
 import { lockLedger, seedCurrentWindows } from "../db/totals.ts";
 import { CallError } from "../http/errors.ts";
 import { audit, type AuditAction } from "./audit.ts";
+import { withMembers, withTeams } from "./memberships.ts";
 import type { Admin } from "./route.ts";
 
 /** A kind of object that admins make, and how it is named in the database, in the ledger and to people. */
@@ -131,7 +132,7 @@ export function unknown({ noun, madeBy, field }: Kind, id: string): CallError {
   );
 }
 
-/** Rows as every route shows them: with what was spent and when the budget begins anew. */
+/** Rows as every route shows them: with what was spent, when the budget begins anew, and the teams or members that they have. */
 export async function shown(
   admin: Admin,
   of: Kind,
@@ -139,13 +140,21 @@ export async function shown(
   from: Pool | Client = admin.pool,
 ): Promise<readonly Row[]> {
   if (of.entity === null) return rows;
-  return withSpend(
+  const withSpends = await withSpend(
     from,
     rows,
     (row) => entityOf(of, row),
     admin.windowing,
     admin.now,
   );
+  switch (of) {
+    case TEAM:
+      return withMembers(from, withSpends);
+    case USER:
+      return withTeams(from, withSpends);
+    default:
+      return withSpends;
+  }
 }
 
 export async function shownOne(admin: Admin, of: Kind, row: Row): Promise<Row> {

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { allows, NO_MODELS } from "../access/models.ts";
-import { query, type Client, type Pool } from "../db/pool.ts";
+import type { Client, Pool } from "../db/pool.ts";
 import type { Row } from "../db/rows.ts";
 import { CallError } from "../http/errors.ts";
 import {
@@ -13,14 +13,7 @@ import {
   object,
   texts,
 } from "./fields.ts";
-import {
-  findOne,
-  MEMBER,
-  ORGANIZATION,
-  shown,
-  shownOne,
-  TEAM,
-} from "./payers.ts";
+import { findOne, MEMBER, ORGANIZATION, shownOne, TEAM } from "./payers.ts";
 import type { Admin } from "./route.ts";
 import { userReference } from "./user-fields.ts";
 
@@ -122,32 +115,6 @@ export async function refuseModels(admin: Admin, team: Row): Promise<void> {
       `Organization ${id} is not allowed to access model ${other}. Allowed models: ${allowed.join(", ")}.`,
       { param: "models" },
     );
-}
-
-/** Teams as every route shows them: with spend and members. */
-export async function shownTeams(
-  admin: Admin,
-  teams: readonly Row[],
-): Promise<readonly Row[]> {
-  const members = await query<Row & { readonly team_id: string }>(
-    admin.pool,
-    `SELECT m.team_id, m.user_id, u.user_email, m.role FROM team_members m JOIN users u USING (user_id)
-       WHERE m.team_id = ANY($1) ORDER BY m.created_at, m.user_id`,
-    [teams.map((team) => team["team_id"])],
-  );
-  const byTeam = Map.groupBy(members, (member) => member.team_id);
-  const rows = await shown(admin, TEAM, teams);
-  return rows.map((row) => ({
-    ...row,
-    members_with_roles: (byTeam.get(String(row["team_id"])) ?? []).map(
-      ({ team_id: _, ...member }) => member,
-    ),
-  }));
-}
-
-export async function shownTeam(admin: Admin, team: Row): Promise<Row> {
-  const [row] = await shownTeams(admin, [team]);
-  return row ?? team;
 }
 
 /** A member with its budget and spend in the team. */

@@ -3,13 +3,20 @@ import { transaction, type Client } from "../db/pool.ts";
 import type { Row } from "../db/rows.ts";
 import { CallError } from "../http/errors.ts";
 import { dollars, limits, name } from "./fields.ts";
-import { change, create, KEY, MEMBER, remove } from "./payers.ts";
+import {
+  change,
+  create,
+  KEY,
+  MEMBER,
+  remove,
+  shownOne,
+  TEAM,
+} from "./payers.ts";
 import { adminRoute, type Admin, type AdminRoute } from "./route.ts";
 import {
   newMember,
   reachableTeam,
   shownMember,
-  shownTeam,
   teamRole,
 } from "./team-fields.ts";
 import {
@@ -57,7 +64,7 @@ const add = adminRoute(
       return { users, members };
     });
     return {
-      ...(await shownTeam(admin, team)),
+      ...(await shownOne(admin, TEAM, team)),
       updated_users: await seenUsers(admin, users),
       updated_team_memberships: await Promise.all(
         members.map((row) => shownMember(admin, row)),
@@ -121,7 +128,7 @@ const removeMember = adminRoute(
       await remove(admin, client, KEY, id);
       await remove(admin, client, MEMBER, id);
     });
-    return shownTeam(admin, team);
+    return shownOne(admin, TEAM, team);
   },
 );
 

@@ -16,7 +16,7 @@ import {
 import { KEY, MEMBER, shown, TEAM } from "./payers.ts";
 import { reachableTeams } from "./reachable-rows.ts";
 import { adminRoute, type Admin, type AdminRoute } from "./route.ts";
-import { paysFor, reachableTeam, shownTeams } from "./team-fields.ts";
+import { paysFor, reachableTeam } from "./team-fields.ts";
 
 const info = adminRoute(
   "GET /team/info",
@@ -41,7 +41,7 @@ const info = adminRoute(
     const [shownTeam] = await withBudgetInForce(
       admin,
       TEAM,
-      await shownTeams(admin, [team]),
+      await shown(admin, TEAM, [team]),
     );
     return {
       team_id: teamId,
@@ -104,7 +104,7 @@ const list = adminRoute(
       `SELECT * FROM teams ${filter.where()} ORDER BY created_at DESC, team_id LIMIT ${size} OFFSET ${(page - 1) * size}`,
       filter.values,
     );
-    return shownTeams(admin, rows);
+    return shown(admin, TEAM, rows);
   },
 );
 
@@ -131,7 +131,7 @@ const listPaged = adminRoute(
       teams: await withBudgetInForce(
         admin,
         TEAM,
-        await shownTeams(admin, found.rows),
+        await shown(admin, TEAM, found.rows),
       ),
       total: found.total,
       page,

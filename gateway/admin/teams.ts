@@ -11,6 +11,7 @@ import {
   MEMBER,
   ORGANIZATION,
   remove,
+  shownOne,
   TEAM,
   USER,
 } from "./payers.ts";
@@ -24,7 +25,6 @@ import {
   reachableTeam,
   refuseModels,
   refuseOtherFields,
-  shownTeam,
   teamFields,
 } from "./team-fields.ts";
 import { findOrMakeUser } from "./user-fields.ts";
@@ -72,7 +72,7 @@ const newTeam = adminRoute(
       }
       return made;
     });
-    return shownTeam(admin, team);
+    return shownOne(admin, TEAM, team);
   },
 );
 
@@ -113,7 +113,7 @@ const update = adminRoute(
       change(admin, client, TEAM, { team_id: teamId }, fields),
     );
     if (spend != null) await setSpend(admin, TEAM, team, spend);
-    return { team_id: teamId, data: await shownTeam(admin, team) };
+    return { team_id: teamId, data: await shownOne(admin, TEAM, team) };
   },
 );
 
@@ -151,7 +151,7 @@ function setBlocked(
           blocked ? "blocked" : "unblocked",
         ),
       );
-      return shownTeam(admin, team);
+      return shownOne(admin, TEAM, team);
     },
   );
 }
@@ -198,7 +198,7 @@ function changeModels(
           { models: after },
         );
       });
-      return shownTeam(admin, team);
+      return shownOne(admin, TEAM, team);
     },
   );
 }
@@ -220,7 +220,7 @@ const updatePermissions = adminRoute(
         { team_member_permissions },
       ),
     );
-    return shownTeam(admin, team);
+    return shownOne(admin, TEAM, team);
   },
 );
 

@@ -107,15 +107,15 @@ const userColumns = {
   ...stamps,
 } as const;
 
-/** A user as it is stored, without its spend. */
+const userFields = { ...userColumns, ...spent, teams: names } as const;
+
+/** A user as it is stored, without its spend and its teams. */
 export const userColumnsRow = z
   .object(userColumns)
   .meta({ id: "UserWithoutSpend" });
-export const userRow = z
-  .object({ ...userColumns, ...spent })
-  .meta({ id: "User" });
+export const userRow = z.object(userFields).meta({ id: "User" });
 export const budgetedUserRow = z
-  .object({ ...userColumns, ...spent, ...inForce })
+  .object({ ...userFields, ...inForce })
   .meta({ id: "UserWithBudget" });
 /** A user as they see it who look after a team or an organization of its, not after all that it has. */
 export const userName = z
@@ -126,21 +126,19 @@ export const userName = z
   })
   .meta({ id: "UserName" });
 export const listedUserRow = z
-  .object({ ...userColumns, ...spent, ...inForce, key_count: count })
+  .object({ ...userFields, ...inForce, key_count: count })
   .meta({ id: "ListedUser" });
 
 /** The user with its first key, if one was made. */
 export const newUserRow = z
   .object({
     ...z.object(keyColumns).partial().shape,
-    ...userColumns,
-    ...spent,
+    ...userFields,
     key: text.nullable(),
     token: text.nullable(),
     token_id: text.nullable(),
     key_name: text.nullable(),
     expires: moment.nullable(),
-    teams: names,
   })
   .meta({ id: "NewUser" });
 
@@ -164,9 +162,6 @@ const membersWithRoles = z.array(
   z.object({ user_id: text, user_email: text.nullable(), role: text }),
 );
 
-export const plainTeamRow = z
-  .object(teamColumns)
-  .meta({ id: "TeamWithoutMembers" });
 export const teamRow = z
   .object({ ...teamColumns, members_with_roles: membersWithRoles })
   .meta({ id: "Team" });
@@ -232,7 +227,7 @@ export const organizationInfo = z
     ...organizationColumns,
     ...spent,
     members: z.array(membership),
-    teams: z.array(plainTeamRow),
+    teams: z.array(teamRow),
   })
   .meta({ id: "OrganizationInfo" });
 export const grownOrganization = z.object({
