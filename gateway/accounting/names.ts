@@ -1,3 +1,5 @@
+import { createHash } from "node:crypto";
+
 /**
  * What pays and what is called stands by its name in the ledger's indexes. Up to seven names make one entry, of which
  * Postgres takes 2,704 bytes.
@@ -11,4 +13,19 @@ export function faultOfName(name: string): string | null {
   if (Buffer.byteLength(name) > LONGEST_NAME_BYTES)
     return `is too long: send at most ${LONGEST_NAME_BYTES} bytes of UTF-8`;
   return null;
+}
+
+const HASH_CHARACTERS = 16;
+
+/** A name that the ledger can hold: itself, or its beginning with a hash of the whole. */
+export function heldName(name: string): string {
+  if (faultOfName(name) === null) return name;
+  const hash = createHash("sha256").update(name).digest("hex");
+  const room = LONGEST_NAME_BYTES - HASH_CHARACTERS - 1;
+  const beginning = Buffer.from(name.replaceAll("\0", "\uFFFD"))
+    .subarray(0, room)
+    .toString("utf8")
+    // Of a character that was cut in two.
+    .replace(/\uFFFD+$/, "");
+  return `${beginning}~${hash.slice(0, HASH_CHARACTERS)}`;
 }

@@ -1,12 +1,11 @@
-import { createHash } from "node:crypto";
 import type { Logger } from "pino";
 import type { Recorded } from "../db/ledger.ts";
 import { isContentRefused } from "../db/pool.ts";
-import { faultOfName, LONGEST_NAME_BYTES } from "./names.ts";
+import { heldName } from "./names.ts";
 import { MOST_TOKENS } from "./prices.ts";
 import type { SpendRow } from "./rows.ts";
 
-type Record = (rows: readonly SpendRow[]) => Promise<Recorded>;
+type RecordRows = (rows: readonly SpendRow[]) => Promise<Recorded>;
 
 /**
  * Records rows, whatever stands in them. What Postgres refuses for its content is halved until the one row is found that
@@ -15,7 +14,7 @@ type Record = (rows: readonly SpendRow[]) => Promise<Recorded>;
  */
 export async function recordAll(
   rows: readonly SpendRow[],
-  record: Record,
+  record: RecordRows,
   log: Logger,
 ): Promise<Recorded> {
   try {
@@ -36,12 +35,12 @@ export async function recordAll(
 async function recordPlain(
   row: SpendRow,
   refusal: unknown,
-  record: Record,
+  record: RecordRows,
   log: Logger,
 ): Promise<Recorded> {
   log.error(
     { error: refusal, call: row.request_id },
-    "the database refused a call's row; it is recorded with its long texts cut and without its free text",
+    "the database refused a call's row; it is recorded with its long names cut and without its free text",
   );
   const plain = plainRow(row);
   try {
@@ -102,7 +101,7 @@ const MOST_TAGS = 100;
  * The row with nothing in it that Postgres could refuse: its money, its moments and every name that can be held as they
  * are, other names cut so that two of them stay two, and no free text.
  */
-export function plainRow(row: SpendRow): SpendRow {
+function plainRow(row: SpendRow): SpendRow {
   const names = NAMES.map((column) => {
     const name = row[column];
     return [column, typeof name === "string" ? heldName(name) : null];
@@ -124,21 +123,6 @@ export function plainRow(row: SpendRow): SpendRow {
       note: "the database refused this row as it was: long names are cut, free text is left out",
     },
   };
-}
-
-const HASH_CHARACTERS = 16;
-
-/** A name that the ledger can hold: itself, or its beginning with a hash of the whole. */
-export function heldName(name: string): string {
-  if (faultOfName(name) === null) return name;
-  const hash = createHash("sha256").update(name).digest("hex");
-  const room = LONGEST_NAME_BYTES - HASH_CHARACTERS - 1;
-  const beginning = Buffer.from(name.replaceAll("\0", "\uFFFD"))
-    .subarray(0, room)
-    .toString("utf8")
-    // Of a character that was cut in two.
-    .replace(/\uFFFD+$/, "");
-  return `${beginning}~${hash.slice(0, HASH_CHARACTERS)}`;
 }
 
 function heldCount(count: number): number {

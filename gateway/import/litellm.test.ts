@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
 import { fileURLToPath } from "node:url";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
@@ -245,8 +246,9 @@ test("what LiteLLM counts between two runs comes with the second, once, beside w
   );
   await litellm.run(
     `INSERT INTO "LiteLLM_SpendLogs" (request_id, call_type, api_key, spend, "startTime", "endTime", model, model_group, "user", status)
-       VALUES ('chatcmpl-between', 'acompletion', $1, 2, now(), now(), 'mock-model', 'mock', 'user-12', 'success')`,
-    [hash],
+       VALUES ('chatcmpl-between', 'acompletion', $1, 2, now(), now(), 'mock-model', $2, 'user-12', 'success')`,
+    // A name that no index of the ledger would hold.
+    [hash, randomBytes(2_000).toString("hex")],
   );
   // Somebody has switched to this gateway already.
   await fixture.spend({

@@ -1,3 +1,4 @@
+import { heldName } from "../accounting/names.ts";
 import { entitiesOfRow, type SpendRow } from "../accounting/rows.ts";
 import { dayOf, windowAt } from "../accounting/windows.ts";
 import { adjustSpend } from "../db/adjustments.ts";
@@ -104,16 +105,16 @@ function spendRowOf(row: Row, timeZone: string): SpendRow {
     call_type: textOf(row["call_type"]) ?? "acompletion",
     status,
     payer: null,
-    api_key: textOf(row["api_key"]),
-    user_id: textOf(row["user"]),
-    team_id: textOf(row["team_id"]),
-    organization_id: textOf(row["organization_id"]),
-    end_user: textOf(row["end_user"]),
-    tags: tags.length === 0 ? null : tags,
-    model_group: textOf(row["model_group"]) ?? textOf(row["model"]),
-    model_id: textOf(row["model_id"]),
-    model: textOf(row["model"]),
-    provider: textOf(row["custom_llm_provider"]),
+    api_key: nameOf(row["api_key"]),
+    user_id: nameOf(row["user"]),
+    team_id: nameOf(row["team_id"]),
+    organization_id: nameOf(row["organization_id"]),
+    end_user: nameOf(row["end_user"]),
+    tags: tags.length === 0 ? null : tags.map(heldName),
+    model_group: nameOf(row["model_group"]) ?? nameOf(row["model"]),
+    model_id: nameOf(row["model_id"]),
+    model: nameOf(row["model"]),
+    provider: nameOf(row["custom_llm_provider"]),
     spend: String(Number(row["spend"] ?? 0)),
     saved: 0,
     unpriced: false,
@@ -134,4 +135,10 @@ function spendRowOf(row: Row, timeZone: string): SpendRow {
         : { error_information: metadata["error_information"] }),
     },
   };
+}
+
+/** LiteLLM's names may be longer than the ledger holds. */
+function nameOf(value: unknown): string | null {
+  const name = textOf(value);
+  return name === null ? null : heldName(name);
 }
