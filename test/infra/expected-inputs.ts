@@ -16,11 +16,7 @@ export interface RegisteredContainer {
 export async function registerContainers(): Promise<
   Readonly<Record<string, RegisteredContainer>>
 > {
-  const { resources } = await registerProgram({
-    ...rightConfig,
-    // Whatever `config/gateway.local.yaml` this checkout has.
-    gatewayConfig: "config/gateway.yaml",
-  });
+  const { resources } = await registerProgram(rightConfig);
   return Object.fromEntries(
     containersOf(resources).map(({ name, inputs: { uploads, ...inputs } }) => [
       name,

@@ -14,6 +14,8 @@ export const rightConfig: Readonly<Record<string, string>> = {
   }),
   localRunnerA: "http://192.168.1.10:11434",
   localRunnerB: "http://192.168.1.11:1234/v1",
+  // Whatever `config/gateway.local.yaml` this checkout has.
+  gatewayConfig: "config/gateway.yaml",
   notesUuid: "00112233445566778899aabbccddeeff",
   masterKey: "sk-master-0123456789abcdef",
   saltKey: "salt-0123456789abcdef0123",
