@@ -176,7 +176,7 @@ function supervisorSettings(home: Home, env: Environment): readonly Finding[] {
     return [
       fine(
         "settings",
-        `${files.map((file) => asTyped(file)).join(", ")}: ${config.checks.length} checks, no mistake`,
+        `${files.map((file) => asTyped(file)).join(", ")}: no mistake`,
       ),
       ...(config.notify.length > 0
         ? []
