@@ -2,7 +2,7 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import pg from "pg";
 import { expect, test } from "vitest";
-import { readState } from "../../scripts/deploy/state.ts";
+import { changeState, nameOf, readState } from "../../scripts/deploy/state.ts";
 import { purge, keptVolumes } from "../../scripts/deploy/destroy.ts";
 import { containerIds, containers } from "./containers.ts";
 import {
@@ -66,10 +66,11 @@ export function dataScenarios(running: () => Running): void {
     await stand.stack.preview({ refresh: true, expectNoChanges: true });
   });
 
-  test("7: with host A on an empty machine, up --refresh makes everything of it anew, and leaves B alone", async () => {
+  test("7: with host A on an empty machine at another address, up --refresh makes everything of it anew, and leaves B alone", async () => {
     const { stand } = running();
     const before = await containerIds(stand);
     await wipeHostA(stand);
+    await rememberHostA(stand, `tcp://${addresses.a}:1`);
     const { code, said } = await timed("up --refresh", () =>
       deploy(stand, ["up", "--refresh"]),
     );
@@ -115,6 +116,21 @@ async function wipeHostA({ docker }: Stand): Promise<void> {
     ...["images", "--format", "{{.Repository}}:{{.Tag}}", "hearth/*"],
   );
   await docker("a", "rmi", "--force", ...images);
+}
+
+/** Lets the state have host A at this address, where nobody is. */
+async function rememberHostA({ stack }: Stand, host: string): Promise<void> {
+  await changeState(stack, ({ resources = [] }) => ({
+    resources: resources.map((resource) =>
+      nameOf(resource.urn) === "host-a"
+        ? {
+            ...resource,
+            inputs: { ...resource.inputs, host },
+            outputs: { ...resource.inputs, host },
+          }
+        : resource,
+    ),
+  }));
 }
 
 const note = "day-two/note";
