@@ -15,7 +15,8 @@ export async function buildImage(
   tag: string,
   directory: string,
 ): Promise<void> {
-  const tar = spawn("tar", ["-C", directory, "-cz", "."], {
+  // Without a file named, macOS' tar writes to a tape drive.
+  const tar = spawn("tar", ["-C", directory, "-czf", "-", "."], {
     stdio: ["ignore", "pipe", "pipe"],
     // macOS' tar would add files of its own.
     env: { ...process.env, COPYFILE_DISABLE: "1" },
