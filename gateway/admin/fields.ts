@@ -104,6 +104,15 @@ export const queryFlag = z
 
 /** A number of a query from `least` to `most`. */
 export function queryNumber(least: number, most: number, otherwise: number) {
+  return numberOfQuery(least, most, { default: otherwise }).default(otherwise);
+}
+
+/** The same without a value of its own where none is given. */
+export function queryLimit(most: number) {
+  return numberOfQuery(1, most).optional();
+}
+
+function numberOfQuery(least: number, most: number, said: object = {}) {
   return z
     .string()
     .regex(/^\d{1,9}$/, "it must be a whole number")
@@ -112,14 +121,13 @@ export function queryNumber(least: number, most: number, otherwise: number) {
       pattern: undefined,
       minimum: least,
       maximum: most,
-      default: otherwise,
+      ...said,
     })
     .transform(Number)
     .refine(
       (number) => number >= least && number <= most,
       `it must be from ${least} to ${most}`,
-    )
-    .default(otherwise);
+    );
 }
 
 /** A day of a query, `2026-11-21`; a time after it is cut off. */

@@ -22,7 +22,8 @@ export interface Dearest {
 
 /**
  * A statement for `sums` of each day's dearest names, with the columns `day` and `name`. It goes from day to day, and sums
- * for all names nothing but what they spent: with many keys the rest would take most of the time.
+ * for all names nothing but what they spent: with many keys the rest would take most of the time. While the dearest are looked
+ * for, a key counts as two on the day on which it got a new secret.
  */
 export function dearestOfEachDay(
   admin: Admin,
