@@ -3,15 +3,19 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pino } from "pino";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ledgerRow } from "../../test/servers/admin.ts";
 import { throwAwayDatabase } from "../../test/servers/database.ts";
 import {
   startTestGateway,
   type TestGateway,
 } from "../../test/servers/gateway.ts";
+import { recordRows } from "../db/ledger.ts";
+import { partitionOf } from "../db/partitions.ts";
 import { query } from "../db/pool.ts";
 import { openJournal } from "./journal.ts";
 import type { Intent, Outcome } from "./records.ts";
+import { recordAll } from "./refused-rows.ts";
 
 /** 3,000 characters that Postgres cannot compress. */
 const LONG = randomBytes(1_500).toString("hex");
@@ -178,4 +182,66 @@ test("names that are cut stay as many as they were, and those that fit stay whol
   ]);
   for (const { end_user: name } of rows)
     expect(name.startsWith(LONG.slice(0, 200))).toBe(true);
+});
+
+describe("a fault of the tables is none of the rows: the journal keeps everything", () => {
+  const month = new Date().toISOString().slice(0, "2026-01".length);
+  const partition = partitionOf(month);
+  const [year = 0, number = 0] = month.split("-").map(Number);
+  const next = new Date(Date.UTC(year, number, 1)).toISOString();
+
+  test.each([
+    [
+      "a month's partition is detached",
+      `ALTER TABLE spend_log DETACH PARTITION ${partition}`,
+      `ALTER TABLE spend_log ATTACH PARTITION ${partition} FOR VALUES FROM ('${month}-01T00:00:00Z') TO ('${next}')`,
+    ],
+    [
+      "somebody added a rule that no row meets",
+      "ALTER TABLE spend_totals ADD CONSTRAINT extra CHECK (spend < 0) NOT VALID",
+      "ALTER TABLE spend_totals DROP CONSTRAINT extra",
+    ],
+  ])("when %s", async (_what, damage, repair) => {
+    const { journal, pool, ledger } = gateway.running.gateway;
+    await ledger.flush();
+    const apiKey = randomBytes(32).toString("hex");
+    await query(pool, damage);
+    try {
+      const call = intent({ apiKey });
+      await journal.intent(call);
+      await journal.outcome(outcome(call.id));
+      await expect(ledger.flush()).rejects.toThrow();
+      expect(journal.state().pendingRecords).toBeGreaterThan(0);
+    } finally {
+      await query(pool, repair);
+    }
+    const paid = { calls: 1, spend: 0.25, total: 0.25 };
+    expect(await ledgerOf(apiKey)).toEqual(paid);
+    expect(await wrongSums()).toEqual([]);
+  });
+
+  test.each(["22000", "23502"])(
+    "when every row is refused with %s",
+    async (state) => {
+      const { pool } = gateway.running.gateway;
+      const rows = [ledgerRow({ api_key: key }), ledgerRow({ api_key: key })];
+      await query(
+        pool,
+        `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+           $$ BEGIN RAISE EXCEPTION 'no' USING ERRCODE = '${state}'; END $$;
+         CREATE TRIGGER refuse BEFORE INSERT ON spend_totals FOR EACH ROW EXECUTE FUNCTION refuse();`,
+      );
+      try {
+        await expect(
+          recordAll(
+            rows,
+            (some) => recordRows(pool, some, [], null, "UTC"),
+            pino({ level: "silent" }),
+          ),
+        ).rejects.toMatchObject({ code: state });
+      } finally {
+        await query(pool, "DROP FUNCTION refuse CASCADE");
+      }
+    },
+  );
 });

@@ -1,21 +1,46 @@
 import type { Logger } from "pino";
 import type { Recorded } from "../db/ledger.ts";
-import { isContentRefused } from "../db/pool.ts";
+import { isContentRefused, isValueRefused } from "../db/pool.ts";
 import { heldName } from "./names.ts";
 import { MOST_TOKENS } from "./prices.ts";
 import type { SpendRow } from "./rows.ts";
 
 type RecordRows = (rows: readonly SpendRow[]) => Promise<Recorded>;
 
+/** A row that is refused even as {@link plainRow}, with what was said of that. */
+interface LeftOut {
+  readonly row: SpendRow;
+  readonly error: unknown;
+}
+
 /**
  * Records rows, whatever stands in them. What Postgres refuses for its content is halved until the one row is found that
- * it does not take: that one is recorded as {@link plainRow}, and all others as they are. A database that is away, and
- * every other fault, is thrown as it comes.
+ * it does not take: that one is recorded as {@link plainRow}, and all others as they are. A database that is away, a
+ * fault of the tables and every other one is thrown as it comes.
  */
 export async function recordAll(
   rows: readonly SpendRow[],
   record: RecordRows,
   log: Logger,
+): Promise<Recorded> {
+  const leftOut: LeftOut[] = [];
+  const recorded = await recordHalves(rows, record, log, leftOut);
+  // Of several rows some would be taken, were it not the tables that refuse them all.
+  if (rows.length > 1 && leftOut.length === rows.length)
+    throw leftOut[0]?.error;
+  for (const { row, error } of leftOut)
+    log.error(
+      { error, row },
+      "the database refuses a call's row however plain: it is left out of the ledger, and stands whole in this line",
+    );
+  return recorded;
+}
+
+async function recordHalves(
+  rows: readonly SpendRow[],
+  record: RecordRows,
+  log: Logger,
+  leftOut: LeftOut[],
 ): Promise<Recorded> {
   try {
     return await record(rows);
@@ -23,11 +48,11 @@ export async function recordAll(
     if (!isContentRefused(error)) throw error;
     const [row] = rows;
     if (row !== undefined && rows.length === 1)
-      return recordPlain(row, error, record, log);
+      return recordPlain(row, error, record, log, leftOut);
     const middle = rows.length >> 1;
     return joined(
-      await recordAll(rows.slice(0, middle), record, log),
-      await recordAll(rows.slice(middle), record, log),
+      await recordHalves(rows.slice(0, middle), record, log, leftOut),
+      await recordHalves(rows.slice(middle), record, log, leftOut),
     );
   }
 }
@@ -37,20 +62,20 @@ async function recordPlain(
   refusal: unknown,
   record: RecordRows,
   log: Logger,
+  leftOut: LeftOut[],
 ): Promise<Recorded> {
-  log.error(
-    { error: refusal, call: row.request_id },
-    "the database refused a call's row; it is recorded with its long names cut and without its free text",
-  );
   const plain = plainRow(row);
   try {
-    return await record([plain]);
-  } catch (error) {
-    if (!isContentRefused(error)) throw error;
+    const recorded = await record([plain]);
     log.error(
-      { error, row: plain },
-      "the database refuses a call's row however plain: it is left out of the ledger, and stands whole in this line",
+      { error: refusal, call: row.request_id },
+      "the database refused a call's row; it is recorded with its long names cut and without its free text",
     );
+    return recorded;
+  } catch (error) {
+    // A plain row lacks nothing.
+    if (!isValueRefused(error)) throw error;
+    leftOut.push({ row: plain, error });
     return NOTHING;
   }
 }

@@ -72,13 +72,25 @@ export function isUnavailable(error: unknown): boolean {
   return typeof code === "string" || AWAY_WORDS.test(error.message);
 }
 
-/** SQLSTATE classes 22 (data), 23 (constraints) and 54 (limits, such as the length of an index entry). */
-const CONTENT_STATES = /^(22|23|54)/;
+/** SQLSTATE classes 22 (data) and 54 (limits, such as the length of an index entry). */
+const VALUE_STATES = /^(22|54)/;
+const NO_VALUE = "23502";
 
-/** Whether a statement was refused for what it was to store: tried again as it is, it would be refused again. */
+/** Whether a statement was refused for a value in it: tried again as it is, it would be refused again. */
+export function isValueRefused(error: unknown): boolean {
+  return (
+    error instanceof pg.DatabaseError && VALUE_STATES.test(error.code ?? "")
+  );
+}
+
+/**
+ * Whether a statement was refused for what it was to store, a value or the lack of one. Other constraints are not about
+ * what is stored: a month without its partition, or a rule that somebody added, is a fault of the table.
+ */
 export function isContentRefused(error: unknown): boolean {
   return (
-    error instanceof pg.DatabaseError && CONTENT_STATES.test(error.code ?? "")
+    isValueRefused(error) ||
+    (error instanceof pg.DatabaseError && error.code === NO_VALUE)
   );
 }
 
