@@ -1,9 +1,19 @@
+import {
+  chmodSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { confirm, text } from "@clack/prompts";
 import type { Stack } from "@pulumi/pulumi/automation/stack.js";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { secretFields } from "../../infra/config-schema.ts";
 import { rightConfig } from "../../test/infra/stack-config.ts";
 import { openSession } from "./session.ts";
+import type { StateResource } from "./state.ts";
 import { runVerb, type Flags } from "./verbs.ts";
 
 const cancelled = Symbol("Ctrl-C");
@@ -15,15 +25,67 @@ vi.mock("@clack/prompts", () => ({
 }));
 
 const terminal = process.stdin.isTTY;
-beforeEach(() => void (process.stdin.isTTY = true));
-afterEach(() => void (process.stdin.isTTY = terminal));
+let directory: string;
+beforeEach(() => {
+  process.stdin.isTTY = true;
+  directory = mkdtempSync(join(tmpdir(), "hearth-destroy-"));
+  writeFileSync(join(directory, "ssh"), hosts);
+  chmodSync(join(directory, "ssh"), 0o755);
+  vi.stubEnv("PATH", `${directory}:${process.env["PATH"] ?? ""}`);
+  onHost("a", []);
+  onHost("b", []);
+});
+afterEach(() => {
+  process.stdin.isTTY = terminal;
+  vi.unstubAllEnvs();
+  rmSync(directory, { recursive: true });
+});
 
-/** Destroys a stack that tells what was asked of it; each must end before the engine is told to. */
+/** Stands for both hosts: `docker ps` gives the file "a" or "b", and a host without one is away. Postgres runs with the file "roles". */
+const hosts = `#!/bin/sh
+here=$(dirname "$0")
+host=b; case "$*" in *192.168.1.10*) host=a; esac
+[ -e "$here/$host" ] || exit 255
+case "$*" in
+  *"'psql'"*) cat "$here/roles" ;;
+  *"'name=^/"*) echo "id hearth-edge sum" ;;
+  *"'ps'"*) cat "$here/$host" ;;
+  *"'rm'"*) echo "$host $*" >> "$here/removed" ;;
+esac
+`;
+
+function onHost(host: "a" | "b", names: readonly string[]): void {
+  writeFileSync(
+    join(directory, host),
+    names.map((name) => `id-${name}\t${name}\tUp 5 minutes\n`).join(""),
+  );
+}
+
+const ofType = (type: string, name: string, host = "a"): StateResource => ({
+  urn: `urn:pulumi:home::hearth::${type}::${name}`,
+  type,
+  id: `id-hearth-${name}`,
+  provider: `urn:pulumi:home::hearth::pulumi:providers:docker::host-${host}::x`,
+  inputs: { name: `hearth-${name}` },
+});
+const known = [
+  ofType("docker:index/volume:Volume", "redis-data"),
+  ofType("docker:index/container:Container", "redis"),
+];
+const role = ofType("postgresql:index/role:Role", "postgres-backup");
+
+/** Destroys a stack that tells what was asked of it. */
 async function destroy(
   flags: Flags,
   settings: Readonly<Record<string, string>> = {},
-): Promise<{ readonly asked: readonly string[]; readonly ended: unknown }> {
+  resources: readonly StateResource[] = [],
+): Promise<{
+  readonly asked: readonly string[];
+  readonly ended: unknown;
+  readonly said: readonly string[];
+}> {
   const asked: string[] = [];
+  const said: string[] = [];
   const all = { ...rightConfig, ...settings };
   const stack = {
     name: "home",
@@ -35,21 +97,19 @@ async function destroy(
         ]),
       ),
     previewDestroy: async () => void asked.push("preview"),
-    exportStack: async () => {
-      asked.push("destroy");
-      return { deployment: {} };
-    },
+    exportStack: async () => ({ deployment: { resources } }),
+    destroy: async () => void asked.push("destroy"),
   } as unknown as Stack;
-  const session = await openSession(stack, () => undefined);
+  const session = await openSession(stack, (line) => said.push(line));
   const ended: unknown = await runVerb(session, ["destroy"], flags).catch(
     (error: unknown) => (error as Error).message,
   );
-  return { asked, ended };
+  return { asked, ended, said };
 }
 
 test("purge wants the stack's name after it said what would go, and another word touches nothing", async () => {
   vi.mocked(text).mockResolvedValue("yes");
-  expect(await destroy({ purge: true })).toEqual({
+  expect(await destroy({ purge: true })).toMatchObject({
     asked: ["preview"],
     ended: '"yes" is not the stack\'s name; nothing was touched.',
   });
@@ -66,12 +126,12 @@ test("--yes does not answer for purge", async () => {
 
 test("Ctrl-C and No touch nothing", async () => {
   vi.mocked(text).mockResolvedValue(cancelled as never);
-  expect(await destroy({ purge: true })).toEqual({
+  expect(await destroy({ purge: true })).toMatchObject({
     asked: ["preview"],
     ended: "stopped; nothing was changed.",
   });
   vi.mocked(confirm).mockResolvedValue(false);
-  expect(await destroy({})).toEqual({
+  expect(await destroy({})).toMatchObject({
     asked: ["preview"],
     ended: "stopped; nothing was touched.",
   });
@@ -88,9 +148,56 @@ test("where nobody can answer nothing is touched", async () => {
 
 test("in the midst of a rotation the command that ends it is named", async () => {
   const rotation = JSON.stringify({ of: "redis", settings: {}, old: "" });
-  expect(await destroy({ yes: true }, { rotation })).toEqual({
+  expect(await destroy({ yes: true }, { rotation })).toMatchObject({
     asked: [],
     ended:
       "a rotation of redis is not over: `npm run deploy -- rotate redis` goes on with it, and brings the hosts up.",
   });
+});
+
+test("what the state does not know is told before anybody is asked, and removed", async () => {
+  onHost("a", ["hearth-redis"]);
+  onHost("b", ["hearth-edge"]);
+  vi.mocked(confirm).mockResolvedValue(false);
+  const stopped = await destroy({}, {}, known);
+  expect(stopped.asked).toEqual(["preview"]);
+  expect(stopped.said).toEqual([
+    "Not in the state, and removed all the same: host B: hearth-edge",
+  ]);
+  const { asked, ended } = await destroy({ yes: true }, {}, known);
+  expect({ asked, ended }).toEqual({ asked: ["preview", "destroy"], ended: 0 });
+  expect(readFileSync(join(directory, "removed"), "utf8")).toMatch(
+    /^b .* 'docker' 'rm' '--force' 'id'\n$/,
+  );
+});
+
+test("with a state that is empty, and a stack that runs, nothing is touched", async () => {
+  onHost("a", ["hearth-redis", "hearth-edge"]);
+  onHost("b", ["hearth-edge"]);
+  expect(await destroy({ yes: true })).toMatchObject({
+    asked: [],
+    ended:
+      "the state is empty, and Hearth runs on the hosts (host A: hearth-edge, hearth-redis; host B: hearth-edge); nothing was touched: give this command the PULUMI_BACKEND_URL that the `up` had; or, if the state is lost, `npm run deploy -- adopt`, then destroy.",
+  });
+});
+
+test("a host that is away is named before anything is touched", async () => {
+  rmSync(join(directory, "b"));
+  expect(await destroy({ yes: true }, {}, known)).toMatchObject({
+    asked: [],
+    ended:
+      'host B: Docker does not answer; nothing was touched: switch the host on and see that `ssh root@192.168.1.11 docker ps` works, or put another machine in its place (docs/deploy.md, "Replace a host"); then destroy.',
+  });
+});
+
+test("roles are dropped in Postgres: where it does not run nothing is touched", async () => {
+  onHost("a", ["hearth-redis"]);
+  expect(await destroy({ yes: true }, {}, [...known, role])).toMatchObject({
+    asked: [],
+    ended:
+      "Postgres does not run, and its roles are dropped in it; nothing was touched: `npm run deploy -- up --refresh`, then destroy.",
+  });
+  writeFileSync(join(directory, "roles"), "backup\n");
+  const { ended } = await destroy({ yes: true }, {}, [...known, role]);
+  expect(ended).toBe(0);
 });

@@ -1,7 +1,7 @@
 import { dockerAt } from "../../infra/engine.ts";
 import { networkName, socketNetworkName } from "../../infra/hosts.ts";
 import { removeLeftover, removeLeftoverNetwork } from "../../infra/leftover.ts";
-import { lookAt } from "./host-view.ts";
+import type { UnknownContainer } from "./before-destroy.ts";
 import { renewProviders } from "./providers.ts";
 import { forgetRemoved } from "./removed.ts";
 import { dropPendingCreates, hostOf, readState, volumeType } from "./state.ts";
@@ -28,31 +28,24 @@ export async function previewDestroy({
 }
 
 /**
- * Removes everything but the volumes: roles are really dropped while their server still runs, the data stays. What an
- * interrupted run left is removed too, although the state does not know it.
+ * Removes everything but the volumes: roles are really dropped while their server still runs, the data stays. Containers that
+ * the state does not know, which an interrupted run left, are removed too.
  */
-export async function destroy(session: Session): Promise<void> {
+export async function destroy(
+  session: Session,
+  unknown: readonly UnknownContainer[],
+): Promise<void> {
   const { engines, stack, options } = session;
   await dropPendingCreates(session);
   await renewProviders(session);
   await forgetRemoved(session);
   // First: a network is not deleted while a container is on it.
-  await removeUnknownContainers(session);
+  for (const { host, name } of unknown)
+    await removeLeftover(engines[host], name);
   await stack.destroy({ ...options, excludeProtected: true });
   for (const engine of [engines.a, engines.b])
     for (const network of [networkName, socketNetworkName])
       await removeLeftoverNetwork(engine, network);
-}
-
-async function removeUnknownContainers({
-  engines,
-  stack,
-}: Session): Promise<void> {
-  const { resources } = await readState(stack);
-  const known = new Set(resources.map(({ id }) => id));
-  for (const engine of [engines.a, engines.b])
-    for (const { id, name } of (await lookAt(engine))?.containers ?? [])
-      if (!known.has(id)) await removeLeftover(engine, name);
 }
 
 export async function keptVolumes({

@@ -35,6 +35,18 @@ export async function readState(stack: Stack): Promise<State> {
   };
 }
 
+/** True of a stack that was never deployed, and of one whose state is lost or elsewhere. */
+export function knowsNothing({
+  resources,
+  pending_operations: pending,
+}: State): boolean {
+  return (
+    pending.length === 0 &&
+    // The stack itself and providers, which a run that failed at once leaves.
+    resources.every(({ type }) => type.startsWith("pulumi:"))
+  );
+}
+
 /**
  * Takes "creating" entries of an interrupted run out of the state: the engine itself never does, and warns of them for ever.
  * What was really made is found by its name: volumes are adopted, the rest is cleared away by the program's hooks.

@@ -2,6 +2,7 @@ import { confirm, isCancel, password, text } from "@clack/prompts";
 import type { OpMap } from "@pulumi/pulumi/automation/stack.js";
 import type { HostName } from "../../infra/config.ts";
 import { adopt } from "./adopt.ts";
+import { describeUnknown, lookBeforeDestroy } from "./before-destroy.ts";
 import { bringUp, lookFirst } from "./bring-up.ts";
 import {
   describeKept,
@@ -214,7 +215,12 @@ async function destroyVerb(session: Session, flags: Flags): Promise<number> {
       "destroy --purge asks for the stack's name: run it where you can answer.",
     );
   await refuseHalfRotation(session);
+  const unknown = await lookBeforeDestroy(session);
   await previewDestroy(session);
+  if (unknown.length > 0)
+    say(
+      `Not in the state, and removed all the same: ${describeUnknown(unknown)}`,
+    );
   if (flags.purge === true) {
     const typed = given(
       await text({
@@ -233,7 +239,7 @@ async function destroyVerb(session: Session, flags: Flags): Promise<number> {
     if (given(await confirm({ message: "Remove these?" })) !== true)
       throw new Error("stopped; nothing was touched.");
   }
-  await destroy(session);
+  await destroy(session, unknown);
   const volumes = await keptVolumes(session);
   if (flags.purge !== true) {
     say(

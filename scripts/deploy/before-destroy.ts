@@ -1,0 +1,78 @@
+import { typedDocker } from "../../infra/engine.ts";
+import { loginRoles } from "./adopt.ts";
+import { answersWithinMs, lookAt, type HostView } from "./host-view.ts";
+import { readSettings, type Session } from "./session.ts";
+import { knowsNothing, readState, roleType } from "./state.ts";
+
+/** A container of ours on a host that the state does not know. */
+export interface UnknownContainer {
+  readonly host: "a" | "b";
+  readonly name: string;
+}
+
+/**
+ * Looks at state, hosts and Postgres, and refuses a destroy that could not finish, or that would take away a stack whose state is
+ * elsewhere. Gives what it would remove beside what the engine's preview shows. Changes nothing. Throws a sentence.
+ */
+export async function lookBeforeDestroy(
+  session: Session,
+): Promise<readonly UnknownContainer[]> {
+  const state = await readState(session.stack);
+  const hosts = await lookAtHosts(session);
+  const known = new Set(state.resources.map(({ id }) => id));
+  const unknown = (["a", "b"] as const).flatMap((host) =>
+    hosts[host].containers
+      .filter(({ id }) => !known.has(id))
+      .map(({ name }) => ({ host, name })),
+  );
+  if (knowsNothing(state) && unknown.length > 0)
+    throw new Error(
+      `the state is empty, and Hearth runs on the hosts (${describeUnknown(unknown)}); nothing was touched: give this command the PULUMI_BACKEND_URL that the \`up\` had; or, if the state is lost, \`npm run deploy -- adopt\`, then destroy.`,
+    );
+  if (state.resources.some(({ type }) => type === roleType))
+    await askForRoles(session);
+  return unknown;
+}
+
+/** Containers by their hosts, for people. */
+export function describeUnknown(unknown: readonly UnknownContainer[]): string {
+  return (["a", "b"] as const)
+    .map((host) => ({
+      host,
+      names: unknown
+        .filter((each) => each.host === host)
+        .map(({ name }) => name)
+        .toSorted(),
+    }))
+    .filter(({ names }) => names.length > 0)
+    .map(({ host, names }) => `host ${host.toUpperCase()}: ${names.join(", ")}`)
+    .join("; ");
+}
+
+async function lookAtHosts({
+  engines,
+}: Session): Promise<Readonly<Record<"a" | "b", HostView>>> {
+  const look = async (host: "a" | "b") => {
+    const view = await lookAt(engines[host]);
+    if (view === null)
+      throw new Error(
+        `host ${host.toUpperCase()}: Docker does not answer; nothing was touched: switch the host on and see that \`${typedDocker(engines[host], "ps")}\` works, or put another machine in its place (docs/deploy.md, "Replace a host"); then destroy.`,
+      );
+    return view;
+  };
+  const [a, b] = await Promise.all([look("a"), look("b")]);
+  return { a, b };
+}
+
+/** Roles are dropped in the running server. */
+async function askForRoles(session: Session): Promise<void> {
+  const { placement } = await readSettings(session);
+  try {
+    await loginRoles(session.engines[placement.postgres], answersWithinMs);
+  } catch (cause) {
+    throw new Error(
+      "Postgres does not run, and its roles are dropped in it; nothing was touched: `npm run deploy -- up --refresh`, then destroy.",
+      { cause },
+    );
+  }
+}
