@@ -212,7 +212,14 @@ test.each([
       keyOf(who),
     );
     expect(listed.json["total"]).toBe(path.startsWith("/team") ? 0 : 1);
-    for (const { text } of [added, seen, listed])
+    const asItself = await fixture.request(
+      "GET",
+      `/user/info?user_id=${id}`,
+      undefined,
+      shared,
+    );
+    expect(asItself.json).toMatchObject({ user_info: { user_id } });
+    for (const { text } of [added, seen, listed, asItself])
       expect(text).not.toMatch(/12345|diary|strange-team/);
     const activity = await fixture.get(
       `/user/daily/activity?user_id=${id}`,

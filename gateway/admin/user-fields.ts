@@ -98,8 +98,8 @@ export async function refuseUser(admin: Admin, user: Row): Promise<void> {
 }
 
 /**
- * Users as somebody sees them: whole, or the name alone of those who are theirs only in part. What they see of such a
- * user's keys and teams is what they reach anyway.
+ * Users as somebody sees them: whole, or the name alone of those who are theirs only in part; so is oneself by a key that
+ * others can have made. What they see of such a user's keys and teams is what they reach anyway.
  */
 export async function seenUsers(
   admin: Admin,
@@ -107,9 +107,10 @@ export async function seenUsers(
 ): Promise<readonly Row[]> {
   if (admin.reachesAll) return users;
   const whole = await whollyTheirs(admin, users);
+  const oneself = admin.actor.within === null ? admin.actor.userId : null;
   return users.map((user) => {
     const { user_id, user_email, user_alias } = user;
-    return user_id === admin.actor.userId || whole.has(String(user_id))
+    return user_id === oneself || whole.has(String(user_id))
       ? user
       : { user_id, user_email, user_alias };
   });
