@@ -201,3 +201,13 @@ test("roles are dropped in Postgres: where it does not run nothing is touched", 
   const { ended } = await destroy({ yes: true }, {}, [...known, role]);
   expect(ended).toBe(0);
 });
+
+test("a service that is placed elsewhere than it runs is refused before anything is touched", async () => {
+  onHost("a", ["hearth-redis"]);
+  const placement = JSON.stringify({ redis: "b" });
+  const { asked, ended } = await destroy({ yes: true }, { placement }, known);
+  expect(asked).toEqual([]);
+  expect(ended).toMatch(
+    /^hearth:placement.redis says host B, and redis with its data is on host A; nothing was touched: set it back/,
+  );
+});

@@ -41,11 +41,11 @@ async function follow(
   return { said, left };
 }
 
-test("a service that runs on the other host is refused, with both ways on", async () => {
+test("a service that runs on the other host is refused, with the way on", async () => {
   await expect(
     follow({ redis: "b" }, [container("a", "redis"), volume("a", "redis")]),
   ).rejects.toThrow(
-    'hearth:placement.redis says host B, and redis with its data is on host A; nothing was touched: move the data first (docs/deploy.md, "Move a service"), or set it back: npx pulumi config set --path hearth:placement.redis a',
+    'hearth:placement.redis says host B, and redis with its data is on host A; nothing was touched: set it back (npx pulumi config set --path hearth:placement.redis a); to move it, then `npm run deploy -- destroy`, copy the data and set it again (docs/deploy.md, "Move a service").',
   );
 });
 

@@ -13,7 +13,7 @@ import {
 } from "./destroy.ts";
 import { examine } from "./doctor.ts";
 import { end, leftOverPlugins } from "./processes.ts";
-import { followPlacement } from "./placement.ts";
+import { followPlacement, refuseMoved } from "./placement.ts";
 import { renewProviders } from "./providers.ts";
 import {
   begunAs,
@@ -92,6 +92,7 @@ export async function runVerb(
     }
     case "refresh": {
       await refuseHalfRotation(session);
+      await refuseMoved(session);
       await renewProviders(session, hostFlag(flags.without));
       const { summary } = await session.stack.refresh({
         ...session.options,
@@ -215,6 +216,7 @@ async function destroyVerb(session: Session, flags: Flags): Promise<number> {
       "destroy --purge asks for the stack's name: run it where you can answer.",
     );
   await refuseHalfRotation(session);
+  await refuseMoved(session);
   const unknown = await lookBeforeDestroy(session);
   await previewDestroy(session);
   if (unknown.length > 0)
