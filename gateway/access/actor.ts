@@ -19,8 +19,11 @@ export interface Actor {
   readonly userId: string | null;
   /** Of the key that asks; null for the master key. */
   readonly token: string | null;
-  /** A key with limits of its own may not make keys that have none. */
-  readonly restricted: boolean;
+  /**
+   * A key that is held back may not make keys that are not. One that is so by its `key_type` alone still looks after the
+   * keys of teams whose admin it is.
+   */
+  readonly heldBackBy: "nothing" | "key_type" | "limits";
   /** Where all that follows, and what bears its user's id, counts for it; null: everywhere. */
   readonly within: Within | null;
   readonly teams: ReadonlyMap<string, "admin" | "user">;
@@ -87,7 +90,7 @@ function masterActor(userId: string, headers: IncomingHttpHeaders): Actor {
     role: "proxy_admin",
     userId,
     token: null,
-    restricted: false,
+    heldBackBy: "nothing",
     within: null,
   };
 }
@@ -118,7 +121,7 @@ async function keyActor(pool: Pool, caller: KeyCaller): Promise<Actor> {
     name: userId ?? `key:${token}`,
     userId,
     token,
-    restricted: isRestricted(caller),
+    heldBackBy: heldBackBy(caller),
     within: withinOf(caller),
   };
   if (userId === null) return { ...EMPTY, ...own, role };
@@ -167,17 +170,17 @@ export function administeredTeams(actor: Actor): readonly string[] {
   return [...teams, ...actor.organizationTeams];
 }
 
-function isRestricted(caller: KeyCaller): boolean {
+function heldBackBy(caller: KeyCaller): Actor["heldBackBy"] {
   const { limits, modelLimits, models, allowedRoutes, expires, tags } = caller;
-  return (
-    caller.keyType !== "default" ||
+  const isLimited =
     hasLimit(limits) ||
     modelLimits.size > 0 ||
     models.length > 0 ||
     allowedRoutes.length > 0 ||
     tags.length > 0 ||
-    expires !== null
-  );
+    expires !== null;
+  if (isLimited) return "limits";
+  return caller.keyType === "default" ? "nothing" : "key_type";
 }
 
 function hasLimit(limits: PayerLimits): boolean {

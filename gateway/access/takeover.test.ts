@@ -261,6 +261,68 @@ test("a restricted key makes, changes and renews no key but itself", async () =>
   }
 });
 
+test("a restricted key makes no key of its team that is not", async () => {
+  const user_id = "permitted";
+  await fixture.post("/team/member_add", {
+    team_id: "own-team",
+    member: { user_id },
+  });
+  await fixture.post("/team/permissions_update", {
+    team_id: "own-team",
+    team_member_permissions: ["/key/service-account/generate", "/key/generate"],
+  });
+  const made = { team_id: "own-team" };
+  for (const [who, restriction] of [
+    [user_id, { key_type: "management" }],
+    [user_id, { max_budget: 1, models: ["cheap"] }],
+    ["team-admin", { max_budget: 1, models: ["cheap"] }],
+  ] as const) {
+    const asking = { user_id: who, ...made, ...restriction };
+    keys.set("restricted", await fixture.makeKey(asking));
+    for (const path of ["/key/service-account/generate", "/key/generate"])
+      expect([who, path, await status("restricted", path, made)]).toEqual([
+        who,
+        path,
+        403,
+      ]);
+  }
+});
+
+test("a team admin's key for management alone looks after the keys of its team, and of no other", async () => {
+  await fixture.post("/team/member_add", {
+    team_id: "strange-team",
+    member: { user_id: "team-admin" },
+  });
+  const personal = await fixture.makeKey({ user_id: "team-admin" });
+  const key_type = "management";
+  keys.set(
+    "manager",
+    await fixture.makeKey({ user_id: "team-admin", key_type }),
+  );
+  const team_id = "own-team";
+  const made = await fixture.post(
+    "/key/generate",
+    { team_id },
+    keyOf("manager"),
+  );
+  const { key } = made;
+  for (const [path, body, expected] of [
+    ["/key/service-account/generate", { team_id }, 200],
+    ["/key/update", { key, max_budget: 3 }, 200],
+    ["/key/update", { key, team_id: null }, 403],
+    ["/key/update", { key, team_id: "strange-team" }, 403],
+    ["/key/update", { key: personal, team_id }, 403],
+    ["/key/generate", {}, 403],
+    ["/key/generate", { team_id: "strange-team" }, 403],
+    ["/key/regenerate", { key }, 200],
+  ] as const)
+    expect([path, body, await status("manager", path, body)]).toEqual([
+      path,
+      body,
+      expected,
+    ]);
+});
+
 test("who may not unblock a key does not unblock it by changing or renewing it", async () => {
   const user_id = "blocked-one";
   const unblocked = await fixture.makeKey({ user_id });

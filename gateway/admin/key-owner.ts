@@ -46,7 +46,7 @@ export async function refuseChanges(
   before: Row,
   fields: Row,
 ): Promise<void> {
-  refuseSpecialRights(admin, fields);
+  refuseSpecialRights(admin, fields, before);
   const blocked = fields["blocked"] ?? false;
   if (fields["blocked"] !== undefined && blocked !== before["blocked"]) {
     const blocking = blocked === true ? "block" : "unblock";
@@ -135,10 +135,30 @@ export async function makeHolder(
     await create(admin, client, USER, { user_id: userId }, true);
 }
 
+/** Whether the key that asks may not make or change such keys. */
+function isHeldBack({ actor, rule }: Admin, keys: readonly Row[]): boolean {
+  if (rule.reach[actor.role] === "organization") return false;
+  switch (actor.heldBackBy) {
+    case "nothing":
+      return false;
+    case "key_type":
+      return keys.some(
+        ({ team_id: team }) =>
+          typeof team !== "string" || actor.teams.get(team) !== "admin",
+      );
+    case "limits":
+      return true;
+  }
+}
+
 /** What only somebody with all rights may give a key: it frees its holder from rules that others set. */
-export function refuseSpecialRights(admin: Admin, fields: Row): void {
+export function refuseSpecialRights(
+  admin: Admin,
+  fields: Row,
+  before: Row = fields,
+): void {
   if (admin.reachesAll) return;
-  if (admin.actor.restricted && admin.rule.reach[admin.actor.role] === "own")
+  if (isHeldBack(admin, [before, { ...before, ...fields }]))
     throw new CallError(
       "permission_denied",
       "This key has limits of its own, so it may not make or change keys: use one without, or ask an admin.",
