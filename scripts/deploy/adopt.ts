@@ -4,17 +4,22 @@ import { dockerAt, type EngineAddress } from "../../infra/engine.ts";
 import { removeLeftoverRole } from "../../infra/leftover.ts";
 import { askPostgres } from "../../infra/postgres-socket.ts";
 import { bringUp, lookFirst } from "./bring-up.ts";
+import { refuseHalfRotation } from "./rotate.ts";
 import { readSettings, type Session } from "./session.ts";
 import { removeSettings, setSetting } from "./settings.ts";
 import { readState, roleType } from "./state.ts";
 
 /**
  * Takes over what runs on the hosts when the state was lost: volumes by their name, roles by `import`; containers cannot be
- * taken over, they are made anew over their data. Ends as `up --refresh` does. Harmless when nothing was lost.
+ * taken over, they are made anew over their data. Ends as `up --refresh` does. Harmless when nothing was lost; then refused in
+ * the midst of a rotation.
  */
 export async function adopt(session: Session): Promise<void> {
   const { engines, say } = session;
   const config = await readSettings(session);
+  const known = await rolesInState(session);
+  // With a state that knows them the rotation itself goes on; with a lost one it is for them that it needs this command.
+  if (known.length > 0) await refuseHalfRotation(session);
   const engine = engines[config.placement.postgres];
   if (!(await postgresRuns(engine))) {
     say("Postgres does not run: it is started first, over its volume.");
@@ -25,7 +30,6 @@ export async function adopt(session: Session): Promise<void> {
   const strange = ["gateway_a", "gateway_b"].filter(
     (role) => there.includes(role) && !wanted.includes(role),
   );
-  const known = await rolesInState(session);
   const imported = wanted.filter(
     (role) => there.includes(role) && !known.includes(role),
   );

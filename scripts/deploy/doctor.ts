@@ -5,7 +5,7 @@ import { readLock } from "./lock.ts";
 import { leftOverPlugins } from "./processes.ts";
 import { rotateCommand, rotationIn } from "./rotate.ts";
 import { readSettings, type Session } from "./session.ts";
-import { readState } from "./state.ts";
+import { readState, roleType } from "./state.ts";
 
 const run = "npm run deploy -- ";
 
@@ -18,15 +18,43 @@ export async function examine(session: Session): Promise<readonly Finding[]> {
     engines[config.placement.postgres],
     answersWithinMs,
   ).catch(() => null);
+  const state = await readState(stack);
+  const found = [
+    ...ofSettings(config),
+    ...findDisagreements({ state, hosts: { a, b }, roles }),
+  ];
+  const rotation = rotationIn(config);
   return [
     ...(await ofThisMachine(session)),
-    ...ofSettings(config),
-    ...findDisagreements({
-      state: await readState(stack),
-      hosts: { a, b },
-      roles,
-    }),
+    ...(rotation === null
+      ? found
+      : withoutRefused(
+          found,
+          `${run}${rotateCommand(rotation)}`,
+          state.resources.some(({ type }) => type === roleType),
+        )),
   ];
+}
+
+/**
+ * What is found in the midst of a rotation, without commands that are refused until it is over: first comes the one that goes on
+ * with it, then a look at what is left. `adopt` is refused where the state knows login roles.
+ */
+export function withoutRefused(
+  found: readonly Finding[],
+  goOn: string,
+  rolesInState: boolean,
+): readonly Finding[] {
+  const refused = rolesInState
+    ? /npm run deploy -- (up|adopt|rotate master --end)\b/
+    : /npm run deploy -- (up|rotate master --end)\b/;
+  return found.map(({ what, mend }) => ({
+    what,
+    mend:
+      mend !== goOn && refused.test(mend)
+        ? `${goOn}, then ${run}doctor again; a rotation needs both hosts, and what is stopped started (\`docker start NAME\` there)`
+        : mend,
+  }));
 }
 
 async function ofThisMachine(session: Session): Promise<readonly Finding[]> {

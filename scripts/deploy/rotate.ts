@@ -57,6 +57,17 @@ export function rotationIn({ rotation }: HearthConfig): Rotation | null {
   return rotation === undefined ? null : (JSON.parse(rotation) as Rotation);
 }
 
+/** Throws a sentence in the midst of a rotation: servers, configuration and state have different secrets. */
+export async function refuseHalfRotation(
+  session: Pick<Session, "stack">,
+): Promise<void> {
+  const begun = rotationIn(await readSettings(session));
+  if (begun !== null)
+    throw new Error(
+      `a rotation of ${begun.of} is not over: \`npm run deploy -- ${rotateCommand(begun)}\` goes on with it, and brings the hosts up.`,
+    );
+}
+
 /** The rotation of this kind, and of this provider, that was begun, if any. Throws a sentence when another one was. */
 export function begunAs(
   config: HearthConfig,

@@ -15,13 +15,7 @@ import { examine } from "./doctor.ts";
 import { end, leftOverPlugins } from "./processes.ts";
 import { followPlacement, refuseMoved } from "./placement.ts";
 import { renewProviders } from "./providers.ts";
-import {
-  begunAs,
-  endGrace,
-  rotate,
-  rotateCommand,
-  rotationIn,
-} from "./rotate.ts";
+import { begunAs, endGrace, refuseHalfRotation, rotate } from "./rotate.ts";
 import { rotationKinds, type RotationKind } from "./rotations.ts";
 import { readSettings, type Session } from "./session.ts";
 import { onHost } from "./without-host.ts";
@@ -132,15 +126,6 @@ export function hostFlag(without: string | undefined): HostName | undefined {
   throw new NotUnderstood("--without takes a host: a or b.");
 }
 
-/** In the midst of one, servers, configuration and state have different secrets. */
-async function refuseHalfRotation(session: Session): Promise<void> {
-  const begun = rotationIn(await readSettings(session));
-  if (begun !== null)
-    throw new Error(
-      `a rotation of ${begun.of} is not over: \`npm run deploy -- ${rotateCommand(begun)}\` goes on with it, and brings the hosts up.`,
-    );
-}
-
 async function rotateVerb(
   session: Session,
   [kind = "", name]: readonly string[],
@@ -151,6 +136,7 @@ async function rotateVerb(
       `rotate takes one of ${rotationKinds.join(", ")}, and provider a name: npm run deploy -- rotate provider openai`,
     );
   if (kind === "master" && flags.end === true) {
+    await refuseHalfRotation(session);
     await endGrace(session);
     return 0;
   }
