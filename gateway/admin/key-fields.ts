@@ -105,6 +105,32 @@ export async function tokensNow(
   return rows.map((row) => row.token);
 }
 
+/**
+ * Throws 404 for a former secret that opens nothing any more: who stops what it leaked does not mean the key that goes on
+ * under another.
+ */
+export async function refuseReplaced(
+  { now }: Admin,
+  from: Pool | Client,
+  param: "key" | "keys",
+  named: readonly string[],
+): Promise<void> {
+  const ended = await query<{ old_token: string }>(
+    from,
+    "SELECT old_token FROM rotated_keys WHERE old_token = ANY($1) AND valid_until <= $2",
+    [named.map(tokenOf), new Date(now)],
+  );
+  const one = named.find((name) =>
+    ended.some((row) => row.old_token === tokenOf(name)),
+  );
+  if (one !== undefined)
+    throw new CallError(
+      "unknown_object",
+      `The secret ending in ${one.slice(-4)} was replaced and opens nothing any more. To stop the key itself, name it by its secret or hash of now: GET /key/info?key= with the former hash tells it.`,
+      { param },
+    );
+}
+
 /** The key that an argument names; throws 404, 403 when it is out of reach. */
 export async function reachableKey(
   admin: Admin,

@@ -68,6 +68,28 @@ test("a leaked former secret is blocked and deleted by itself", async () => {
   await expect.poll(() => works(former)).toBe(false);
 });
 
+test.each(["itself", "its hash"])(
+  "a former secret that ended stops nothing, named by %s",
+  async (by) => {
+    const former = await fixture.makeKey();
+    const made = await fixture.post("/key/regenerate", { key: former });
+    const now = String(made["key"]);
+    const other = await fixture.makeKey();
+    const named = by === "itself" ? former : hashKey(former);
+    for (const [path, body, param] of [
+      ["/key/delete", { keys: [other, named] }, "keys"],
+      ["/key/block", { key: named }, "key"],
+      ["/key/unblock", { key: named }, "key"],
+    ] as const) {
+      const refused = await fixture.refused("POST", path, body);
+      expect(refused).toMatchObject({ status: 404, error: { param } });
+      expect(refused.error["message"]).toContain("was replaced");
+      expect(JSON.stringify(refused)).not.toContain(former);
+    }
+    for (const key of [now, other]) expect(await works(key)).toBe(true);
+  },
+);
+
 test("a new secret without a grace period ends all former ones, with one it leaves them theirs", async () => {
   const { former, now } = await renewed();
   const third = await fixture.post("/key/regenerate", {

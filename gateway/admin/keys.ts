@@ -11,6 +11,7 @@ import {
   keyFields,
   newSecret,
   reachableKey,
+  refuseReplaced,
   tokenOf,
   tokensNow,
   type KeyFields,
@@ -201,11 +202,11 @@ const deleteKeys = adminRoute(
           "None of these keys exist. List those there are with GET /key/list.",
           { param: keys == null ? "key_aliases" : "keys" },
         );
-      for (const row of found) {
-        admin.refuse(await keyFacts(client, row));
-        await remove(admin, client, KEY, { token: row["token"] });
-      }
-      return { deleted_keys: found.map((row) => row["token"]) };
+      for (const row of found) admin.refuse(await keyFacts(client, row));
+      await refuseReplaced(admin, client, "keys", keys ?? []);
+      for (const { token } of found)
+        await remove(admin, client, KEY, { token });
+      return { deleted_keys: found.map(({ token }) => token) };
     });
   },
 );
@@ -216,6 +217,7 @@ function setBlocked(
 ): AdminRoute {
   return adminRoute(route, z.object({ key: name }), async (admin, { key }) => {
     const { token } = await reachableKey(admin, admin.pool, key);
+    await refuseReplaced(admin, admin.pool, "key", [key]);
     return changeAndShow(
       admin,
       KEY,
