@@ -1,6 +1,6 @@
 import type { Stack } from "@pulumi/pulumi/automation/stack.js";
 import { afterEach, expect, test } from "vitest";
-import { postgresAtVariable } from "../../infra/config.ts";
+import { postgresAtVariable, readHostSettings } from "../../infra/config.ts";
 import { secretFields } from "../../infra/config-schema.ts";
 import { rightConfig } from "../../test/infra/stack-config.ts";
 import { renewProviders } from "./providers.ts";
@@ -11,9 +11,14 @@ const provider = (name: string, inputs: object) => ({
   type: "pulumi:providers:x",
   inputs,
 });
+const settings = readHostSettings(rightConfig);
+/** As the engine keeps a provider's lists. */
+const sshOpts = JSON.stringify(
+  settings.ok ? settings.config.hosts.a.sshOpts : [],
+);
 const asConfigured = {
-  a: provider("host-a", { host: "ssh://root@192.168.1.10" }),
-  b: provider("host-b", { host: "ssh://root@192.168.1.11" }),
+  a: provider("host-a", { host: "ssh://root@192.168.1.10", sshOpts }),
+  b: provider("host-b", { host: "ssh://root@192.168.1.11", sshOpts }),
   login: provider("postgres-login", { host: "10.8.0.1", port: "5432" }),
 };
 
@@ -65,7 +70,18 @@ test("what was reached through a tunnel is reached directly, and the other way r
 });
 
 test("a host at another address is told, unless it is left out", async () => {
-  const moved = provider("host-b", { host: "ssh://root@192.168.1.99" });
+  const moved = provider("host-b", {
+    host: "ssh://root@192.168.1.99",
+    sshOpts,
+  });
   expect(await renewed({ ...asConfigured, b: moved })).toEqual(["host-b"]);
   expect(await renewed({ ...asConfigured, b: moved }, "b")).toEqual([]);
+});
+
+test("a host that is reached with other options of ssh is told", async () => {
+  const before = provider("host-b", {
+    host: "ssh://root@192.168.1.11",
+    sshOpts: JSON.stringify(["-i", "old-key"]),
+  });
+  expect(await renewed({ ...asConfigured, b: before })).toEqual(["host-b"]);
 });

@@ -37,19 +37,32 @@ function addressesOf(
       postgresAt ?? { host: hosts[postgres].address, port: ports.postgres },
     );
   return {
-    ...(without === "a" ? {} : { "host-a": hosts.a.docker }),
-    ...(without === "b" ? {} : { "host-b": hosts.b.docker }),
+    ...(without === "a" ? {} : { "host-a": dockerAddress(hosts.a) }),
+    ...(without === "b" ? {} : { "host-b": dockerAddress(hosts.b) }),
     ...(without === postgres ? {} : { "postgres-login": login }),
   };
 }
 
-/** Docker's providers have an endpoint as their host, Postgres' a port beside it. */
+function dockerAddress({
+  docker: host,
+  sshOpts,
+}: HearthConfig["hosts"][HostName]): string {
+  return addressIn(host.startsWith("ssh://") ? { host, sshOpts } : { host });
+}
+
+/** Docker's providers have an endpoint as their host, and options of ssh, which the state has as JSON; Postgres' a port. */
 function addressIn({
   host,
   port,
+  sshOpts,
 }: {
   readonly host?: unknown;
   readonly port?: unknown;
+  readonly sshOpts?: unknown;
 }): string {
-  return port === undefined ? String(host) : `${String(host)}:${String(port)}`;
+  const options =
+    typeof sshOpts === "string" ? sshOpts : JSON.stringify(sshOpts);
+  const address =
+    port === undefined ? String(host) : `${String(host)}:${String(port)}`;
+  return options === undefined ? address : `${address} ${options}`;
 }

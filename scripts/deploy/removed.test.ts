@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Stack } from "@pulumi/pulumi/automation/stack.js";
 import { afterEach, expect, test, vi } from "vitest";
+import { readHostSettings } from "../../infra/config.ts";
 import { secretFields } from "../../infra/config-schema.ts";
 import { rightConfig } from "../../test/infra/stack-config.ts";
 import { forgetRemoved } from "./removed.ts";
@@ -32,10 +33,15 @@ function hostsWith(ids: Readonly<Record<string, readonly string[]>>): void {
   vi.stubEnv("PATH", `${directory}:${process.env["PATH"] ?? ""}`);
 }
 
+const settings = readHostSettings(rightConfig);
+/** As the engine keeps a provider's lists. */
+const sshOpts = JSON.stringify(
+  settings.ok ? settings.config.hosts.a.sshOpts : [],
+);
 const provider = (host: string, endpoint: string) => ({
   urn: `urn:pulumi:home::hearth::pulumi:providers:docker::host-${host}`,
   type: "pulumi:providers:docker",
-  inputs: { host: endpoint },
+  inputs: { host: endpoint, sshOpts },
 });
 const container = (name: string, host: string, id: string) => ({
   urn: `urn:pulumi:home::hearth::${containerType}::${name}`,
