@@ -10,7 +10,7 @@ import type {
   RouterSettings,
 } from "./schema.ts";
 import { secret } from "./secret.ts";
-import { problemAt, type Reading } from "./sections.ts";
+import { otherThanVariable, problemAt, type Reading } from "./sections.ts";
 import type {
   Deployment,
   GatewayConfig,
@@ -187,13 +187,7 @@ function fileOrVariable(
 ): string | null {
   const given = read(variable);
   if (written !== undefined && given !== null && written !== given)
-    reading.problems.push(
-      problemAt(
-        reading,
-        path,
-        `is another one than ${variable} gives: leave it out here (a stack that Hearth starts has its own), or unset ${variable}`,
-      ),
-    );
+    reading.problems.push(otherThanVariable(reading, path, variable));
   return written ?? given;
 }
 

@@ -181,18 +181,24 @@ test("a guessable master key starts with a warning that does not show it", () =>
   ]);
 });
 
-test("a master key or a database that file and environment tell differently is refused", () => {
-  const literal = (key: string, url: string) =>
-    `general_settings:\n  master_key: ${key}\n  database_url: ${url}\n`;
-  expect(
-    problems(literal("sk-1234", "postgres://litellm@db/litellm")).toSorted(),
-  ).toEqual([
-    "config/gateway.yaml:2: general_settings.master_key: is another one than PROXY_MASTER_KEY gives: leave it out here (a stack that Hearth starts has its own), or unset PROXY_MASTER_KEY",
-    "config/gateway.yaml:3: general_settings.database_url: is another one than DATABASE_URL gives: leave it out here (a stack that Hearth starts has its own), or unset DATABASE_URL",
-  ]);
-  const { PROXY_MASTER_KEY: key, DATABASE_URL: url } = REQUIRED;
-  expect(problems(literal(key, url))).toEqual([]);
-});
+test.each([
+  ["general_settings", "master_key", "database_url"],
+  ["environment_variables", "PROXY_MASTER_KEY", "DATABASE_URL"],
+])(
+  "a master key or a database that %s and the environment tell differently is refused",
+  (section, keyName, urlName) => {
+    const literal = (key: string, url: string) =>
+      `${section}:\n  ${keyName}: ${key}\n  ${urlName}: ${url}\n`;
+    expect(
+      problems(literal("sk-1234", "postgres://litellm@db/litellm")).toSorted(),
+    ).toEqual([
+      `config/gateway.yaml:2: ${section}.${keyName}: is another one than PROXY_MASTER_KEY gives: leave it out here (a stack that Hearth starts has its own), or unset PROXY_MASTER_KEY`,
+      `config/gateway.yaml:3: ${section}.${urlName}: is another one than DATABASE_URL gives: leave it out here (a stack that Hearth starts has its own), or unset DATABASE_URL`,
+    ]);
+    const { PROXY_MASTER_KEY: key, DATABASE_URL: url } = REQUIRED;
+    expect(problems(literal(key, url))).toEqual([]);
+  },
+);
 
 test("unknown keys give warnings with the nearest known one", () => {
   const text = `${model("model: ollama/x, api_bse: http://h:1")}router_settings:

@@ -19,6 +19,7 @@ import {
   SECTIONS,
 } from "./schema.ts";
 import {
+  otherThanVariable,
   problemAt,
   readSection,
   unknownKey,
@@ -67,6 +68,7 @@ export function loadConfig(options: LoadOptions): LoadResult {
     warnings,
   };
   warnAboutSections(reading);
+  refuseOtherVariables(reading, readEnvironment);
   const models = readDeployments(reading, read);
   const router = readSection(reading, ["router_settings"], routerSettings, {
     quiet: ["redis_host", "redis_port", "redis_password"],
@@ -120,6 +122,31 @@ function withFileVariables(tree: Mapping, read: ReadVariable): ReadVariable {
   >;
   return (name) =>
     Object.hasOwn(values, name) ? String(values[name]) : read(name);
+}
+
+/** As for `database_url` and `master_key` themselves: whoever set the variable counts on it. */
+function refuseOtherVariables(
+  reading: Reading,
+  readEnvironment: ReadVariable,
+): void {
+  const section = child(reading.root, "environment_variables");
+  if (section === null) return;
+  const values = plain(section) as Record<string, unknown>;
+  for (const variable of ["DATABASE_URL", "PROXY_MASTER_KEY"]) {
+    const given = readEnvironment(variable);
+    if (
+      given !== null &&
+      Object.hasOwn(values, variable) &&
+      String(values[variable]) !== given
+    )
+      reading.problems.push(
+        otherThanVariable(
+          reading,
+          ["environment_variables", variable],
+          variable,
+        ),
+      );
+  }
 }
 
 function warnAboutSections(reading: Reading): void {

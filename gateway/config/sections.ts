@@ -21,6 +21,19 @@ export function problemAt(
   return { file: at.file, line: at.line, path: shown, message };
 }
 
+/** The problem of a value in a file that the environment's variable contradicts. */
+export function otherThanVariable(
+  reading: Reading,
+  path: Path,
+  variable: string,
+): ConfigProblem {
+  return problemAt(
+    reading,
+    path,
+    `is another one than ${variable} gives: leave it out here (a stack that Hearth starts has its own), or unset ${variable}`,
+  );
+}
+
 /**
  * Reads the mapping at `path`: each wrong field becomes a problem, each unknown one a warning, and what is right is returned.
  * null: a required field is wrong or missing.
