@@ -57,6 +57,7 @@ test("a file that is named is read without the operator's layer", () => {
 test.each([
   ["empty", ""],
   ["only a comment", "# nothing yet\n"],
+  ["white space", " \n\t\n"],
   ["an empty section", "general_settings:\n"],
 ])("an operator's layer that is %s adds nothing", (_what, text) => {
   const own = file("nothing.yaml", text);
@@ -84,6 +85,12 @@ test.each([
   const own = file("wrong.yaml", text);
   expect(() => readGatewaySettings({}, decisions, own)).toThrow(
     `${own} ${sentence}`,
+  );
+});
+
+test("an operator's layer that cannot be read is named with what mends it", () => {
+  expect(() => readGatewaySettings({}, decisions, directory)).toThrow(
+    `${directory} cannot be read (EISDIR): make it a file that you may read, or remove it, then run up again.`,
   );
 });
 

@@ -1,4 +1,4 @@
-import { statSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { isMap, parseDocument } from "yaml";
 import type { HearthConfig } from "./config.ts";
 import { inProject, readNamedFile } from "./project-files.ts";
@@ -21,18 +21,26 @@ export function readGatewaySettings(
   decisions: Readonly<Record<string, unknown>>,
   operators = operatorsFile,
 ): GatewaySettings {
-  const own =
-    gatewayConfig === undefined && holdsSomething(operators)
-      ? readNamedFile("hearth:gatewayConfig", operators)
-      : "";
+  const own = gatewayConfig === undefined ? readLayer(operators) : "";
   return {
     file: readNamedFile("hearth:gatewayConfig", gatewayConfig ?? shippedFile),
     layer: addGeneralSettings(decisions, own, operators),
   };
 }
 
-function holdsSomething(path: string): boolean {
-  return (statSync(inProject(path), { throwIfNoEntry: false })?.size ?? 0) > 0;
+/** The text of a layer that need not be there; "" for none, and for one of nothing but white space. */
+function readLayer(path: string): string {
+  try {
+    const text = readFileSync(inProject(path), "utf8");
+    return text.trim() === "" ? "" : text;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT") return "";
+    throw new Error(
+      `${path} cannot be read (${code}): make it a file that you may read, or remove it, then run up again.`,
+      { cause: error },
+    );
+  }
 }
 
 /** A layer's YAML with settings in `general_settings` that it does not have itself. */
