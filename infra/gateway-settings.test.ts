@@ -28,17 +28,17 @@ test("the shipped file, with what the stack decides over it", () => {
   expect(parse(layer)).toEqual({ general_settings: decisions });
 });
 
-test("the operator's layer counts more than the stack, and is else as it was", () => {
+test("the operator's layer counts more than the stack, but for the drain time, and is else as it was", () => {
   const own = file(
     "own.yaml",
-    "# mine\nmodel_list:\n  - model_name: big\ngeneral_settings:\n  drain_timeout: 5\n",
+    "# mine\nmodel_list:\n  - model_name: big\ngeneral_settings:\n  drain_timeout: 5\n  trusted_proxies: [10.1.0.9]\n",
   );
   const { file: text, layer } = readGatewaySettings({}, decisions, own);
   expect(text).toBe(shipped);
   expect(layer).toMatch(/^# mine\n/);
   expect(parse(layer)).toEqual({
     model_list: [{ model_name: "big" }],
-    general_settings: { drain_timeout: 5, trusted_proxies: ["10.8.0.2"] },
+    general_settings: { drain_timeout: 120, trusted_proxies: ["10.1.0.9"] },
   });
 });
 

@@ -14,7 +14,7 @@ export interface GatewaySettings {
 
 /**
  * The file that the operator names with the stack's decisions over it; or the shipped file, with the stack's decisions and,
- * counting most, the operator's own layer over it. Throws a sentence for a file that cannot be used.
+ * counting more but for firm ones, the operator's own layer over it. Throws a sentence for a file that cannot be used.
  */
 export function readGatewaySettings(
   { gatewayConfig }: Pick<HearthConfig, "gatewayConfig">,
@@ -43,7 +43,10 @@ function readLayer(path: string): string {
   }
 }
 
-/** A layer's YAML with settings in `general_settings` that it does not have itself. */
+/** Decisions that count more than the operator's layer: Docker kills the container after a time that follows from this one. */
+const firm: readonly string[] = ["drain_timeout"];
+
+/** A layer's YAML with settings in `general_settings`: firm ones, and those that it does not have itself. */
 function addGeneralSettings(
   added: Readonly<Record<string, unknown>>,
   yaml: string,
@@ -65,7 +68,7 @@ function addGeneralSettings(
   if (general === null) layer.set(section, layer.createNode(added));
   else
     for (const [key, value] of Object.entries(added))
-      if (!layer.hasIn([section, key]))
+      if (firm.includes(key) || !layer.hasIn([section, key]))
         layer.setIn([section, key], layer.createNode(value));
   return String(layer);
 }
