@@ -7,7 +7,6 @@ import {
   type OtherPayer,
 } from "../access/callers.ts";
 import type { RouteName } from "../access/policy.ts";
-import { faultOfName } from "../accounting/names.ts";
 import {
   proxyLimitsOf,
   type LimitSources,
@@ -25,6 +24,7 @@ import { CallError } from "../http/errors.ts";
 import type { Endpoint, ForwardedHeaders } from "../providers/wire.ts";
 import type { ModelGroup } from "../routing/catalog.ts";
 import type { ClientShape } from "../wire/client-shape.ts";
+import { payingTags, refuseUnholdable } from "./payer-names.ts";
 import { readCallWishes, type CallWishes } from "./wishes.ts";
 
 /** What the ledger calls a kind of call; LiteLLM's names. */
@@ -165,13 +165,11 @@ function payersOf(
   const endUser =
     headerOf(request, "end-user-id") ??
     (typeof body["user"] === "string" ? body["user"] : "");
-  const tags = distinct([
-    ...(caller.kind === "key" ? caller.tags : []),
-    ...(caller.kind === "key" ? (caller.team?.tags ?? []) : []),
-    ...tagsOf(body),
-    ...(headerOf(request, "tags")?.split(",") ?? []),
+  const tags = payingTags(caller, [
+    body["tags"],
+    metadataOf(body)["tags"],
+    headerOf(request, "tags")?.split(","),
   ]);
-  refuseUnholdable("tags", tags);
   refuseUnholdable("user", [endUser]);
   const common = { alias, endUser: endUser === "" ? null : endUser, tags };
   if (caller.kind === "master")
@@ -226,29 +224,6 @@ async function findPayer(
   });
 }
 
-/** With the length of names it keeps a call's record within its room in the journal. */
-const MOST_TAGS = 32;
-
-function refuseUnholdable(
-  field: "user" | "tags",
-  names: readonly string[],
-): void {
-  const fault =
-    names.length > MOST_TAGS
-      ? `has ${names.length} entries: send at most ${MOST_TAGS}`
-      : names.map(faultOfName).find((fault) => fault !== null);
-  if (fault !== undefined)
-    throw new CallError("invalid_request", `\`${field}\` ${fault}.`, {
-      param: field,
-    });
-}
-
-function distinct(tags: readonly string[]): readonly string[] {
-  if (tags.length === 0) return tags;
-  const named = tags.map((tag) => tag.trim()).filter((tag) => tag !== "");
-  return [...new Set(named)];
-}
-
 /** The value of `x-hearth-<name>` or its LiteLLM twin. */
 function headerOf(
   { headers }: FastifyRequest,
@@ -280,14 +255,6 @@ function metadataOf(body: CallBody): Readonly<Record<string, unknown>> {
   return typeof metadata === "object" && metadata !== null
     ? (metadata as Record<string, unknown>)
     : {};
-}
-
-function tagsOf(body: CallBody): readonly string[] {
-  const { tags } = body;
-  const inner = metadataOf(body)["tags"];
-  return tags === undefined && inner === undefined
-    ? []
-    : [tags, inner].flat().filter((tag) => typeof tag === "string");
 }
 
 function sessionOf(body: CallBody, request: FastifyRequest): string | null {

@@ -58,6 +58,35 @@ test.each(UNHOLDABLE)(
   },
 );
 
+test("a key or a team whose stored tags the ledger cannot hold goes on calling", async () => {
+  const { gateway } = stand;
+  const { ledger, pool } = gateway.running.gateway;
+  await gateway.request("POST", "/team/new", { team_id: "tagged" });
+  const key = await gateway.makeKey({ team_id: "tagged" });
+  const tag = "漢".repeat(200);
+  for (const table of ["keys", "teams"])
+    await query(pool, `UPDATE ${table} SET tags = $1 WHERE team_id = $2`, [
+      [`${table} ${tag}`],
+      "tagged",
+    ]);
+  const answer = await gateway.chat(key, "hello", { tags: ["sent"] });
+  expect([answer.status, answer.text.slice(0, 200)]).toEqual([
+    200,
+    expect.any(String),
+  ]);
+  await ledger.flush();
+  const [row] = await query<{ tags: readonly string[] }>(
+    pool,
+    "SELECT tags FROM spend_log WHERE request_id = $1",
+    [answer.headers.get("x-hearth-call-id")],
+  );
+  expect(row?.tags).toEqual([
+    expect.stringMatching(/^keys 漢+~[0-9a-f]{16}$/),
+    expect.stringMatching(/^teams 漢+~[0-9a-f]{16}$/),
+    "sent",
+  ]);
+});
+
 test("nor does a key's own name for a model lead to one", async () => {
   const { gateway } = stand;
   const key = await gateway.makeKey({ aliases: { mine: `openai/${LONG}` } });
