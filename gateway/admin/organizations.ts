@@ -103,10 +103,18 @@ const info = adminRoute(
   async (admin, { organization_id: id }) => {
     const row = await reachable(admin, id);
     const teams = await findRows(admin.pool, "teams", { organization_id: id });
+    const { actor, reachesAll } = admin;
+    const seesAll = reachesAll || actor.organizations.has(id);
     return {
       ...(await shownOne(admin, ORGANIZATION, row)),
       members: await membersOf(admin, id),
-      teams: await shown(admin, TEAM, teams),
+      teams: await shown(
+        admin,
+        TEAM,
+        teams.filter(
+          (team) => seesAll || actor.teams.has(String(team["team_id"])),
+        ),
+      ),
     };
   },
 );
