@@ -9,7 +9,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { buildImage } from "./image-build.ts";
+import { buildImage, hasImage } from "./image-build.ts";
 
 const engine = { endpoint: "ssh://root@10.8.0.2", sshOpts: [] };
 let directory: string;
@@ -66,4 +66,12 @@ test("a host that hangs up is no crash", async () => {
   await expect(
     buildImage(engine, "hearth/gateway:0123", context()),
   ).rejects.toThrow("(Connection closed by 10.8.0.2)");
+});
+
+test("an image that is there is told from one that is not, or whose host is away", async () => {
+  fakeSsh(
+    `case "$*" in *"'image' 'inspect'"*"'hearth/gateway:0123'") echo sha256:1 ;; *) exit 1 ;; esac`,
+  );
+  expect(await hasImage(engine, "hearth/gateway:0123")).toBe(true);
+  expect(await hasImage(engine, "hearth/gateway:4567")).toBe(false);
 });

@@ -44,6 +44,23 @@ export async function buildImage(
   }
 }
 
+/** Whether a host has an image of this tag; false too when it cannot be asked. */
+export async function hasImage(
+  engine: EngineAddress,
+  tag: string,
+): Promise<boolean> {
+  return dockerAt(engine, [
+    "image",
+    "inspect",
+    "--format",
+    "{{.Id}}",
+    tag,
+  ]).then(
+    () => true,
+    () => false,
+  );
+}
+
 function lastLine(said: string): string {
   return (said.trim().split("\n").at(-1) ?? "").replace(/\.$/, "");
 }

@@ -2,7 +2,7 @@ import * as docker from "@pulumi/docker";
 import { ResourceHook, type Resource } from "@pulumi/pulumi";
 import { imageReferenceOf, type HearthConfig } from "../config.ts";
 import type { Host } from "../hosts.ts";
-import { buildImage } from "../image-build.ts";
+import { buildImage, hasImage } from "../image-build.ts";
 import { assembleImage, type ImageContext } from "../image-context.ts";
 import { pullImage } from "./placed.ts";
 
@@ -20,11 +20,14 @@ export function builtImage(
 ): docker.RemoteImage {
   const taken = config.images[image];
   if (taken !== undefined) return pullImage(name, taken, host, parent);
-  const { directory, hash } = contextOf(image, config);
+  const base = imageReferenceOf(config, "nodeBase");
+  const { directory, hash } = contextOf(image, config, base);
   const tag = `hearth/${image}:${hash}`;
-  const build = new ResourceHook(`build-${name}`, () =>
-    buildImage(host.engine, tag, directory),
-  );
+  const build = new ResourceHook(`build-${name}`, async () => {
+    // The hash is of the whole content only where the base, which is in it by its name, is one image for ever.
+    if (base.includes("@sha256:") && (await hasImage(host.engine, tag))) return;
+    await buildImage(host.engine, tag, directory);
+  });
   // By then the image is there, and what is there is not pulled.
   return new docker.RemoteImage(
     name,
@@ -39,12 +42,11 @@ const contexts = new WeakMap<HearthConfig, Map<string, ImageContext>>();
 function contextOf(
   image: "gateway" | "supervisor",
   config: HearthConfig,
+  base: string,
 ): ImageContext {
   const known = contexts.get(config) ?? new Map<string, ImageContext>();
   contexts.set(config, known);
-  const context =
-    known.get(image) ??
-    assembleImage(image, imageReferenceOf(config, "nodeBase"));
+  const context = known.get(image) ?? assembleImage(image, base);
   known.set(image, context);
   return context;
 }
