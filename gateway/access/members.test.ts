@@ -83,6 +83,19 @@ describe("users of an organization", () => {
     });
   });
 
+  test("get a first key of their own where they have a team outside", async () => {
+    const made = async (user_id: string, teams: readonly string[]) =>
+      fixture.post("/user/new", { user_id, organizations: ["own-org"], teams });
+    expect(await made("inside", ["own-team"])).toMatchObject({
+      organization_id: "own-org",
+    });
+    const both = await made("both", ["own-team", "strange-team"]);
+    expect(both).toMatchObject({ organization_id: null });
+    keys.set("both", String(both["key"]));
+    for (const team of ["own-team", "strange-team"])
+      expect(await status("both", `/team/info?team_id=${team}`)).toBe(200);
+  });
+
   test("are their admin's to change and delete", async () => {
     await userOf("leaver", { teams: ["own-team"] });
     expect(
@@ -157,6 +170,29 @@ describe("users of an organization", () => {
       }),
     ).toBe(403);
   });
+});
+
+test("a plain member of an organization sees its own teams there, its admin all of them", async () => {
+  await fixture.post("/team/new", {
+    team_id: "other-team",
+    organization_id: "own-org",
+    members_with_roles: [{ user_id: "hidden", role: "user" }],
+  });
+  const plain = await fixture.post("/user/new", {
+    user_id: "plain",
+    organizations: ["own-org"],
+    teams: ["own-team"],
+  });
+  const path = "/organization/info?organization_id=own-org";
+  const teamsFor = async (key?: string) => {
+    const { teams } = await fixture.get(path, key);
+    return (teams as unknown as readonly Json[])
+      .map((team) => team["team_id"])
+      .toSorted();
+  };
+  expect(await teamsFor(String(plain["key"]))).toEqual(["own-team"]);
+  for (const key of [keyOf("org-admin"), undefined])
+    expect(await teamsFor(key)).toEqual(["other-team", "own-team"]);
 });
 
 test.each([

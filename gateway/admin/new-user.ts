@@ -2,7 +2,7 @@ import { z } from "zod";
 import { MASTER_USER } from "../access/callers.ts";
 import { outOfReach } from "../access/reach.ts";
 import { roleOfSharedKey } from "../access/roles.ts";
-import { transaction, type Client } from "../db/pool.ts";
+import { query, transaction, type Client } from "../db/pool.ts";
 import { CallError } from "../http/errors.ts";
 import { dollars, flag, name, names, texts } from "./fields.ts";
 import { keyFields } from "./key-fields.ts";
@@ -60,7 +60,8 @@ export const newUser = adminRoute(
     if (!admin.reachesAll && fields.user_id === MASTER_USER)
       throw outOfReach(admin.rule, `user ${MASTER_USER}`);
     refuseUnlessOfOrganization(admin, organizations ?? []);
-    const payer = withKey === false ? null : payerOfFirstKey(admin, fields);
+    const payer =
+      withKey === false ? null : await payerOfFirstKey(admin, fields);
     const made = await transaction(admin.pool, async (client) => {
       await refuseTakenEmail(client, fields.user_email, null);
       const user = await create(admin, client, USER, {
@@ -102,22 +103,29 @@ export const newUser = adminRoute(
 );
 
 /**
- * The organization that a user's first key belongs to: the only one. A key that is to have rights on everything belongs to
- * nobody else.
+ * The organization that a user's first key belongs to: the only one. A key that is to have rights on everything, or in teams
+ * outside, belongs to nobody else.
  */
-function payerOfFirstKey(
-  { reachesAll }: Admin,
-  { organizations, user_role: given }: z.output<typeof newUserFields>,
-): string | null {
+async function payerOfFirstKey(
+  { pool, reachesAll }: Admin,
+  { organizations, teams, user_role: given }: z.output<typeof newUserFields>,
+): Promise<string | null> {
   const [only = null, ...others] = new Set(organizations);
-  if (others.length === 0)
-    return given != null && roleOfSharedKey(given) !== given ? null : only;
-  if (reachesAll) return null;
-  throw new CallError(
-    "invalid_request",
-    "`auto_create_key` is not right: of several organizations one has to pay for a key. Send false, and name that one with POST /key/generate.",
-    { param: "auto_create_key" },
+  if (others.length > 0) {
+    if (reachesAll) return null;
+    throw new CallError(
+      "invalid_request",
+      "`auto_create_key` is not right: of several organizations one has to pay for a key. Send false, and name that one with POST /key/generate.",
+      { param: "auto_create_key" },
+    );
+  }
+  if (given != null && roleOfSharedKey(given) !== given) return null;
+  const outside = await query(
+    pool,
+    "SELECT FROM teams WHERE team_id = ANY($1) AND organization_id IS DISTINCT FROM $2 LIMIT 1",
+    [teams?.map(teamIdOf) ?? [], only],
   );
+  return outside.length === 0 ? only : null;
 }
 
 function refuseUnlessOfOrganization(
