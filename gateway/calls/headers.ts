@@ -1,6 +1,6 @@
 import type { RateState } from "../accounting/limits.ts";
 import { dollarsFromNanos } from "../accounting/money.ts";
-import type { GatewayConfig } from "../config/types.ts";
+import type { Deployment, GatewayConfig } from "../config/types.ts";
 import type { Gateway } from "../gateway.ts";
 import type { Admitted } from "./admit.ts";
 import type { Call } from "./call.ts";
@@ -37,8 +37,9 @@ export function answerHeaders(
   if (call.cacheKey !== null)
     headers["x-hearth-cache-key"] = headerText(call.cacheKey);
   if (upstream !== null) {
-    headers["x-hearth-model-id"] = headerText(upstream.deployment.id);
-    headers["x-hearth-provider"] = headerText(upstream.deployment.providerName);
+    const { id, provider } = namesOf(upstream.deployment);
+    headers["x-hearth-model-id"] = id;
+    headers["x-hearth-provider"] = provider;
     headers["x-hearth-attempted-retries"] = String(
       upstream.attempts.length - upstream.fallbacks,
     );
@@ -49,6 +50,25 @@ export function answerHeaders(
   if (config.general.litellmHeaders)
     addLitellmNames(headers, config, call, admitted, upstream);
   return headers;
+}
+
+interface DeploymentNames {
+  readonly id: string;
+  readonly provider: string;
+}
+
+const names = new WeakMap<Deployment, DeploymentNames>();
+
+/** As headers bear them; read once of each deployment. */
+function namesOf(deployment: Deployment): DeploymentNames {
+  const known = names.get(deployment);
+  if (known !== undefined) return known;
+  const read = {
+    id: headerText(deployment.id),
+    provider: headerText(deployment.providerName),
+  };
+  names.set(deployment, read);
+  return read;
 }
 
 /** What a header bears as it is: printable ASCII, but for the `%` that begins an encoded byte. */
