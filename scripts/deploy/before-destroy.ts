@@ -34,8 +34,10 @@ export async function lookBeforeDestroy(
   return unknown;
 }
 
-/** Containers by their hosts, for people. */
-export function describeUnknown(unknown: readonly UnknownContainer[]): string {
+/** What the state does not know by its hosts, for people. */
+export function describeUnknown(
+  unknown: readonly { readonly host: "a" | "b"; readonly name: string }[],
+): string {
   return (["a", "b"] as const)
     .map((host) => ({
       host,

@@ -34,6 +34,8 @@ beforeEach(() => {
   vi.stubEnv("PATH", `${directory}:${process.env["PATH"] ?? ""}`);
   onHost("a", []);
   onHost("b", []);
+  writeFileSync(join(directory, "volumes-a"), "");
+  writeFileSync(join(directory, "volumes-b"), "");
 });
 afterEach(() => {
   process.stdin.isTTY = terminal;
@@ -48,6 +50,7 @@ host=b; case "$*" in *192.168.1.10*) host=a; esac
 [ -e "$here/$host" ] || exit 255
 case "$*" in
   *"'psql'"*) cat "$here/roles" ;;
+  *"'name=^hearth-'"*) cat "$here/volumes-$host" ;;
   *"'name=^/"*) echo "id hearth-edge sum" ;;
   *"'ps'"*) cat "$here/$host" ;;
   *"'rm'"*) echo "$host $*" >> "$here/removed" ;;
@@ -89,6 +92,11 @@ async function destroy(
   const all = { ...rightConfig, ...settings };
   const stack = {
     name: "home",
+    workspace: {
+      pulumiCommand: { command: "true" },
+      workDir: directory,
+      envVars: {},
+    },
     getAllConfig: async () =>
       Object.fromEntries(
         Object.entries(all).map(([key, value]) => [
@@ -209,5 +217,18 @@ test("a service that is placed elsewhere than it runs is refused before anything
   expect(asked).toEqual([]);
   expect(ended).toMatch(
     /^hearth:placement.redis says host B, and redis with its data is on host A; nothing was touched: set it back/,
+  );
+});
+
+test("purge says that nothing is left only where nothing is", async () => {
+  vi.mocked(text).mockResolvedValue("home");
+  const first = await destroy({ purge: true });
+  expect(first.said.at(-1)).toMatch(
+    /^Nothing of the stack is left on the hosts\. /,
+  );
+  writeFileSync(join(directory, "volumes-b"), "hearth-redis\n");
+  const { said } = await destroy({ purge: true });
+  expect(said.at(-1)).toMatch(
+    /^Left, as the state does not know them: host B: hearth-redis; `docker volume rm` there removes them\. /,
   );
 });

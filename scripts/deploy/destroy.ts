@@ -77,6 +77,26 @@ export async function purge(
   await stack.destroy(options);
 }
 
+/** Volumes of Hearth's that are on the hosts after a purge: the state did not know them, as after a service was moved. */
+export async function leftVolumes({
+  engines,
+}: Session): Promise<readonly Pick<KeptVolume, "host" | "name">[]> {
+  const list = async (host: "a" | "b") => {
+    const said = await dockerAt(engines[host], [
+      "volume",
+      "ls",
+      "--quiet",
+      "--filter",
+      "name=^hearth-",
+    ]);
+    return said
+      .split("\n")
+      .filter((name) => name !== "")
+      .map((name) => ({ host, name }));
+  };
+  return [...(await list("a")), ...(await list("b"))];
+}
+
 /** What is left on the hosts after a destroy, for people. */
 export function describeKept(volumes: readonly KeptVolume[]): string {
   return (["a", "b"] as const)

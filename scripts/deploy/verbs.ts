@@ -8,6 +8,7 @@ import {
   describeKept,
   destroy,
   keptVolumes,
+  leftVolumes,
   previewDestroy,
   purge,
 } from "./destroy.ts";
@@ -236,8 +237,13 @@ async function destroyVerb(session: Session, flags: Flags): Promise<number> {
     return 0;
   }
   await purge(session, volumes);
+  const left = await leftVolumes(session);
   say(
-    `Nothing of the stack is left on the hosts. Directories that notesData or backupDirectory name are untouched; \`npx pulumi stack rm ${stack.name}\` forgets the stack itself.`,
+    `${
+      left.length === 0
+        ? "Nothing of the stack is left on the hosts."
+        : `Left, as the state does not know them: ${describeUnknown(left)}; \`docker volume rm\` there removes them.`
+    } Directories that notesData or backupDirectory name are untouched; \`npx pulumi stack rm ${stack.name}\` forgets the stack itself.`,
   );
   return 0;
 }
