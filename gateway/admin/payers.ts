@@ -105,7 +105,8 @@ export function entityOf({ entity, id }: Kind, row: Row): string {
   return `${entity}:${id.map((column) => String(row[column])).join("/")}`;
 }
 
-function idOf({ id }: Kind, row: Row): Row {
+/** The primary key of a row. */
+export function idOf({ id }: Kind, row: Row): Row {
   return Object.fromEntries(id.map((column) => [column, row[column]]));
 }
 

@@ -294,6 +294,22 @@ test("what LiteLLM counts between two runs comes with the second, once, beside w
   expect(await fixture.differences()).toEqual([]);
 });
 
+test("of a payer whose count an earlier import did not keep it is told that what came since is not brought", async () => {
+  const told = async () =>
+    (await bring()).remarks.filter(({ text }) => text.includes("kept LiteLLM"));
+  await query(
+    fixture.pool,
+    "DELETE FROM imported_spend WHERE entity = 'user:user-14'",
+  );
+  await litellm.run(
+    `UPDATE "LiteLLM_UserTable" SET spend = spend + 2 WHERE user_id = 'user-14'`,
+  );
+  expect(await told()).toMatchObject([
+    { kind: "changed", count: 1, examples: ["user-14"] },
+  ]);
+  expect(await told()).toEqual([]);
+});
+
 test("what cannot be brought is told with the reason, the rest comes", async () => {
   const hash = (name: string) => litellmHash(name);
   await litellm.run(

@@ -1,5 +1,5 @@
 import { audit } from "../admin/audit.ts";
-import { entityOf, type Kind } from "../admin/payers.ts";
+import { entityOf, idOf, type Kind } from "../admin/payers.ts";
 import { query, type Client } from "../db/pool.ts";
 import { findRows, insertRow, type Row } from "../db/rows.ts";
 import { textOf } from "./convert.ts";
@@ -30,12 +30,9 @@ export async function put(
 ): Promise<boolean> {
   const { client, notes, spends } = bringing;
   const name = of.id.map((column) => String(row[column])).join("/");
+  const shownName = textOf(row["key_name"]) ?? name;
   if (await wasDeleted(bringing, of, row)) {
-    notes.left(
-      plural,
-      textOf(row["key_name"]) ?? name,
-      "it came before, and was deleted here since",
-    );
+    notes.left(plural, shownName, "it came before, and was deleted here since");
     return false;
   }
   const fields = Object.fromEntries(
@@ -50,6 +47,12 @@ export async function put(
     "ON CONFLICT DO NOTHING",
   );
   notes.count(plural, made === null ? "known" : "brought");
+  if (made === null && (await cameWithoutCount(bringing, of, row, spend)))
+    notes.changed(
+      plural,
+      shownName,
+      "it came before imports kept LiteLLM's counts: what LiteLLM counted since is not brought, what it counts from this run on is",
+    );
   if (of.entity !== null)
     spends.push({
       name: entityOf(of, row),
@@ -69,8 +72,23 @@ export async function wasDeleted(
   row: Row,
 ): Promise<boolean> {
   if (of.entity === null || !before.has(entityOf(of, row))) return false;
-  const id = Object.fromEntries(of.id.map((column) => [column, row[column]]));
-  return (await findRows(client, of.table, id)).length === 0;
+  return (await findRows(client, of.table, idOf(of, row))).length === 0;
+}
+
+/** Whether a payer that has spent at LiteLLM came with a run that did not keep how much. */
+async function cameWithoutCount(
+  { client, before, spends }: Bringing,
+  of: Kind,
+  row: Row,
+  spend: unknown,
+): Promise<boolean> {
+  if (of.entity === null || dollarsOf(spend) === "0") return false;
+  const entity = entityOf(of, row);
+  // A membership may be told twice in one run.
+  if (before.has(entity) || spends.some(({ name }) => name === entity))
+    return false;
+  const [known] = await findRows(client, of.table, idOf(of, row));
+  return known?.["created_by"] === ACTOR;
 }
 
 /** As the ledger takes them; LiteLLM's may be missing, and after its corrections below 0. */
