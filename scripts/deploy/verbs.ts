@@ -77,6 +77,8 @@ export async function runVerb(
     case "preview": {
       // The engine's report would bury them.
       await readSettings(session);
+      // It may write the state: the engine previews no move of a protected volume, nor leaves one out whose host changed. To let
+      // go of it changes nothing on the hosts, and `up` takes a volume by its name.
       await followPlacement(session);
       const { changeSummary } = await session.stack.preview({
         ...session.options,
