@@ -5,6 +5,7 @@ import type { Stack } from "@pulumi/pulumi/automation/stack.js";
 import { containerLog, type EngineAddress } from "../infra/engine.ts";
 import { program } from "../infra/index.ts";
 import { projectRoot } from "../infra/project-files.ts";
+import { withoutSidecars } from "./deploy/backend.ts";
 import { findEngine } from "./pulumi-engine.ts";
 
 export interface StackOptions {
@@ -25,6 +26,11 @@ export async function openStack(options: StackOptions): Promise<Stack> {
   const pulumiCommand = await PulumiCommand.get(
     root === undefined ? {} : { root, skipVersionCheck: true },
   );
+  const env: Readonly<Record<string, string | undefined>> = {
+    ...process.env,
+    ...options.env,
+  };
+  const backendUrl = env["PULUMI_BACKEND_URL"];
   return LocalWorkspace.createOrSelectStack(
     {
       stackName: options.stackName,
@@ -34,7 +40,13 @@ export async function openStack(options: StackOptions): Promise<Stack> {
     {
       workDir: options.workDir ?? projectRoot,
       pulumiCommand,
-      envVars: { PULUMI_SKIP_UPDATE_CHECK: "true", ...options.env },
+      envVars: {
+        PULUMI_SKIP_UPDATE_CHECK: "true",
+        ...options.env,
+        ...(backendUrl === undefined
+          ? {}
+          : { PULUMI_BACKEND_URL: withoutSidecars(backendUrl) }),
+      },
     },
   );
 }

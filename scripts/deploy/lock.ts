@@ -19,7 +19,7 @@ export async function readLock({ stack }: Session): Promise<Lock | null> {
   const directory = join(
     resolve(
       stack.workspace.workDir,
-      url.slice("file://".length).replace(/^~/, homedir()),
+      url.slice("file://".length).replace(/\?.*$/, "").replace(/^~/, homedir()),
     ),
     ".pulumi/locks/organization/hearth",
     stack.name,

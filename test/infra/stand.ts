@@ -86,7 +86,7 @@ export async function setUpStand(): Promise<Stand> {
     symlinkSync(pulumiRoot, engine);
   }
   const env = {
-    PULUMI_BACKEND_URL: `file://${join(directory, "state")}`,
+    PULUMI_BACKEND_URL: `file://${join(directory, "state")}?metadata=skip`,
     PULUMI_CONFIG_PASSPHRASE: "only for this test",
     PULUMI_HOME: join(directory, "home"),
     ...(pulumiRoot === undefined
