@@ -14,8 +14,20 @@ test("plugins without an engine above them are left over, those of a run are not
   400     1 vim notes/pulumi-resource-docker.md
 `;
   expect(findLeftOver(listing)).toEqual([
-    { pid: 200, program: "pulumi-resource-docker" },
-    { pid: 201, program: "pulumi-resource-postgresql" },
-    { pid: 202, program: "pulumi-language-nodejs" },
+    {
+      pid: 200,
+      program: "pulumi-resource-docker",
+      path: "/home/me/.pulumi/plugins/resource-docker-v5.2.0/pulumi-resource-docker",
+    },
+    {
+      pid: 201,
+      program: "pulumi-resource-postgresql",
+      path: "/home/me/.pulumi/plugins/resource-postgresql-v3.18.1/pulumi-resource-postgresql",
+    },
+    {
+      pid: 202,
+      program: "pulumi-language-nodejs",
+      path: "pulumi-language-nodejs",
+    },
   ]);
 });

@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { basename } from "node:path";
 import { promisify } from "node:util";
 
 const run = promisify(execFile);
@@ -6,6 +7,8 @@ const run = promisify(execFile);
 export interface LeftOver {
   readonly pid: number;
   readonly program: string;
+  /** Where it lies, as it was started. */
+  readonly path: string;
 }
 
 /** The engine's plugins and language hosts whose engine was killed: they wait for it for ever. */
@@ -20,11 +23,15 @@ export function findLeftOver(listing: string): readonly LeftOver[] {
     .split("\n")
     .map((line) => /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(line))
     .filter((match) => match !== null)
-    .map(([, pid, parent, args = ""]) => ({
-      pid: Number(pid),
-      parent: Number(parent),
-      program: programOf(args),
-    }));
+    .map(([, pid, parent, args = ""]) => {
+      const [path = ""] = args.split(" ");
+      return {
+        pid: Number(pid),
+        parent: Number(parent),
+        program: basename(path),
+        path,
+      };
+    });
   const engines = new Set(
     processes
       .filter(({ program }) => program === "pulumi")
@@ -37,7 +44,7 @@ export function findLeftOver(listing: string): readonly LeftOver[] {
           program,
         ) && !engines.has(parent),
     )
-    .map(({ pid, program }) => ({ pid, program }));
+    .map(({ pid, program, path }) => ({ pid, program, path }));
 }
 
 /** Ends them by their ids. */
@@ -48,8 +55,4 @@ export function end(processes: readonly LeftOver[]): void {
     } catch {
       // It has ended by itself.
     }
-}
-
-function programOf(args: string): string {
-  return args.split(" ")[0]?.split("/").at(-1) ?? "";
 }

@@ -17,6 +17,7 @@ import { secretFields } from "../../infra/config-schema.ts";
 import { assembleImage } from "../../infra/image-context.ts";
 import { containerLog } from "../../infra/engine.ts";
 import { inProject } from "../../infra/project-files.ts";
+import { end, leftOverPlugins } from "../../scripts/deploy/processes.ts";
 import { openStack, parallel } from "../../scripts/deploy-stack.ts";
 import { engineDirectory } from "../../scripts/pulumi-engine.ts";
 import { modelYaml } from "../servers/gateway.ts";
@@ -184,6 +185,12 @@ export async function setUpStand(): Promise<Stand> {
       await stack
         .destroy({ excludeProtected: true, parallel })
         .catch(() => undefined);
+      // What a scenario left that failed after it had killed a run.
+      end(
+        (await leftOverPlugins()).filter(({ path }) =>
+          path.startsWith(directory),
+        ),
+      );
       await engines.wipe();
       receiver.close();
       relay.close();
