@@ -103,7 +103,7 @@ test("a first init that is refused leaves the shipped example as it was", async 
 });
 
 test("init without a question makes every secret and writes it encrypted", async () => {
-  const watch = watchArguments();
+  const watch = watchArguments("pulumi");
   const { code, stdout, stderr } = await init(
     ...[...hosts, "--skip-checks"],
     ...["--runner-a", "http://10.8.0.1:11434"],

@@ -13,8 +13,13 @@ import { expect } from "vitest";
 /** Shorter than any of the engine's commands; docker's and ssh's, which may be shorter, tell theirs themselves. */
 const everyMs = 50;
 
-/** Collects the arguments of every command that runs below this process: everybody on the machine may see them. */
-export function watchArguments(): { stop(): Promise<string> } {
+/**
+ * Collects the arguments of every command that runs below this process: everybody on the machine may see them. Not to have seen
+ * one of the `expected` programs is not to have looked.
+ */
+export function watchArguments(...expected: readonly string[]): {
+  stop(): Promise<string>;
+} {
   const told = letCommandsTell(["docker", "ssh"]);
   const seen = new Set<string>();
   let stopped = false;
@@ -29,8 +34,7 @@ export function watchArguments(): { stop(): Promise<string> } {
       stopped = true;
       await watching;
       const commands = [...seen, told.stop()].join("\n");
-      // Every rotation runs both: not to have seen them is not to have looked.
-      for (const command of ["pulumi", "docker"])
+      for (const command of expected)
         expect(commands).toMatch(new RegExp(`(^|/)${command} `, "m"));
       return commands;
     },
