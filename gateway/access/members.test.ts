@@ -1,49 +1,27 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import {
-  startAdminFixture,
-  type AdminFixture,
-} from "../../test/servers/admin.ts";
+import type { AdminFixture } from "../../test/servers/admin.ts";
 import type { Json } from "../../test/servers/gateway.ts";
+import {
+  startTwoOrganizations,
+  type TwoOrganizations,
+} from "../../test/servers/two-organizations.ts";
 import { hashKey } from "./keys.ts";
 
 /** Whoever makes somebody a member of a team or an organization has a say on, and sees, only what of that user is there. */
 
 let fixture: AdminFixture;
-const keys = new Map<string, string>();
-
-function keyOf(who: string): string {
-  return keys.get(who) ?? "";
-}
-
-async function status(
-  who: string,
-  path: string,
-  body?: unknown,
-): Promise<number> {
-  const method = body === undefined ? "GET" : "POST";
-  return (await fixture.request(method, path, body, keyOf(who))).status;
-}
+let keys: TwoOrganizations["keys"];
+let keyOf: TwoOrganizations["keyOf"];
+let status: TwoOrganizations["status"];
 
 beforeAll(async () => {
-  fixture = await startAdminFixture();
-  for (const id of ["own", "strange"]) {
-    await fixture.post("/organization/new", { organization_id: `${id}-org` });
-    await fixture.post("/team/new", {
-      team_id: `${id}-team`,
-      organization_id: `${id}-org`,
-    });
-  }
-  for (const [id, fields] of [
-    ["team-admin", { teams: [{ team_id: "own-team", user_role: "admin" }] }],
-    ["org-admin", {}],
-  ] as const) {
-    const made = await fixture.post("/user/new", { user_id: id, ...fields });
-    keys.set(id, String(made["key"]));
-  }
-  await fixture.post("/organization/member_add", {
-    organization_id: "own-org",
-    member: { user_id: "org-admin", role: "org_admin" },
-  });
+  ({ fixture, keys, keyOf, status } = await startTwoOrganizations({
+    users: {
+      "team-admin": { teams: [{ team_id: "own-team", user_role: "admin" }] },
+      "org-admin": {},
+    },
+    admins: { "org-admin": "own-org" },
+  }));
 });
 
 afterAll(() => fixture?.stop());

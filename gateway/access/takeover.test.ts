@@ -1,57 +1,31 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { AdminFixture } from "../../test/servers/admin.ts";
 import {
-  startAdminFixture,
-  type AdminFixture,
-} from "../../test/servers/admin.ts";
+  startTwoOrganizations,
+  type TwoOrganizations,
+} from "../../test/servers/two-organizations.ts";
 import { hashKey } from "./keys.ts";
 
 /** A key gives nobody more rights than whoever can make, change or renew it has: not one of somebody else, not a second one of one's own. */
 
 let fixture: AdminFixture;
-const keys = new Map<string, string>();
-
-function keyOf(who: string): string {
-  return keys.get(who) ?? "";
-}
-
-async function status(
-  who: string,
-  path: string,
-  body?: unknown,
-): Promise<number> {
-  const method = body === undefined ? "GET" : "POST";
-  return (await fixture.request(method, path, body, keyOf(who))).status;
-}
+let keys: TwoOrganizations["keys"];
+let keyOf: TwoOrganizations["keyOf"];
+let status: TwoOrganizations["status"];
 
 beforeAll(async () => {
-  fixture = await startAdminFixture();
-  for (const id of ["own", "strange"]) {
-    await fixture.post("/organization/new", { organization_id: `${id}-org` });
-    await fixture.post("/team/new", {
-      team_id: `${id}-team`,
-      organization_id: `${id}-org`,
-    });
-  }
-  for (const [id, fields] of [
-    ["boss", { user_role: "proxy_admin" }],
-    ["viewer", { user_role: "proxy_admin_viewer" }],
-    ["team-admin", { teams: [{ team_id: "own-team", user_role: "admin" }] }],
-    ["org-admin", {}],
-    ["other-org-admin", {}],
-    ["member", { teams: ["own-team", "strange-team"] }],
-    ["stranger", { teams: ["strange-team"], max_budget: 7 }],
-  ] as const) {
-    const made = await fixture.post("/user/new", { user_id: id, ...fields });
-    keys.set(id, String(made["key"]));
-  }
-  for (const [who, of] of [
-    ["org-admin", "own-org"],
-    ["other-org-admin", "strange-org"],
-  ] as const)
-    await fixture.post("/organization/member_add", {
-      organization_id: of,
-      member: { user_id: who, role: "org_admin" },
-    });
+  ({ fixture, keys, keyOf, status } = await startTwoOrganizations({
+    users: {
+      boss: { user_role: "proxy_admin" },
+      viewer: { user_role: "proxy_admin_viewer" },
+      "team-admin": { teams: [{ team_id: "own-team", user_role: "admin" }] },
+      "org-admin": {},
+      "other-org-admin": {},
+      member: { teams: ["own-team", "strange-team"] },
+      stranger: { teams: ["strange-team"], max_budget: 7 },
+    },
+    admins: { "org-admin": "own-org", "other-org-admin": "strange-org" },
+  }));
 });
 
 afterAll(() => fixture?.stop());

@@ -1,6 +1,11 @@
 import { typedDocker } from "../../infra/engine.ts";
 import { loginRoles } from "./adopt.ts";
-import { answersWithinMs, lookAt, type HostView } from "./host-view.ts";
+import {
+  answersWithinMs,
+  lookAt,
+  namesByHost,
+  type HostView,
+} from "./host-view.ts";
 import { readSettings, type Session } from "./session.ts";
 import { knowsNothing, readState, roleType } from "./state.ts";
 
@@ -27,28 +32,11 @@ export async function lookBeforeDestroy(
   );
   if (knowsNothing(state) && unknown.length > 0)
     throw new Error(
-      `the state is empty, and Hearth runs on the hosts (${describeUnknown(unknown)}); nothing was touched: give this command the PULUMI_BACKEND_URL that the \`up\` had; or, if the state is lost, \`npm run deploy -- adopt\`, then destroy.`,
+      `the state is empty, and Hearth runs on the hosts (${namesByHost(unknown)}); nothing was touched: give this command the PULUMI_BACKEND_URL that the \`up\` had; or, if the state is lost, \`npm run deploy -- adopt\`, then destroy.`,
     );
   if (state.resources.some(({ type }) => type === roleType))
     await askForRoles(session);
   return unknown;
-}
-
-/** What the state does not know by its hosts, for people. */
-export function describeUnknown(
-  unknown: readonly { readonly host: "a" | "b"; readonly name: string }[],
-): string {
-  return (["a", "b"] as const)
-    .map((host) => ({
-      host,
-      names: unknown
-        .filter((each) => each.host === host)
-        .map(({ name }) => name)
-        .toSorted(),
-    }))
-    .filter(({ names }) => names.length > 0)
-    .map(({ host, names }) => `host ${host.toUpperCase()}: ${names.join(", ")}`)
-    .join("; ");
 }
 
 async function lookAtHosts({

@@ -96,19 +96,3 @@ export async function leftVolumes({
   };
   return [...(await list("a")), ...(await list("b"))];
 }
-
-/** What is left on the hosts after a destroy, for people. */
-export function describeKept(volumes: readonly KeptVolume[]): string {
-  return (["a", "b"] as const)
-    .map(
-      (host) =>
-        `host ${host.toUpperCase()}: ${
-          volumes
-            .filter((volume) => volume.host === host)
-            .map(({ name }) => name)
-            .toSorted()
-            .join(", ") || "nothing"
-        }`,
-    )
-    .join("; ");
-}

@@ -42,6 +42,23 @@ export async function lookAt(engine: EngineAddress): Promise<HostView | null> {
   }
 }
 
+/** "host A: hearth-redis; host B: hearth-edge", for people. `nothing` stands for a host without any, which is left out otherwise. */
+export function namesByHost(
+  things: readonly { readonly host: "a" | "b"; readonly name: string }[],
+  nothing?: string,
+): string {
+  return (["a", "b"] as const)
+    .flatMap((host) => {
+      const names = things
+        .filter((each) => each.host === host)
+        .map(({ name }) => name)
+        .toSorted();
+      const said = names.length === 0 ? nothing : names.join(", ");
+      return said === undefined ? [] : [`host ${host.toUpperCase()}: ${said}`];
+    })
+    .join("; ");
+}
+
 function lines(text: string): readonly string[] {
   return text.split("\n").filter((line) => line !== "");
 }

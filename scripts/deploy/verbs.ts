@@ -2,10 +2,9 @@ import { confirm, isCancel, password, text } from "@clack/prompts";
 import type { OpMap } from "@pulumi/pulumi/automation/stack.js";
 import type { HostName } from "../../infra/config.ts";
 import { adopt } from "./adopt.ts";
-import { describeUnknown, lookBeforeDestroy } from "./before-destroy.ts";
+import { lookBeforeDestroy } from "./before-destroy.ts";
 import { bringUp, lookFirst } from "./bring-up.ts";
 import {
-  describeKept,
   destroy,
   keptVolumes,
   leftVolumes,
@@ -13,6 +12,7 @@ import {
   purge,
 } from "./destroy.ts";
 import { examine } from "./doctor.ts";
+import { namesByHost } from "./host-view.ts";
 import { end, leftOverPlugins } from "./processes.ts";
 import { followPlacement, refuseMoved } from "./placement.ts";
 import { renewProviders } from "./providers.ts";
@@ -209,9 +209,7 @@ async function destroyVerb(session: Session, flags: Flags): Promise<number> {
   const unknown = await lookBeforeDestroy(session);
   await previewDestroy(session);
   if (unknown.length > 0)
-    say(
-      `Not in the state, and removed all the same: ${describeUnknown(unknown)}`,
-    );
+    say(`Not in the state, and removed all the same: ${namesByHost(unknown)}`);
   if (flags.purge === true) {
     const typed = given(
       await text({
@@ -234,7 +232,7 @@ async function destroyVerb(session: Session, flags: Flags): Promise<number> {
   const volumes = await keptVolumes(session);
   if (flags.purge !== true) {
     say(
-      `The data is kept (${describeKept(volumes)}): \`npm run deploy -- up\` finds it again.`,
+      `The data is kept (${namesByHost(volumes, "nothing")}): \`npm run deploy -- up\` finds it again.`,
     );
     return 0;
   }
@@ -244,7 +242,7 @@ async function destroyVerb(session: Session, flags: Flags): Promise<number> {
     `${
       left.length === 0
         ? "Nothing of the stack is left on the hosts."
-        : `Left, as the state does not know them: ${describeUnknown(left)}; \`docker volume rm\` there removes them.`
+        : `Left, as the state does not know them: ${namesByHost(left)}; \`docker volume rm\` there removes them.`
     } Directories that notesData or backupDirectory name are untouched; \`npx pulumi stack rm ${stack.name}\` forgets the stack itself.`,
   );
   return 0;

@@ -1,7 +1,12 @@
 import { writeFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { parallel } from "../../scripts/deploy-stack.ts";
-import { containerIds, healthyOn, containers } from "./containers.ts";
+import {
+  changedSince,
+  containerIds,
+  healthyOn,
+  containers,
+} from "./containers.ts";
 import type { Stand } from "./stand.ts";
 import { historyOf, serviceState, type HistoryLine } from "./supervisors.ts";
 
@@ -64,10 +69,7 @@ export function testContainerFaults(
     await expect.poll(told("raised"), { timeout: 240_000 }).toBe(true);
     expect(await serviceState("b", "edge")).toBe("absent");
     await stand().stack.up({ refresh: true, parallel, onOutput: () => {} });
-    const after = await containerIds(stand());
-    expect(
-      Object.keys(after).filter((name) => after[name] !== before[name]),
-    ).toEqual(["b hearth-edge"]);
+    expect(await changedSince(stand(), before)).toEqual(["b hearth-edge"]);
     for (const host of ["a", "b"] as const)
       expect(await healthyOn(stand(), host)).toHaveLength(
         containers[host].length,

@@ -70,6 +70,15 @@ export async function containerIds(
   return found;
 }
 
+/** Containers with another id than before, or with none then. */
+export async function changedSince(
+  stand: Stand,
+  before: Readonly<Record<string, string>>,
+): Promise<readonly string[]> {
+  const after = await containerIds(stand);
+  return Object.keys(after).filter((name) => after[name] !== before[name]);
+}
+
 /** Asks from where the supervisor sits; the status of the answer. */
 export async function throughSocketProxy(
   stand: Stand,

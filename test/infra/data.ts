@@ -13,7 +13,7 @@ import {
   timed,
   type Running,
 } from "./day-two.ts";
-import { allHealthy } from "./loss.ts";
+import { allHealthy, nothingDisagrees, upWithRefresh } from "./loss.ts";
 import type { Stand } from "./stand.ts";
 import { addresses } from "./two-engines.ts";
 
@@ -61,8 +61,7 @@ export function dataScenarios(running: () => Running): void {
     await allHealthy(stand);
     await dataIsThere(running(), "kept without a state");
     await mayMigrate(stand);
-    const agreed = await deploy(stand, ["doctor"]);
-    expect(agreed.said).toContain("State, hosts and configuration agree.");
+    await nothingDisagrees(stand);
     await stand.stack.preview({ refresh: true, expectNoChanges: true });
   });
 
@@ -71,17 +70,12 @@ export function dataScenarios(running: () => Running): void {
     const before = await containerIds(stand);
     await wipeHostA(stand);
     await rememberHostA(stand, `tcp://${addresses.a}:1`);
-    const { code, said } = await timed("up --refresh", () =>
-      deploy(stand, ["up", "--refresh"]),
-    );
-    expect(code, said).toBe(0);
-    await allHealthy(stand);
+    await upWithRefresh(stand);
     const after = await containerIds(stand);
     expect(
       Object.keys(after).filter((name) => after[name] === before[name]),
     ).toEqual(containers.b.map((name) => `b hearth-${name}`));
-    const agreed = await deploy(stand, ["doctor"]);
-    expect(agreed.said).toContain("State, hosts and configuration agree.");
+    await nothingDisagrees(stand);
   });
 
   test("7: purge removes the data too, and leaves nothing", async () => {

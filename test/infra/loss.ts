@@ -4,7 +4,12 @@ import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { inProject } from "../../infra/project-files.ts";
 import { callSteadily } from "./callers.ts";
-import { containerIds, containers, healthyOn } from "./containers.ts";
+import {
+  changedSince,
+  containerIds,
+  containers,
+  healthyOn,
+} from "./containers.ts";
 import { ask, deploy, say, settingOf, timed, type Running } from "./day-two.ts";
 import type { Stand } from "./stand.ts";
 import { addresses } from "./two-engines.ts";
@@ -39,17 +44,9 @@ export function lossScenarios(running: () => Running): void {
     expect(told.said).toContain(
       "host B: hearth-edge is in the state and not on the host: npm run deploy -- up --refresh",
     );
-    const { code, said } = await timed("up --refresh", () =>
-      deploy(stand, ["up", "--refresh"]),
-    );
-    expect(code, said).toBe(0);
-    await allHealthy(stand);
-    const after = await containerIds(stand);
-    expect(
-      Object.keys(after).filter((name) => after[name] !== before[name]),
-    ).toEqual(["b hearth-edge"]);
-    const agreed = await deploy(stand, ["doctor"]);
-    expect(agreed.said).toContain("State, hosts and configuration agree.");
+    await upWithRefresh(stand);
+    expect(await changedSince(stand, before)).toEqual(["b hearth-edge"]);
+    await nothingDisagrees(stand);
   });
 
   test.each([
@@ -63,15 +60,8 @@ export function lossScenarios(running: () => Running): void {
       await stand.docker("a", ...words, "hearth-postgres");
       const told = await deploy(stand, ["doctor"]);
       expect(told.said).toContain("Postgres cannot be asked for its roles");
-      const { code, said } = await timed("up --refresh", () =>
-        deploy(stand, ["up", "--refresh"]),
-      );
-      expect(code, said).toBe(0);
-      await allHealthy(stand);
-      const after = await containerIds(stand);
-      expect(
-        Object.keys(after).filter((name) => after[name] !== before[name]),
-      ).toEqual(["a hearth-postgres"]);
+      await upWithRefresh(stand);
+      expect(await changedSince(stand, before)).toEqual(["a hearth-postgres"]);
       const { info } = await ask(
         `http://${addresses.b}:4000`,
         `/key/info?key=${key}`,
@@ -134,4 +124,17 @@ export async function allHealthy(stand: Stand): Promise<void> {
         interval: 1_000,
       })
       .toEqual(containers[host].map((name) => `hearth-${name}`));
+}
+
+export async function upWithRefresh(stand: Stand): Promise<void> {
+  const { code, said } = await timed("up --refresh", () =>
+    deploy(stand, ["up", "--refresh"]),
+  );
+  expect(code, said).toBe(0);
+  await allHealthy(stand);
+}
+
+export async function nothingDisagrees(stand: Stand): Promise<void> {
+  const { said } = await deploy(stand, ["doctor"]);
+  expect(said).toContain("State, hosts and configuration agree.");
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { containerIds } from "./containers.ts";
+import { changedSince, containerIds } from "./containers.ts";
 import { deploy, settingOf, timed, type Running } from "./day-two.ts";
 import { allHealthy } from "./loss.ts";
 
@@ -19,9 +19,6 @@ export function removedByHandScenarios(running: () => Running): void {
     expect(code, said).toBe(0);
     expect(said).toContain("Removed by hand: hearth-redis on host A.");
     await allHealthy(stand);
-    const after = await containerIds(stand);
-    expect(
-      Object.keys(after).filter((name) => after[name] !== before[name]),
-    ).toEqual(["a hearth-redis"]);
+    expect(await changedSince(stand, before)).toEqual(["a hearth-redis"]);
   });
 }

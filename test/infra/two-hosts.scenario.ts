@@ -10,6 +10,7 @@ import {
 } from "vitest";
 import { parallel } from "../../scripts/deploy-stack.ts";
 import {
+  changedSince,
   containerIds,
   containers,
   healthyOn,
@@ -173,10 +174,7 @@ describe("two hosts", () => {
     );
     expect(told).toMatch(/1 replaced\n/);
     say(inOneLine(/Resources:\n([^]*?)\n\n/.exec(told)?.[1] ?? told));
-    const after = await containerIds(stand);
-    expect(
-      Object.keys(after).filter((name) => after[name] !== before[name]),
-    ).toEqual(["a hearth-redis"]);
+    expect(await changedSince(stand, before)).toEqual(["a hearth-redis"]);
     await ask(edges[1], "/v1/chat/completions", key, {
       model: "mock",
       max_tokens: 10,
@@ -250,10 +248,7 @@ describe("two hosts", () => {
       `${calls} calls, ${streams} of them streams, ${failures.length} failed`,
     );
     expect(failures).toEqual([]);
-    const after = await containerIds(stand);
-    expect(
-      Object.keys(after).filter((name) => after[name] !== before[name]),
-    ).toEqual([
+    expect(await changedSince(stand, before)).toEqual([
       "a hearth-gateway",
       "a hearth-supervisor",
       "b hearth-gateway",
