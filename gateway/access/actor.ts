@@ -9,7 +9,7 @@ import {
   type RouteName,
   type Rule,
 } from "./policy.ts";
-import { isRole, roleOfSharedKey, roleWith, type Role } from "./roles.ts";
+import { roleNamed, roleOfSharedKey, roleWith, type Role } from "./roles.ts";
 
 /** Who asks something of an admin route, with what it is part of. */
 export interface Actor {
@@ -109,8 +109,7 @@ function withinOf({ team, organization }: KeyCaller): Within | null {
 
 /** The role that a key gives: its user's, where nobody else can take the key over. */
 export function roleOf(caller: KeyCaller): Role {
-  const given = caller.user?.role ?? "internal_user";
-  const role = isRole(given) ? given : "internal_user";
+  const role = roleNamed(caller.user?.role);
   return withinOf(caller) === null ? role : roleOfSharedKey(role);
 }
 

@@ -13,6 +13,11 @@ export function isRole(text: string): text is Role {
   return Object.hasOwn(ROLES, text);
 }
 
+/** The role of somebody of whom nothing else that is a role is said. */
+export function roleNamed(text = ""): Role {
+  return isRole(text) ? text : "internal_user";
+}
+
 export function outranks(one: Role, other: Role): boolean {
   const roles = Object.keys(ROLES);
   return roles.indexOf(one) < roles.indexOf(other);

@@ -1,6 +1,6 @@
 import { ruleOf } from "../access/policy.ts";
 import { refuseUnlessReached } from "../access/reach.ts";
-import { isRole, outranks, roleWith } from "../access/roles.ts";
+import { roleNamed, outranks, roleWith } from "../access/roles.ts";
 import { query, type Client, type Pool } from "../db/pool.ts";
 import type { Row } from "../db/rows.ts";
 import { CallError } from "../http/errors.ts";
@@ -116,7 +116,7 @@ async function refuseHolder(
       { param: "user_id" },
     );
   const { user_role: given, administers } = user;
-  const role = roleWith(isRole(given) ? given : "internal_user", administers);
+  const role = roleWith(roleNamed(given), administers);
   if (outranks(role, actor.role))
     throw new CallError(
       "permission_denied",
