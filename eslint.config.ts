@@ -18,7 +18,7 @@ export default defineConfig(
   },
   {
     // Tools that load these files ask for a default export.
-    files: ["*.config.ts"],
+    files: ["**/*.config.ts"],
     rules: { "no-restricted-exports": "off" },
   },
 );

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Two real Docker engines on one Linux machine: host A and host B of the infrastructure tests.
+# Two real Docker engines on one Linux machine: host A and host B of the infrastructure tests, which run it inside a machine of
+# test/infra/machine.sh.
 #
 #   host A  this machine's network     unix://$DIR/a/docker.sock                      10.77.0.1
 #   host B  a network namespace        tcp://10.77.0.2:2375, ssh://root@10.77.0.2     10.77.0.2
@@ -73,6 +74,8 @@ engine_up() { # name bridge-address address-pool, then the command
   fi
   mkdir -p "$dir"
   rm -f "$dir/docker.pid" "$dir/docker.sock"
+  # What the engine's containers use is then found, and removed, by the machine's name.
+  [[ -z ${HEARTH_MACHINE:-} ]] || set -- "$@" --cgroup-parent "/hearth-$(basename "$HEARTH_MACHINE")"
   # Distinct subnets, so that a route to the wrong engine fails instead of reaching a container of the other one.
   setsid "$@" -H "unix://$dir/docker.sock" --data-root "$dir/data" --exec-root "$dir/exec" \
     --pidfile "$dir/docker.pid" --bip "$bip" --default-address-pool "base=$pool,size=24" \
@@ -185,6 +188,7 @@ status() {
 
 print_env() {
   cat <<VARS
+export HEARTH_TEST_HOSTS=$DIR
 export HEARTH_HOST_A=unix://$DIR/a/docker.sock
 export HEARTH_HOST_B=tcp://$B_IP:2375
 export HEARTH_HOST_B_SSH=ssh://root@$B_IP

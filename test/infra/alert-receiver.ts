@@ -1,5 +1,4 @@
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 
 /** One alarm of a webhook's message, as the supervisors send it. */
 export interface ReceivedAlarm {
@@ -8,6 +7,8 @@ export interface ReceivedAlarm {
   readonly event: "raised" | "reminder" | "resolved";
   readonly subject: string;
   readonly text: string;
+  /** When it was received, in milliseconds since 1970. */
+  readonly at: number;
 }
 
 export interface AlertReceiver {
@@ -19,6 +20,7 @@ export interface AlertReceiver {
 /** What an operator's webhook is to the supervisors of both hosts. */
 export async function startAlertReceiver(
   address: string,
+  port: number,
 ): Promise<AlertReceiver> {
   const received: ReceivedAlarm[] = [];
   const server = createServer((request, response) => {
@@ -29,15 +31,14 @@ export async function startAlertReceiver(
         Buffer.concat(chunks).toString("utf8"),
       ) as {
         readonly host: string;
-        readonly alarms: readonly Omit<ReceivedAlarm, "host">[];
+        readonly alarms: readonly Omit<ReceivedAlarm, "host" | "at">[];
       };
       for (const { event, subject, text } of alarms)
-        received.push({ host, event, subject, text });
+        received.push({ host, event, subject, text, at: Date.now() });
       response.writeHead(204).end();
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, address, resolve));
-  const { port } = server.address() as AddressInfo;
+  await new Promise<void>((resolve) => server.listen(port, address, resolve));
   return {
     url: `http://${address}:${port}/`,
     received,

@@ -18,12 +18,7 @@ import { openEngine } from "../../supervisor/containers/engine.ts";
 import { openHistory, type History } from "../../supervisor/history.ts";
 import { testRuntimeContract } from "../../supervisor/testing/runtime-contract.ts";
 import { waitFor } from "../../supervisor/testing/wait-for.ts";
-import {
-  addresses,
-  startTwoEngines,
-  whyNot,
-  type TwoEngines,
-} from "./two-engines.ts";
+import { addresses, startTwoEngines, type TwoEngines } from "./two-engines.ts";
 
 const gatePort = 12_375;
 const label = "hearth.config=0123456789abcdef";
@@ -31,8 +26,6 @@ let engines: TwoEngines;
 let directory: string;
 
 beforeAll(async () => {
-  const reason = whyNot();
-  if (reason !== null) throw new Error(reason);
   engines = await startTwoEngines();
   directory = mkdtempSync(join(tmpdir(), "hearth-containers-"));
   const config = join(directory, "haproxy.cfg");
@@ -49,8 +42,6 @@ beforeAll(async () => {
   );
 });
 afterAll(async () => {
-  await engines?.wipe();
-  await engines?.stop();
   if (directory !== undefined) rmSync(directory, { recursive: true });
 });
 

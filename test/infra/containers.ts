@@ -1,3 +1,4 @@
+import { expect } from "vitest";
 import type { Stand } from "./stand.ts";
 
 /** Names without "hearth-", by host. */
@@ -45,6 +46,17 @@ export async function healthyOn(
     "{{.Names}}",
   );
   return names.trim().split("\n").toSorted();
+}
+
+/** Waits until every container of both hosts is healthy. */
+export async function allHealthy(stand: Stand): Promise<void> {
+  for (const host of ["a", "b"] as const)
+    await expect
+      .poll(() => healthyOn(stand, host).catch(() => []), {
+        timeout: 180_000,
+        interval: 1_000,
+      })
+      .toEqual(containers[host].map((name) => `hearth-${name}`));
 }
 
 /** Container ids by host and name. */

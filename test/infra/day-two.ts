@@ -1,16 +1,11 @@
 import { spawn } from "node:child_process";
 import { dirname, join } from "node:path";
+import { expect } from "vitest";
 import { dockerAt } from "../../infra/engine.ts";
 import { inProject } from "../../infra/project-files.ts";
 import { openSession, type Session } from "../../scripts/deploy/session.ts";
+import { allHealthy } from "./containers.ts";
 import type { Stand } from "./stand.ts";
-
-/** A stack that is up, for scenarios of later days. */
-export interface Running {
-  readonly stand: Stand;
-  /** A virtual key with a budget. */
-  readonly key: string;
-}
 
 export interface Ended {
   /** null: by a signal. */
@@ -129,6 +124,19 @@ export async function ask(
   return JSON.parse(text) as Record<string, unknown>;
 }
 
+export async function upWithRefresh(stand: Stand): Promise<void> {
+  const { code, said } = await timed("up --refresh", () =>
+    deploy(stand, ["up", "--refresh"]),
+  );
+  expect(code, said).toBe(0);
+  await allHealthy(stand);
+}
+
+export async function nothingDisagrees(stand: Stand): Promise<void> {
+  const { said } = await deploy(stand, ["doctor"]);
+  expect(said).toContain("State, hosts and configuration agree.");
+}
+
 export async function timed<T>(
   what: string,
   work: () => Promise<T>,
@@ -144,3 +152,6 @@ export async function timed<T>(
 export function say(line: string): void {
   process.stdout.write(`  ${line}\n`);
 }
+
+/** Drops the output of a command. */
+export function quiet(): void {}

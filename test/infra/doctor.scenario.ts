@@ -6,20 +6,13 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { inProject } from "../../infra/project-files.ts";
 import type { Finding } from "../../scripts/host-checks/finding.ts";
-import {
-  addresses,
-  startTwoEngines,
-  whyNot,
-  type TwoEngines,
-} from "./two-engines.ts";
+import { addresses, startTwoEngines, type TwoEngines } from "./two-engines.ts";
 
 let engines: TwoEngines;
 let directory: string;
 const servers: Server[] = [];
 
 beforeAll(async () => {
-  const reason = whyNot();
-  if (reason !== null) throw new Error(reason);
   engines = await startTwoEngines();
   directory = mkdtempSync(join(tmpdir(), "hearth-doctor-"));
 });
@@ -28,8 +21,6 @@ afterEach(async () => {
   await engines.docker("b", "rm", "--force", "squatter");
 });
 afterAll(async () => {
-  await engines?.wipe();
-  await engines?.stop();
   if (directory !== undefined) rmSync(directory, { recursive: true });
 });
 

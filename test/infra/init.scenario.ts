@@ -12,7 +12,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { parse } from "yaml";
 import { secretFields } from "../../infra/config-schema.ts";
 import { inProject } from "../../infra/project-files.ts";
-import { runScript, whyNot } from "./two-engines.ts";
+import { runScript } from "./two-engines.ts";
 import { watchArguments } from "./watch-arguments.ts";
 
 const stack = "init-scenario";
@@ -21,8 +21,6 @@ let directory: string;
 let pulumi: string;
 
 beforeAll(async () => {
-  const reason = whyNot();
-  if (reason !== null) throw new Error(reason);
   directory = mkdtempSync(join(tmpdir(), "hearth-init-"));
   mkdirSync(join(directory, "state"));
   pulumi =

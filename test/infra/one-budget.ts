@@ -1,34 +1,32 @@
 import { expect, test } from "vitest";
-import { ask, type Running } from "./day-two.ts";
-import { addresses } from "./two-engines.ts";
+import { ask } from "./day-two.ts";
+import { edges } from "./running.ts";
+import type { Stand } from "./stand.ts";
 
-const edges = {
-  A: `http://${addresses.a}:4000`,
-  B: `http://${addresses.b}:4000`,
-} as const;
+const through = { A: edges[0], B: edges[1] } as const;
 
 /** Less than any call costs: the first one is let through, and crosses it. */
 const tinyBudget = 0.000001;
 
 /** 1: both gateways count against one budget, whichever of them the money was spent through. */
-export function budgetScenarios(running: () => Running): void {
+export function budgetScenarios(running: () => Stand): void {
   test.each([
     ["A", "B"],
     ["B", "A"],
   ] as const)(
     "1: a budget that was spent through %s is refused through %s",
     async (spender, other) => {
-      const { stand } = running();
-      const made = await ask(edges[spender], "/key/generate", stand.masterKey, {
+      const { masterKey } = running();
+      const made = await ask(through[spender], "/key/generate", masterKey, {
         user_id: `spends-through-${spender}`,
         max_budget: tinyBudget,
       });
       const key = String(made["key"]);
-      expect(await chat(edges[spender], key, "the first")).toEqual({
+      expect(await chat(through[spender], key, "the first")).toEqual({
         status: 200,
         refusal: undefined,
       });
-      expect(await chat(edges[other], key, "the second")).toEqual({
+      expect(await chat(through[other], key, "the second")).toEqual({
         status: 400,
         refusal: "budget_exceeded",
       });

@@ -1,15 +1,13 @@
-import { execFile, execFileSync } from "node:child_process";
+import { execFile } from "node:child_process";
 import {
   chmodSync,
   copyFileSync,
   mkdirSync,
-  mkdtempSync,
   rmSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { createConnection, createServer, type AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
+import { createConnection, createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import type { Stack } from "@pulumi/pulumi/automation/stack.js";
@@ -17,21 +15,24 @@ import { secretFields } from "../../infra/config-schema.ts";
 import { assembleImage } from "../../infra/image-context.ts";
 import { containerLog } from "../../infra/engine.ts";
 import { inProject } from "../../infra/project-files.ts";
-import { end, leftOverPlugins } from "../../scripts/deploy/processes.ts";
-import { openStack, parallel } from "../../scripts/deploy-stack.ts";
+import { openStack } from "../../scripts/deploy-stack.ts";
 import { engineDirectory } from "../../scripts/pulumi-engine.ts";
 import { modelYaml } from "../servers/gateway.ts";
 import { startMockProvider } from "../servers/provider.ts";
 import { startAlertReceiver, type ReceivedAlarm } from "./alert-receiver.ts";
+import { openFiles } from "./open-files.ts";
 import { rightConfig } from "./stack-config.ts";
 import { supervisorConfig } from "./supervisors.ts";
-import { addresses, runScript, startTwoEngines } from "./two-engines.ts";
+import {
+  addresses,
+  runScript,
+  startTwoEngines,
+  type TwoEngines,
+} from "./two-engines.ts";
 
 export interface Stand {
   readonly stack: Stack;
   readonly masterKey: string;
-  /** What the notes server may open: 65536, or what this machine allows. */
-  readonly openFiles: number;
   /** What the supervisors have told, oldest first. */
   readonly alerts: readonly ReceivedAlarm[];
   /** What ran instead of what, for the first line of the output. */
@@ -46,93 +47,36 @@ export interface Stand {
   pulumi(...args: string[]): Promise<string>;
   /** Sets settings of the stack. */
   configure(values: Readonly<Record<string, string>>): Promise<void>;
-  /** Removes the stack, its volumes and everything that was started. */
-  remove(): Promise<void>;
+  /** Ends what this process serves; the stack ends with its machine. */
+  close(): Promise<void>;
 }
 
-/** Two real engines, stand-in images, the engine and its plugins, and a stack that is configured but not yet up. */
-export async function setUpStand(): Promise<Stand> {
+/** Where containers reach what stands in for the outside world, at host A's address. */
+const ports = { provider: 9_100, alerts: 9_101 } as const;
+
+/**
+ * Two real engines, the engine of Pulumi with its plugins, and a configured stack: not yet up, or as `state` was saved after
+ * its first `up`.
+ */
+export async function openStand(state?: string): Promise<Stand> {
   const started = performance.now();
-  const engines = await startTwoEngines();
-  const { docker } = engines;
-  await docker(
-    "a",
-    "build",
-    "--quiet",
-    "--tag",
-    "hearth-test/notes",
-    assembleImage("notes", "hearth-test/node").directory,
-  );
+  const engines = await startTwoEngines(state);
+  const { docker, directory } = engines;
   const real = process.env["HEARTH_PULUMI_PLUGINS"] === "real";
   const pulumiRoot = real
     ? undefined
     : (await runScript("scripts/toolchain.sh")).trim();
 
-  const directory = mkdtempSync(join(tmpdir(), "hearth-infra-"));
   const provider = await startMockProvider();
   const relay = await relayTo(Number(new URL(provider.url).port));
-  const config = join(directory, "gateway.yaml");
-  writeFileSync(config, modelYaml(`http://${addresses.a}:${relay.port}`));
-  const receiver = await startAlertReceiver(addresses.a);
-  const watching = join(directory, "supervisor.yaml");
-  writeFileSync(watching, supervisorConfig(receiver.url));
-  copyFileSync(inProject("Pulumi.yaml"), join(directory, "Pulumi.yaml"));
-  // The engine looks whether `main` is there, also when an inline program runs.
-  symlinkSync(inProject("infra"), join(directory, "infra"));
-  mkdirSync(join(directory, "state"));
-  if (pulumiRoot !== undefined) {
-    // Where deploy looks for the engine, as the npm package would have downloaded it.
-    const engine = engineDirectory(join(directory, "home"));
-    mkdirSync(dirname(engine), { recursive: true });
-    symlinkSync(pulumiRoot, engine);
-  }
-  const env = {
-    PULUMI_BACKEND_URL: `file://${join(directory, "state")}?metadata=skip`,
-    PULUMI_CONFIG_PASSPHRASE: "only for this test",
-    PULUMI_HOME: join(directory, "home"),
-    ...(pulumiRoot === undefined
-      ? {}
-      : {
-          PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION: "true",
-          PATH: `${installDoubles(join(directory, "plugins"))}:${process.env["PATH"] ?? ""}`,
-        }),
-  };
+  const receiver = await startAlertReceiver(addresses.a, ports.alerts);
+  const env = prepareDirectory(directory, receiver.url, pulumiRoot);
   const stack = await openStack({
     stackName: "test",
     workDir: directory,
     ...(pulumiRoot === undefined ? {} : { pulumiRoot }),
     env,
   });
-  const host = (name: "a" | "b") => ({
-    docker: engines.endpoints[name],
-    address: addresses[name],
-    publish: [addresses[name]],
-    socket: engines.sockets[name],
-  });
-  const openFiles = Math.min(
-    65_536,
-    Number(execFileSync("sh", ["-c", "ulimit -Hn"], { encoding: "utf8" })) ||
-      65_536,
-  );
-  const settings: Record<string, string> = {
-    ...rightConfig,
-    hosts: JSON.stringify({ a: host("a"), b: host("b") }),
-    images: JSON.stringify({
-      postgres: "hearth-test/postgres:latest",
-      redis: "hearth-test/redis:latest",
-      couchdb: "hearth-test/notes:latest",
-      caddy: "hearth-test/caddy:latest",
-      haproxy: "hearth-test/haproxy:latest",
-      nodeBase: "hearth-test/node:latest",
-    }),
-    imagesWithoutDigest: "allow",
-    postgresVersion: "15",
-    gatewayConfig: config,
-    supervisorConfig: watching,
-    drainTimeout: "20s",
-    notesOpenFiles: String(openFiles),
-    memory: JSON.stringify({ postgres: 256, redis: 128, gateway: 512 }),
-  };
   const configure = async (values: Readonly<Record<string, string>>) => {
     await stack.setAllConfig(
       Object.fromEntries(
@@ -143,12 +87,21 @@ export async function setUpStand(): Promise<Stand> {
       ),
     );
   };
-  await configure(settings);
+  if (state === undefined) {
+    await docker(
+      "a",
+      "build",
+      "--quiet",
+      "--tag",
+      "hearth-test/notes",
+      assembleImage("notes", "hearth-test/node").directory,
+    );
+    await configure(settingsFor(engines));
+  }
 
   return {
     stack,
-    masterKey: settings["masterKey"] ?? "",
-    openFiles,
+    masterKey: rightConfig["masterKey"] ?? "",
     alerts: receiver.received,
     description: `plugins: ${real ? "the real docker and postgresql plugins" : "doubles of the docker and postgresql plugins and of the nodejs language host (test/infra/doubles), the real engine"}; images: Debian's PostgreSQL 15, Redis 7.0 and HAProxy 2.6, the Caddy that is deployed, and notes/ in place of CouchDB${openFiles < 65_536 ? ` with ${openFiles} open files, the most this machine allows (65536 is the default)` : ""}; ready after ${((performance.now() - started) / 1000).toFixed(0)} s`,
     docker,
@@ -181,24 +134,80 @@ export async function setUpStand(): Promise<Stand> {
       return stdout;
     },
     configure,
-    async remove() {
-      await stack
-        .destroy({ excludeProtected: true, parallel })
-        .catch(() => undefined);
-      // What a scenario left that failed after it had killed a run.
-      end(
-        (await leftOverPlugins()).filter(({ path }) =>
-          path.startsWith(directory),
-        ),
-      );
-      await engines.wipe();
+    async close() {
       receiver.close();
       relay.close();
       await provider.close();
-      rmSync(directory, { recursive: true, force: true });
-      await engines.stop();
     },
   };
+}
+
+/** Fills the stack's directory with what the commands need there; gives the environment that they run in. */
+function prepareDirectory(
+  directory: string,
+  webhook: string,
+  pulumiRoot: string | undefined,
+): Readonly<Record<string, string>> {
+  mkdirSync(join(directory, "state"), { recursive: true });
+  writeFileSync(
+    join(directory, "gateway.yaml"),
+    modelYaml(`http://${addresses.a}:${ports.provider}`),
+  );
+  writeFileSync(join(directory, "supervisor.yaml"), supervisorConfig(webhook));
+  copyFileSync(inProject("Pulumi.yaml"), join(directory, "Pulumi.yaml"));
+  // The engine looks whether `main` is there, also when an inline program runs.
+  linkTo(inProject("infra"), join(directory, "infra"));
+  if (pulumiRoot !== undefined) {
+    // Where deploy looks for the engine, as the npm package would have downloaded it.
+    const engine = engineDirectory(join(directory, "home"));
+    mkdirSync(dirname(engine), { recursive: true });
+    linkTo(pulumiRoot, engine);
+  }
+  return {
+    PULUMI_BACKEND_URL: `file://${join(directory, "state")}?metadata=skip`,
+    PULUMI_CONFIG_PASSPHRASE: "only for this test",
+    PULUMI_HOME: join(directory, "home"),
+    ...(pulumiRoot === undefined
+      ? {}
+      : {
+          PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION: "true",
+          PATH: `${installDoubles(join(directory, "plugins"))}:${process.env["PATH"] ?? ""}`,
+        }),
+  };
+}
+
+/** The stack's settings, all but where its configuration is read from. */
+function settingsFor(engines: TwoEngines): Readonly<Record<string, string>> {
+  const host = (name: "a" | "b") => ({
+    docker: engines.endpoints[name],
+    address: addresses[name],
+    publish: [addresses[name]],
+    socket: engines.sockets[name],
+  });
+  return {
+    ...rightConfig,
+    hosts: JSON.stringify({ a: host("a"), b: host("b") }),
+    images: JSON.stringify({
+      postgres: "hearth-test/postgres:latest",
+      redis: "hearth-test/redis:latest",
+      couchdb: "hearth-test/notes:latest",
+      caddy: "hearth-test/caddy:latest",
+      haproxy: "hearth-test/haproxy:latest",
+      nodeBase: "hearth-test/node:latest",
+    }),
+    imagesWithoutDigest: "allow",
+    postgresVersion: "15",
+    gatewayConfig: join(engines.directory, "gateway.yaml"),
+    supervisorConfig: join(engines.directory, "supervisor.yaml"),
+    drainTimeout: "20s",
+    notesOpenFiles: String(openFiles),
+    memory: JSON.stringify({ postgres: 256, redis: 128, gateway: 512 }),
+  };
+}
+
+function linkTo(target: string, path: string): void {
+  rmSync(path, { force: true });
+  symlinkSync(target, path);
 }
 
 /** Programs by the names under which the engine looks for plugins on the PATH; under the project's own Node. */
@@ -220,9 +229,7 @@ function installDoubles(directory: string): string {
 }
 
 /** The provider listens on loopback; containers of both hosts come by host A's address. */
-async function relayTo(
-  port: number,
-): Promise<{ readonly port: number; close(): void }> {
+async function relayTo(port: number): Promise<{ close(): void }> {
   const server = createServer((from) => {
     const to = createConnection(port, "127.0.0.1");
     from.pipe(to).pipe(from);
@@ -230,10 +237,7 @@ async function relayTo(
     to.on("error", () => from.destroy());
   });
   await new Promise<void>((resolve) =>
-    server.listen(0, addresses.a, () => resolve()),
+    server.listen(ports.provider, addresses.a, resolve),
   );
-  return {
-    port: (server.address() as AddressInfo).port,
-    close: () => void server.close(),
-  };
+  return { close: () => void server.close() };
 }

@@ -1,4 +1,6 @@
+import { expect } from "vitest";
 import { rightConfig } from "./stack-config.ts";
+import type { Stand } from "./stand.ts";
 import { addresses } from "./two-engines.ts";
 
 /** One line of a supervisor's history. */
@@ -64,6 +66,22 @@ export async function historyOf(
     readonly entries: readonly HistoryLine[];
   };
   return entries.toReversed();
+}
+
+/** No supervisor has raised an alert since (milliseconds since 1970). */
+export async function noAlerts(
+  { alerts }: Pick<Stand, "alerts">,
+  since: number,
+): Promise<void> {
+  for (const host of ["a", "b"] as const)
+    expect(
+      (await historyOf(host)).filter(
+        ({ at, to }) => at >= since && to === "alarm",
+      ),
+    ).toEqual([]);
+  expect(
+    alerts.filter(({ event, at }) => event === "raised" && at >= since),
+  ).toEqual([]);
 }
 
 /** The state of a service as the supervisor of a host shows it. */

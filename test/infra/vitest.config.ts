@@ -1,12 +1,11 @@
 import { defineConfig } from "vitest/config";
 
-/** `npm run test:infra`: two real Docker engines; one file, its scenarios in order. */
-// eslint-disable-next-line no-restricted-exports -- vitest asks for a default export.
+/** For test/infra/run.ts, which gives each file a machine of its own. */
 export default defineConfig({
   test: {
     include: ["test/infra/*.scenario.ts"],
     testTimeout: 600_000,
-    hookTimeout: 1_800_000,
+    hookTimeout: 600_000,
     // A stack that did not come up fails everything after it.
     bail: 1,
     pool: "forks",

@@ -1,7 +1,6 @@
 import { defineConfig } from "vitest/config";
 
 /** `npm run test:pages`: the pages in a real Chromium. */
-// eslint-disable-next-line no-restricted-exports -- vitest asks for a default export.
 export default defineConfig({
   test: {
     include: ["test/pages/*.browser.ts"],

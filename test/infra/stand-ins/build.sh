@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds stand-ins for images that a test machine cannot pull, most from Debian's packages, and loads them into both engines
-# of scripts/hosts.sh. Idempotent: an image whose sources did not change is neither built nor loaded again.
+# Builds stand-ins for images that a test machine cannot pull, most from Debian's packages, in the engine HEARTH_HOST_A.
+# Idempotent: an image whose sources did not change is not built again.
 #
 #   hearth-test/debian     debootstrap minbase, the base of the others
 #   hearth-test/postgres   PostgreSQL 15; volume at /var/lib/postgresql
@@ -13,11 +13,9 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 project=$(cd "$here/../../.." && pwd)
 SUITE=bookworm
-eval "$("$project/scripts/hosts.sh" env)"
 
 log() { printf 'stand-ins: %s\n' "$*" >&2; }
 docker_a() { docker -H "$HEARTH_HOST_A" "$@"; }
-docker_b() { docker -H "$HEARTH_HOST_B" "$@"; }
 image_id() { "$1" image inspect --format '{{.Id}}' "$2" 2>/dev/null; }
 source_of() { docker_a image inspect --format '{{index .Config.Labels "hearth-test.source"}}' "$1" 2>/dev/null; }
 
@@ -67,17 +65,5 @@ build() { # name
     >/dev/null 2>"$scratch/build.log" || { cat "$scratch/build.log" >&2; return 1; }
 }
 
-load_into_b() {
-  local image missing=()
-  for image in "$@"; do
-    [[ $(image_id docker_a "$image") == $(image_id docker_b "$image" || true) ]] || missing+=("$image")
-  done
-  ((${#missing[@]})) || return 0
-  log "loading ${missing[*]} into host B"
-  docker_a save "${missing[@]}" | docker_b load --quiet >/dev/null
-}
-
 build_base
 for name in postgres redis caddy haproxy node; do build "$name"; done
-load_into_b hearth-test/{postgres,redis,caddy,haproxy,node}
-log "ready in both engines"

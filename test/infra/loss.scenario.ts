@@ -1,24 +1,28 @@
 import { execFile } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { promisify } from "node:util";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { inProject } from "../../infra/project-files.ts";
 import { callSteadily } from "./callers.ts";
+import { allHealthy, changedSince, containerIds } from "./containers.ts";
 import {
-  changedSince,
-  containerIds,
-  containers,
-  healthyOn,
-} from "./containers.ts";
-import { ask, deploy, say, settingOf, timed, type Running } from "./day-two.ts";
-import type { Stand } from "./stand.ts";
-import { addresses } from "./two-engines.ts";
+  ask,
+  deploy,
+  nothingDisagrees,
+  say,
+  settingOf,
+  timed,
+  upWithRefresh,
+} from "./day-two.ts";
+import { deployedStack, edges } from "./running.ts";
+
+const running = deployedStack();
 
 /** Host B stays away for so long; the assertions are the same however long it is. */
 const awaySeconds = Number(process.env["HEARTH_HOST_AWAY_SECONDS"] ?? "20");
 
 /** 4: containers that die or are removed; 8: a whole host that is switched off. */
-export function lossScenarios(running: () => Running): void {
+describe("loss", () => {
   test("4: Docker brings back a gateway whose process is killed; doctor names a container that is gone, and up --refresh makes it", async () => {
     const { stand } = running();
     const look = async (field: string) =>
@@ -63,7 +67,7 @@ export function lossScenarios(running: () => Running): void {
       await upWithRefresh(stand);
       expect(await changedSince(stand, before)).toEqual(["a hearth-postgres"]);
       const { info } = await ask(
-        `http://${addresses.b}:4000`,
+        edges[1],
         `/key/info?key=${key}`,
         await settingOf(stand, "masterKey"),
       );
@@ -72,10 +76,27 @@ export function lossScenarios(running: () => Running): void {
     },
   );
 
+  test("4: a container that was removed by hand is made anew by an up that changes it", async () => {
+    const { stand } = running();
+    const before = await containerIds(stand);
+    await stand.docker("a", "rm", "--force", "hearth-redis");
+    const memory = JSON.parse(await settingOf(stand, "memory")) as {
+      readonly redis?: number;
+    };
+    await stand.configure({
+      memory: JSON.stringify({ ...memory, redis: (memory.redis ?? 128) + 32 }),
+    });
+    const { code, said } = await timed("up", () => deploy(stand, ["up"]));
+    expect(code, said).toBe(0);
+    expect(said).toContain("Removed by hand: hearth-redis on host A.");
+    await allHealthy(stand);
+    expect(await changedSince(stand, before)).toEqual(["a hearth-redis"]);
+  });
+
   test("8: host B switched off: A serves, up on A works, B comes back by itself, and the next preview is empty", async () => {
     const { stand, key } = running();
     const load = callSteadily({
-      baseUrls: [`http://${addresses.a}:4000`],
+      baseUrls: [edges[0]],
       key,
       perSecond: 10,
     });
@@ -113,28 +134,4 @@ export function lossScenarios(running: () => Running): void {
     expect(failures).toEqual([]);
     await stand.stack.preview({ refresh: true, expectNoChanges: true });
   });
-}
-
-/** Waits until every container of both hosts is healthy. */
-export async function allHealthy(stand: Stand): Promise<void> {
-  for (const host of ["a", "b"] as const)
-    await expect
-      .poll(() => healthyOn(stand, host).catch(() => []), {
-        timeout: 180_000,
-        interval: 1_000,
-      })
-      .toEqual(containers[host].map((name) => `hearth-${name}`));
-}
-
-export async function upWithRefresh(stand: Stand): Promise<void> {
-  const { code, said } = await timed("up --refresh", () =>
-    deploy(stand, ["up", "--refresh"]),
-  );
-  expect(code, said).toBe(0);
-  await allHealthy(stand);
-}
-
-export async function nothingDisagrees(stand: Stand): Promise<void> {
-  const { said } = await deploy(stand, ["doctor"]);
-  expect(said).toContain("State, hosts and configuration agree.");
-}
+});

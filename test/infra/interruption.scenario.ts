@@ -1,11 +1,12 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { leftOverPlugins } from "../../scripts/deploy/processes.ts";
 import { nameOf, readState } from "../../scripts/deploy/state.ts";
-import { containers } from "./containers.ts";
-import { ask, deploy, say, settingOf, timed, type Running } from "./day-two.ts";
-import { allHealthy, nothingDisagrees } from "./loss.ts";
+import { allHealthy, containers } from "./containers.ts";
+import { deploy, nothingDisagrees, say, timed } from "./day-two.ts";
+import { createKey, emptyStack } from "./running.ts";
 import type { Stand } from "./stand.ts";
-import { addresses } from "./two-engines.ts";
+
+const running = emptyStack();
 
 /** Resources of every kind, in the order in which they are made; the run is ended while each of them is. */
 const points = [
@@ -26,9 +27,9 @@ const points = [
 ] as const;
 
 /** 9: one deployment from nothing, killed at each point and begun again after `cancel`. */
-export function interruptionScenarios(running: () => Running): void {
+describe("interruption", () => {
   test("9: up killed while each kind of resource is made: cancel and up complete it, and nothing is doubled", async () => {
-    const { stand } = running();
+    const stand = running();
     let killed = 0;
     for (const [index, point] of points.entries()) {
       // What an ended run had made already is not made again.
@@ -59,24 +60,9 @@ export function interruptionScenarios(running: () => Running): void {
     await nothingDoubled(stand);
     await nothingDisagrees(stand);
     await stand.stack.preview({ refresh: true, expectNoChanges: true });
-    const { key } = await ask(
-      `http://${addresses.a}:4000`,
-      "/key/generate",
-      await settingOf(stand, "masterKey"),
-      { max_budget: 1 },
-    );
-    await ask(
-      `http://${addresses.b}:4000`,
-      "/v1/chat/completions",
-      String(key),
-      {
-        model: "mock",
-        max_tokens: 10,
-        messages: [{ role: "user", content: "hello" }],
-      },
-    );
+    await createKey(stand);
   });
-}
+});
 
 async function isMade(stand: Stand, point: string): Promise<boolean> {
   const { resources } = await readState(stand.stack);

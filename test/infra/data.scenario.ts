@@ -1,27 +1,29 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import pg from "pg";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { changeState, nameOf, readState } from "../../scripts/deploy/state.ts";
 import { purge, keptVolumes } from "../../scripts/deploy/destroy.ts";
-import { containerIds, containers } from "./containers.ts";
+import { allHealthy, containerIds, containers } from "./containers.ts";
 import {
   ask,
   deploy,
+  nothingDisagrees,
   sessionOf,
   settingOf,
   timed,
-  type Running,
+  upWithRefresh,
 } from "./day-two.ts";
-import { allHealthy, nothingDisagrees, upWithRefresh } from "./loss.ts";
+import { chat, deployedStack, edges, type Running } from "./running.ts";
 import type { Stand } from "./stand.ts";
 import { addresses } from "./two-engines.ts";
 
-const edge = `http://${addresses.b}:4000`;
+const running = deployedStack();
+const [, edge] = edges;
 const notes = `http://${addresses.b}:5984`;
 
 /** 7: what outlives a destroy and a lost state. */
-export function dataScenarios(running: () => Running): void {
+describe("data", () => {
   test("7: destroy keeps rows, keys and notes; up finds them, and the gateway may migrate its old tables", async () => {
     const { stand } = running();
     await writeNote(stand, "kept through a destroy");
@@ -97,7 +99,7 @@ export function dataScenarios(running: () => Running): void {
       ).toBe("");
     expect((await readState(stand.stack)).resources).toEqual([]);
   });
-}
+});
 
 /** All that a new machine does not have. */
 async function wipeHostA({ docker }: Stand): Promise<void> {
@@ -162,11 +164,7 @@ async function dataIsThere(
   { stand, key }: Running,
   text: string,
 ): Promise<void> {
-  await ask(edge, "/v1/chat/completions", key, {
-    model: "mock",
-    max_tokens: 10,
-    messages: [{ role: "user", content: text }],
-  });
+  await chat(edge, key, text);
   const { info } = await ask(
     edge,
     `/key/info?key=${key}`,

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { containerLog } from "../../infra/engine.ts";
 import { rotate } from "../../scripts/deploy/rotate.ts";
 import type { RotationKind } from "../../scripts/deploy/rotations.ts";
@@ -15,17 +15,17 @@ import {
   settingOf,
   stateFile,
   timed,
-  type Running,
 } from "./day-two.ts";
+import { deployedStack, edges } from "./running.ts";
 import type { Stand } from "./stand.ts";
 import { addresses } from "./two-engines.ts";
 import { watchArguments } from "./watch-arguments.ts";
 
-const edges = [`http://${addresses.a}:4000`, `http://${addresses.b}:4000`];
+const running = deployedStack();
 const graceSeconds = 3_600;
 
 /** 6: each secret rotated under 50 calls a second, a fifth of them streams, through both edges; no server with data is replaced. */
-export function rotationScenarios(running: () => Running): void {
+describe("rotation", () => {
   const secrets: string[] = [];
   const heard: string[] = [];
   const commands: string[] = [];
@@ -223,7 +223,7 @@ export function rotationScenarios(running: () => Running): void {
         );
       }
   });
-}
+});
 
 /** Of what is told its new password while it runs. */
 const serverIds = (stand: Stand): Promise<string> =>

@@ -1,0 +1,43 @@
+import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { inProject, projectRoot } from "../../infra/project-files.ts";
+import { openFiles } from "./open-files.ts";
+
+/** Everything that a first `up` deploys or is configured by. */
+const inputs = [
+  ...["config", "gateway", "infra", "look", "notes", "scripts", "supervisor"],
+  ...["test/infra", "test/servers", "package-lock.json", "Pulumi.yaml"],
+];
+/** Files among them that cannot change what is deployed. */
+const others = /\.(test|scenario|browser)\.ts$|\.md$/;
+
+const cache = join(
+  process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"),
+  "hearth",
+);
+
+/** The name under which machine.sh saves both hosts after a first `up` of the source as it is now. */
+export function deployedState(): string {
+  const hash = createHash("sha256").update(
+    `${openFiles} ${process.env["HEARTH_PULUMI_PLUGINS"] ?? ""}\0`,
+  );
+  const files = execFileSync(
+    "git",
+    [
+      ...["ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+      ...["--deduplicate", "--", ...inputs],
+    ],
+    { cwd: projectRoot, encoding: "utf8" },
+  ).split("\0");
+  for (const file of files)
+    if (file !== "" && !others.test(file) && existsSync(inProject(file)))
+      hash.update(`${file}\0`).update(readFileSync(inProject(file)));
+  return `deployed-${hash.digest("hex").slice(0, 16)}`;
+}
+
+export function isSaved(state: string): boolean {
+  return existsSync(join(cache, "states", state));
+}

@@ -1,0 +1,143 @@
+#!/usr/bin/env bash
+# Machines for the infrastructure scenarios. A machine has its own network, processes and mounts and, at the same addresses and
+# paths as every other machine, the hosts A and B of scripts/hosts.sh; so several can run side by side, and a saved state of both
+# hosts can be restored in any of them. Whatever is started in a machine ends with it.
+#
+# usage: test/infra/machine.sh images
+#                              run NAME COMMAND...
+#                              restore images | STATE      inside a machine, before `scripts/hosts.sh up`
+#                              save STATE                  inside a machine, after `scripts/hosts.sh down`
+#   images   builds the stand-in images, with which a machine's hosts start; idempotent
+#   run      runs a command on a new machine and deletes the machine afterwards, for example: run try bash
+#
+# Needs root. HEARTH_TEST_NETWORK=host gives the machine this computer's own network: one machine at a time then.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/hearth
+# Where scripts/hosts.sh keeps the state of both hosts: in each machine a directory of its own is mounted there.
+HOSTS=$CACHE/hosts
+BUILDER=$CACHE/images
+STATES=$CACHE/states
+
+log() { printf 'machine: %s\n' "$*" >&2; }
+
+# The state that is worth keeping of an engine that is stopped. Layers of images never change, so links to them will do.
+copy_engine() { # from to
+  local mount
+  rm -rf "$2/data"
+  mkdir -p "$2/data"
+  find "$1/data" -mindepth 1 -maxdepth 1 ! -name overlay2 -exec cp -a -t "$2/data" {} +
+  cp -al "$1/data/overlay2" "$2/data/"
+  for mount in "$1"/data/image/overlay2/layerdb/mounts/*/mount-id; do
+    [[ -e $mount ]] || continue
+    mount=$(<"$mount")
+    rm -rf "$2/data/overlay2/$mount"
+    cp -a "$1/data/overlay2/$mount" "$2/data/overlay2/"
+  done
+}
+
+# In processes and mounts of its own, so that an engine that was killed leaves nothing behind.
+isolated() { # unshare's options... program...
+  setpriv --pdeathsig KILL unshare --mount --pid --fork --kill-child --mount-proc "$@"
+}
+
+build_images() {
+  mkdir -p "$BUILDER"
+  exec 9>"$CACHE/images.lock"
+  flock 9
+  remove_stale
+  isolated "$0" build-images
+}
+
+# Images are built in the computer's own network, which has the route to the packages; the engine adds nothing to it.
+build_images_isolated() {
+  local socket=$BUILDER/docker.sock
+  rm -f "$BUILDER/docker.pid" "$socket"
+  dockerd -H "unix://$socket" --data-root "$BUILDER/data" --exec-root "$BUILDER/exec" --pidfile "$BUILDER/docker.pid" \
+    --bridge none --iptables=false </dev/null >"$BUILDER/dockerd.log" 2>&1 &
+  for _ in $(seq 200); do
+    docker -H "unix://$socket" version >/dev/null 2>&1 && break
+    sleep 0.1
+  done
+  HEARTH_HOST_A=unix://$socket "$here/stand-ins/build.sh"
+  docker -H "unix://$socket" image prune --force >/dev/null
+  kill "$(<"$BUILDER/docker.pid")"
+  wait
+}
+
+# Left by a run that was killed: names begin with the id of the process that made them.
+remove_stale() {
+  local machine
+  for machine in "$CACHE"/machines/*; do
+    [[ ! -d $machine || -d /proc/$(basename "$machine" | cut -d- -f1) ]] || remove "$machine"
+  done
+}
+
+remove() { # machine
+  local group
+  for group in /sys/fs/cgroup/{,*/}"hearth-$(basename "$1")"; do
+    [[ ! -d $group ]] || find "$group" -depth -type d -exec rmdir {} + 2>/dev/null || true
+  done
+  rm -rf "$1"
+}
+
+run() { # name command...
+  local network=(--net) status=0
+  machine=$CACHE/machines/$$-$1
+  shift
+  [[ ${HEARTH_TEST_NETWORK:-} != host ]] || network=()
+  mkdir -p "$machine" "$HOSTS" /run/netns
+  trap 'remove "$machine"' EXIT
+  isolated "${network[@]}" "$0" enter "$machine" "$@" || status=$?
+  return $status
+}
+
+enter() { # machine command...
+  local machine=$1
+  shift
+  mount -t tmpfs hearth-netns /run/netns
+  mount --bind "$machine" "$HOSTS"
+  ip link set lo up
+  export HEARTH_MACHINE=$machine HEARTH_TEST_HOSTS=$HOSTS
+  # Not `exec`: the first process of a machine collects those that lose their parent.
+  "$@"
+}
+
+# Links cannot cross the mount of $HOSTS, so states are copied between the directories below it.
+restore() { # images | state
+  local host
+  if [[ $1 == images ]]; then
+    exec 9>"$CACHE/images.lock"
+    flock -s 9
+    for host in a b; do copy_engine "$BUILDER" "$HEARTH_MACHINE/$host"; done
+  else
+    [[ -d $STATES/$1 ]] || return 1
+    touch "$STATES/$1"
+    for host in a b; do copy_engine "$STATES/$1/$host" "$HEARTH_MACHINE/$host"; done
+    cp -a "$STATES/$1"/{ssh,stack} "$HEARTH_MACHINE/"
+  fi
+}
+
+save() { # state
+  local host new=$STATES/.$$ old
+  mkdir -p "$new"
+  for host in a b; do copy_engine "$HEARTH_MACHINE/$host" "$new/$host"; done
+  cp -a "$HEARTH_MACHINE"/{ssh,stack} "$new/"
+  rm -rf "${STATES:?}/$1"
+  mv "$new" "$STATES/$1"
+  # Three are enough to go back and forth between branches.
+  ls -1t "$STATES" | tail -n +4 | while read -r old; do rm -rf "${STATES:?}/$old"; done
+  log "saved both hosts as $1"
+}
+
+[[ $EUID -eq 0 && $(uname -s) == Linux ]] || { log "needs Linux and root: Docker engines and namespaces are started"; exit 1; }
+case ${1:-} in
+  images) build_images ;;
+  build-images) build_images_isolated ;;
+  run) run "${@:2}" ;;
+  enter) enter "${@:2}" ;;
+  restore) restore "$2" ;;
+  save) save "$2" ;;
+  *) log "usage: test/infra/machine.sh images | run NAME COMMAND... | restore STATE | save STATE"; exit 2 ;;
+esac

@@ -1,0 +1,171 @@
+/*
+ * `npm run test:infra`: runs each file of scenarios on a machine of its own (machine.sh), several at a time. Options are
+ * vitest's, for example `-- -t rotation`.
+ */
+import { spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
+import { inProject } from "../../infra/project-files.ts";
+import { deployedState, isSaved } from "./deployed-state.ts";
+import { mergeReports } from "./merge-reports.ts";
+import { runScript } from "./two-engines.ts";
+
+/** Machines at a time: scenarios mostly wait, but each has a whole stack. */
+const MACHINES = Number(process.env["HEARTH_TEST_MACHINES"] ?? "3");
+
+/** In the order in which they start: first the one that others wait for, then those that take longest. */
+const SCENARIOS = [
+  ...["up", "interruption"],
+  ...["rotation", "data", "faults", "changes", "loss"],
+  ...["containers", "doctor", "init"],
+] as const;
+/** These start from an empty machine; the others from the state that `up` saves. */
+const FROM_NOTHING: readonly string[] = [
+  ...["up", "interruption", "containers", "doctor", "init"],
+];
+const REPORT_OPTION = "--outputFile.json=";
+
+interface Outcome {
+  readonly scenario: string;
+  readonly passed: boolean;
+  readonly seconds: number;
+  /** Where vitest's JSON report is, if the run came that far. */
+  readonly report: string;
+}
+
+/** Runs a command with its output behind a prefix; its exit code. */
+function run(
+  prefix: string,
+  [command = "", ...args]: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<number> {
+  const child = spawn(command, args, {
+    cwd: inProject("."),
+    env: { ...process.env, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  for (const stream of [child.stdout, child.stderr])
+    createInterface(stream).on("line", (line) =>
+      process.stdout.write(`${prefix}${line}\n`),
+    );
+  return new Promise((resolve, reject) => {
+    child.on("error", reject);
+    child.on("close", (code) => resolve(code ?? 1));
+  });
+}
+
+function vitest(verb: "list" | "run", options: readonly string[]): string[] {
+  return [
+    ...[process.execPath, inProject("node_modules/vitest/vitest.mjs"), verb],
+    ...["--config", "test/infra/vitest.config.ts", ...options],
+  ];
+}
+
+/** The scenarios with a test that the options select. */
+async function select(
+  options: readonly string[],
+  directory: string,
+): Promise<readonly string[]> {
+  const list = join(directory, "list.json");
+  const code = await run("", vitest("list", [...options, `--json=${list}`]));
+  if (code !== 0) process.exit(code);
+  const tests = JSON.parse(readFileSync(list, "utf8")) as readonly {
+    readonly file: string;
+  }[];
+  const selected = new Set<string>(
+    tests.map(({ file }) => basename(file, ".scenario.ts")),
+  );
+  const known: ReadonlySet<string> = new Set(SCENARIOS);
+  const missing = [...selected].filter((scenario) => !known.has(scenario));
+  if (missing.length > 0)
+    throw new Error(
+      `${missing.join(", ")}: add to SCENARIOS in test/infra/run.ts`,
+    );
+  return SCENARIOS.filter((scenario) => selected.has(scenario));
+}
+
+async function runScenario(
+  scenario: string,
+  options: readonly string[],
+  { directory, state }: { readonly directory: string; readonly state: string },
+): Promise<Outcome> {
+  const started = performance.now();
+  const report = join(directory, `${scenario}.json`);
+  const code = await run(
+    `${scenario.padEnd(12)} `,
+    [
+      ...[inProject("test/infra/machine.sh"), "run", scenario],
+      ...vitest("run", [`test/infra/${scenario}.scenario.ts`, ...options]),
+      ...["--reporter=default", "--reporter=json"],
+      `${REPORT_OPTION}${report}`,
+    ],
+    { HEARTH_DEPLOYED_STATE: state },
+  );
+  return {
+    scenario,
+    passed: code === 0,
+    seconds: (performance.now() - started) / 1000,
+    report,
+  };
+}
+
+/** Runs all, so many at a time as there are machines; those that need the deployed state once it is saved. */
+async function runAll(
+  selected: readonly string[],
+  options: readonly string[],
+  place: { readonly directory: string; readonly state: string },
+): Promise<readonly Outcome[]> {
+  const waiting = [...selected];
+  const outcomes: Outcome[] = [];
+  if (
+    selected.every((each) => !FROM_NOTHING.includes(each)) &&
+    !isSaved(place.state)
+  )
+    outcomes.push(await runScenario("up", ["-t", "up from nothing"], place));
+  const isOver = (scenario: string) =>
+    outcomes.some((outcome) => outcome.scenario === scenario);
+  const machine = async () => {
+    while (waiting.length > 0) {
+      const at = waiting.findIndex(
+        (scenario) =>
+          FROM_NOTHING.includes(scenario) ||
+          isSaved(place.state) ||
+          isOver("up"),
+      );
+      const [scenario] = at < 0 ? [] : waiting.splice(at, 1);
+      if (scenario === undefined) await sleep(500);
+      else outcomes.push(await runScenario(scenario, options, place));
+    }
+  };
+  await Promise.all(Array.from({ length: MACHINES }, machine));
+  return outcomes;
+}
+
+const given = process.argv.slice(2);
+const reportFile = given
+  .find((option) => option.startsWith(REPORT_OPTION))
+  ?.slice(REPORT_OPTION.length);
+const options = given.filter(
+  (option) =>
+    !option.startsWith(REPORT_OPTION) && !option.startsWith("--reporter"),
+);
+const directory = mkdtempSync(join(tmpdir(), "hearth-infra-reports-"));
+try {
+  await runScript("scripts/toolchain.sh");
+  await runScript("test/infra/machine.sh", "images");
+  const outcomes = await runAll(await select(options, directory), options, {
+    directory,
+    state: deployedState(),
+  });
+  for (const { scenario, seconds, passed } of outcomes)
+    process.stdout.write(
+      `${scenario.padEnd(12)} ${(seconds / 60).toFixed(1)} min${passed ? "" : " FAILED"}\n`,
+    );
+  if (reportFile !== undefined) mergeReports(outcomes, reportFile);
+  process.exitCode = outcomes.every(({ passed }) => passed) ? 0 : 1;
+} finally {
+  rmSync(directory, { recursive: true });
+}

@@ -1,0 +1,144 @@
+import { afterAll, describe, expect, test } from "vitest";
+import { parallel } from "../../scripts/deploy-stack.ts";
+import {
+  containers,
+  healthyOn,
+  inspect,
+  throughSocketProxy,
+} from "./containers.ts";
+import { ask, quiet, say, timed } from "./day-two.ts";
+import { budgetScenarios } from "./one-budget.ts";
+import { openFiles } from "./open-files.ts";
+import { chat, createKey, edges, emptyStack } from "./running.ts";
+import { rightConfig, secretsOf } from "./stack-config.ts";
+import type { Stand } from "./stand.ts";
+import { noAlerts } from "./supervisors.ts";
+import { addresses, runScript } from "./two-engines.ts";
+
+const running = emptyStack();
+
+/** A first `up`. The other scenarios go on from the state that is saved here. */
+describe("up", () => {
+  let isUp = false;
+  afterAll(async () => {
+    const state = process.env["HEARTH_DEPLOYED_STATE"];
+    if (!isUp || state === undefined) return;
+    await runScript("scripts/hosts.sh", "down");
+    await runScript("test/infra/machine.sh", "save", state);
+  });
+
+  test("1: up from nothing; a key made through A works through B, and both tell one spend", async () => {
+    const stand = running();
+    const { summary } = await timed("up", () =>
+      stand.stack.up({ parallel, onOutput: quiet }),
+    );
+    say(`created ${summary.resourceChanges?.create ?? 0} resources`);
+    for (const host of ["a", "b"] as const)
+      expect(await healthyOn(stand, host)).toEqual(
+        containers[host].map((name) => `hearth-${name}`),
+      );
+
+    isUp = true;
+    const key = await createKey(stand);
+    for (const edge of edges) await chat(edge, key, `hello through ${edge}`);
+    const spends = await Promise.all(
+      edges.map((edge) => spendOf(stand, edge, key)),
+    );
+    expect(spends[0]).toBeGreaterThan(0);
+    expect(spends[1]).toBe(spends[0]);
+
+    for (const address of Object.values(addresses)) {
+      const up = await fetch(`http://${address}:5984/_up`);
+      expect(await up.json()).toEqual({ status: "ok", seeds: {} });
+    }
+  });
+
+  budgetScenarios(running);
+
+  test("CouchDB's container has its limits, and no container shows a secret", async () => {
+    const stand = running();
+    const [notes] = await inspect(stand, "a", "hearth-couchdb");
+    expect(notes?.HostConfig).toMatchObject({
+      Memory: 1024 * 1024 * 1024,
+      MemoryReservation: 512 * 1024 * 1024,
+      NanoCpus: 0,
+      Ulimits: [{ Name: "nofile", Soft: openFiles, Hard: openFiles }],
+      Binds: ["hearth-notes:/opt/couchdb/data:rw"],
+    });
+    expect(notes?.Config.Healthcheck.Interval).toBe(30_000_000_000);
+    const secrets = secretsOf(rightConfig);
+    for (const host of ["a", "b"] as const) {
+      const shown = JSON.stringify(
+        await inspect(
+          stand,
+          host,
+          ...containers[host].map((name) => `hearth-${name}`),
+        ),
+      );
+      const processes = await Promise.all(
+        containers[host].map((name) =>
+          stand.docker(host, "top", `hearth-${name}`, "-eo", "pid,args"),
+        ),
+      );
+      for (const secret of secrets) {
+        expect(shown).not.toContain(secret);
+        expect(processes.join("\n")).not.toContain(secret);
+      }
+    }
+  });
+
+  test("the socket proxy lets through what the supervisor needs, and nothing else", async () => {
+    const stand = running();
+    await stand.docker("a", "create", "--name", "stranger", "hearth-test/node");
+    try {
+      const asked: readonly (readonly [string, string, number])[] = [
+        ["GET", "/v1.41/containers/json", 200],
+        ["GET", "/containers/hearth-gateway/json", 200],
+        ["GET", "/containers/hearth-gateway/logs?stdout=1&tail=1", 200],
+        ["GET", "/containers/hearth-gateway/stats?stream=false", 200],
+        ["GET", "/containers/stranger/json", 403],
+        ["POST", "/containers/stranger/restart", 403],
+        ["GET", "/containers/hearth-gateway/archive?path=/run/hearth", 403],
+        ["GET", "/containers/hearth-gateway/export", 403],
+        ["POST", "/containers/hearth-gateway/exec", 403],
+        ["POST", "/containers/create", 403],
+        ["GET", "/containers/hearth-gateway%2Fjson", 403],
+        ["GET", "/containers/hearth-gateway/../stranger/json", 403],
+        ["DELETE", "/containers/hearth-gateway", 403],
+        ["GET", "/info", 403],
+        ["GET", "/images/json", 403],
+      ];
+      for (const [method, path, status] of asked)
+        expect(
+          await throughSocketProxy(stand, method, path),
+          `${method} ${path}`,
+        ).toBe(status);
+    } finally {
+      await stand.docker("a", "rm", "-f", "stranger");
+    }
+  });
+
+  test("no alert was raised", () => noAlerts(running(), 0));
+});
+
+/** What the key has spent, as this edge's gateway tells once the ledger has both calls. */
+async function spendOf(
+  { masterKey }: Stand,
+  edge: string,
+  key: string,
+): Promise<number> {
+  let last = -1;
+  return expect
+    .poll(
+      async () => {
+        const { info } = await ask(edge, `/key/info?key=${key}`, masterKey);
+        const { spend } = info as { readonly spend: number };
+        const settled = spend > 0 && spend === last;
+        last = spend;
+        return settled;
+      },
+      { timeout: 30_000, interval: 3_000 },
+    )
+    .toBe(true)
+    .then(() => last);
+}
