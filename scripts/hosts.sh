@@ -9,7 +9,7 @@
 # Nothing listens on any other address.
 #
 # usage: scripts/hosts.sh up | down [--wipe] | off-b | status | env
-#   up      idempotent; installs what is missing from Debian's packages
+#   up      idempotent
 #   down    stops what `up` started; images and volumes stay (--wipe deletes them)
 #   off-b   pulls host B's plug; `up` switches it on again, and its containers start by themselves
 #   env     prints the variables that clients need, for `eval "$(scripts/hosts.sh env)"`
@@ -34,21 +34,6 @@ live_pid() { # pidfile program
 
 docker_a() { docker -H "unix://$DIR/a/docker.sock" "$@"; }
 docker_b() { docker -H "tcp://$B_IP:2375" "$@"; }
-
-install_packages() {
-  local missing=()
-  command -v dockerd >/dev/null || missing+=(docker.io)
-  command -v docker >/dev/null || missing+=(docker.io)
-  command -v iptables >/dev/null || missing+=(iptables)
-  command -v ip >/dev/null || missing+=(iproute2)
-  [[ -x /usr/sbin/sshd ]] || missing+=(openssh-server)
-  command -v ssh >/dev/null || missing+=(openssh-client)
-  ((${#missing[@]})) || return 0
-  command -v apt-get >/dev/null || die "needs ${missing[*]}: install them and run it again"
-  log "installing ${missing[*]}"
-  apt-get update -qq >/dev/null
-  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
-}
 
 net_up() {
   [[ -e /var/run/netns/$NETNS ]] || ip netns add "$NETNS"
@@ -133,7 +118,6 @@ stop() { # pidfile program
 up() {
   [[ $(uname -s) == Linux ]] || die "two test hosts need Linux"
   [[ $EUID -eq 0 ]] || die "needs root: two Docker engines and a network namespace are started"
-  install_packages
   net_up
   engine_up a 172.28.1.1/24 172.28.16.0/20 dockerd
   # --tls=false, said aloud, spares the delay dockerd adds to a plain tcp socket.

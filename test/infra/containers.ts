@@ -1,4 +1,4 @@
-import { expect } from "vitest";
+import { expect, vi } from "vitest";
 import type { Stand } from "./stand.ts";
 
 /** Names without "hearth-", by host. */
@@ -48,15 +48,16 @@ export async function healthyOn(
   return names.trim().split("\n").toSorted();
 }
 
-/** Waits until every container of both hosts is healthy. */
+/** Waits until every container of both hosts is healthy; in a hook too. */
 export async function allHealthy(stand: Stand): Promise<void> {
   for (const host of ["a", "b"] as const)
-    await expect
-      .poll(() => healthyOn(stand, host).catch(() => []), {
-        timeout: 180_000,
-        interval: 1_000,
-      })
-      .toEqual(containers[host].map((name) => `hearth-${name}`));
+    await vi.waitFor(
+      async () =>
+        expect(await healthyOn(stand, host)).toEqual(
+          containers[host].map((name) => `hearth-${name}`),
+        ),
+      { timeout: 180_000, interval: 1_000 },
+    );
 }
 
 /** Container ids by host and name. */

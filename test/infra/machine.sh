@@ -7,7 +7,8 @@
 #                              run NAME COMMAND...
 #                              restore images | STATE      inside a machine, before `scripts/hosts.sh up`
 #                              save STATE                  inside a machine, after `scripts/hosts.sh down`
-#   images   builds the stand-in images, with which a machine's hosts start; idempotent
+#   images   installs what machines need from Debian's packages and builds the stand-in images that their hosts start with;
+#            idempotent
 #   run      runs a command on a new machine and deletes the machine afterwards, for example: run try bash
 #
 # Needs root. HEARTH_TEST_NETWORK=host gives the machine this computer's own network: one machine at a time then.
@@ -21,6 +22,22 @@ BUILDER=$CACHE/images
 STATES=$CACHE/states
 
 log() { printf 'machine: %s\n' "$*" >&2; }
+
+install_packages() {
+  local missing=()
+  command -v dockerd >/dev/null || missing+=(docker.io)
+  command -v debootstrap >/dev/null || missing+=(debootstrap)
+  command -v docker >/dev/null || missing+=(docker.io)
+  command -v iptables >/dev/null || missing+=(iptables)
+  command -v ip >/dev/null || missing+=(iproute2)
+  [[ -x /usr/sbin/sshd ]] || missing+=(openssh-server)
+  command -v ssh >/dev/null || missing+=(openssh-client)
+  ((${#missing[@]})) || return 0
+  command -v apt-get >/dev/null || { log "needs ${missing[*]}: install them and run it again"; return 1; }
+  log "installing ${missing[*]}"
+  apt-get update -qq >/dev/null
+  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+}
 
 # The state that is worth keeping of an engine that is stopped. Layers of images never change, so links to them will do.
 copy_engine() { # from to
@@ -44,6 +61,7 @@ isolated() { # unshare's options... program...
 
 build_images() {
   mkdir -p "$BUILDER"
+  install_packages
   exec 9>"$CACHE/images.lock"
   flock 9
   remove_stale
