@@ -62,6 +62,7 @@ export async function openStand(state?: string): Promise<Stand> {
   const started = performance.now();
   const engines = await startTwoEngines(state);
   const { docker, directory } = engines;
+  const images = await standInImages(engines.endpoints.a);
   const real = process.env["HEARTH_PULUMI_PLUGINS"] === "real";
   const pulumiRoot = real
     ? undefined
@@ -103,7 +104,7 @@ export async function openStand(state?: string): Promise<Stand> {
     stack,
     masterKey: rightConfig["masterKey"] ?? "",
     alerts: receiver.received,
-    description: `plugins: ${real ? "the real docker and postgresql plugins" : "doubles of the docker and postgresql plugins and of the nodejs language host (test/infra/doubles), the real engine"}; images: Debian's PostgreSQL 15, Redis 7.0 and HAProxy 2.6, the Caddy that is deployed, and notes/ in place of CouchDB${openFiles < 65_536 ? ` with ${openFiles} open files, the most this machine allows (65536 is the default)` : ""}; ready after ${((performance.now() - started) / 1000).toFixed(0)} s`,
+    description: `plugins: ${real ? "the real docker and postgresql plugins" : "doubles of the docker and postgresql plugins and of the nodejs language host (test/infra/doubles), the real engine"}; images: ${images.trim().replaceAll("\n", ", ")}, notes/ for couchdb with ${openFiles} open files; ready after ${((performance.now() - started) / 1000).toFixed(0)} s`,
     docker,
     log: (name, container) =>
       containerLog(
@@ -140,6 +141,16 @@ export async function openStand(state?: string): Promise<Stand> {
       await provider.close();
     },
   };
+}
+
+/** What runs instead of what: one line each. */
+async function standInImages(engine: string): Promise<string> {
+  const { stdout } = await promisify(execFile)(
+    inProject("test/infra/stand-ins/build.sh"),
+    ["list"],
+    { env: { ...process.env, HEARTH_HOST_A: engine } },
+  );
+  return stdout;
 }
 
 /** Fills the stack's directory with what the commands need there; gives the environment that they run in. */
@@ -196,7 +207,7 @@ function settingsFor(engines: TwoEngines): Readonly<Record<string, string>> {
       nodeBase: "hearth-test/node:latest",
     }),
     imagesWithoutDigest: "allow",
-    postgresVersion: "15",
+    postgresVersion: "18",
     gatewayConfig: join(engines.directory, "gateway.yaml"),
     supervisorConfig: join(engines.directory, "supervisor.yaml"),
     drainTimeout: "20s",

