@@ -8,10 +8,9 @@
 # A veth pair joins them, so a port published on 10.77.0.1 is reached from B's containers and the other way round.
 # Nothing listens on any other address.
 #
-# usage: scripts/hosts.sh up | down [--wipe] | off-b | status | env
+# usage: scripts/hosts.sh up | off [b] | status | env
 #   up      idempotent
-#   down    stops what `up` started; images and volumes stay (--wipe deletes them)
-#   off-b   pulls host B's plug; `up` switches it on again, and its containers start by themselves
+#   off     pulls the plug of both hosts, or of B; `up` switches them on again, and their containers start by themselves
 #   env     prints the variables that clients need, for `eval "$(scripts/hosts.sh env)"`
 #
 # Needs root. HEARTH_TEST_HOSTS names the directory of all state (default: below the user's cache).
@@ -36,6 +35,75 @@ docker_a() { docker -H "unix://$DIR/a/docker.sock" "$@"; }
 docker_b() { docker -H "tcp://$B_IP:2375" "$@"; }
 
 net_up() {
+  [[ -e /var/run/netns/$NETNS ]] || ip netns add "$NETNS"
+  if ! ip link show hearth-a >/dev/null 2>&1; then
+    ip link add hearth-a type veth peer name hearth-b netns "$NETNS"
+  fi
+  ip addr replace "$A_IP/24" dev hearth-a
+  ip link set hearth-a up
+  ip -n "$NETNS" addr replace "$B_IP/24" dev hearth-b
+  ip -n "$NETNS" link set hearth-b up
+  ip -n "$NETNS" link set lo up
+}
+
+# nsenter and not `ip netns exec`: the latter mounts a fresh /sys, which hides the cgroup hierarchies, and dockerd then
+# refuses to start containers.
+in_b() { nsenter --net=/var/run/netns/$NETNS "$@"; }
+
+engine_up() { # name bridge-address address-pool, then the command
+  local name=$1 bip=$2 pool=$3 dir=$DIR/$1
+  shift 3
+  if live_pid "$dir/docker.pid" dockerd >/dev/null; then
+    return
+  fi
+  mkdir -p "$dir"
+  rm -f "$dir/docker.pid" "$dir/docker.sock"
+  # What the engine's containers use is then found, and removed, by the machine's name.
+  [[ -z ${HEARTH_MACHINE:-} ]] || set -- "$@" --cgroup-parent "/hearth-$(basename "$HEARTH_MACHINE")"
+  # Distinct subnets, so that a route to the wrong engine fails instead of reaching a container of the other one.
+  setsid "$@" -H "unix://$dir/docker.sock" --data-root "$dir/data" --exec-root "$dir/exec" \
+    --pidfile "$dir/docker.pid" --bip "$bip" --default-address-pool "base=$pool,size=24" \
+    </dev/null >"$dir/dockerd.log" 2>&1 &
+}
+
+wait_for() { # what, then a command that must come to succeed
+  local what=$1
+  shift
+  for _ in $(seq 200); do
+    "$@" >/dev/null 2>&1 && return
+    sleep 0.3
+  done
+  die "$what did not come up; see the logs below $DIR"
+}
+
+# Real hosts are reached over ssh, so B has an sshd with a key made for the run. SetEnv stands in for the
+# /var/run/docker.sock that a real host would have.
+sshd_up() {
+  local dir=$DIR/ssh
+  live_pid "$dir/sshd.pid" sshd >/dev/null && return
+  mkdir -p "$dir" /run/sshd
+  chmod 700 "$dir"
+  [[ -f $dir/host_key ]] || ssh-keygen -q -t ed25519 -N '' -f "$dir/host_key"
+  [[ -f $dir/id ]] || ssh-keygen -q -t ed25519 -N '' -f "$dir/id"
+  cp "$dir/id.pub" "$dir/authorized_keys"
+  echo "$B_IP $(cut -d' ' -f1,2 "$dir/host_key.pub")" >"$dir/known_hosts"
+  cat >"$dir/sshd_config" <<CONF
+ListenAddress $B_IP:22
+HostKey $dir/host_key
+PidFile $dir/sshd.pid
+AuthorizedKeysFile $dir/authorized_keys
+# The key directory may lie under a world-writable parent.
+StrictModes no
+PasswordAuthentication no
+PermitRootLogin prohibit-password
+# Every API call of a Docker client over ssh is one connection.
+MaxStartups 50:30:100
+SetEnv DOCKER_HOST=tcp://$B_IP:2375
+CONF
+  in_b /usr/sbin/sshd -f "$dir/sshd_config" -E "$dir/sshd.log"
+}
+
+up() {
   [[ -e /var/run/netns/$NETNS ]] || ip netns add "$NETNS"
   if ! ip link show hearth-a >/dev/null 2>&1; then
     ip link add hearth-a type veth peer name hearth-b netns "$NETNS"
@@ -129,31 +197,22 @@ up() {
   status
 }
 
-down() {
-  stop "$DIR/ssh/sshd.pid" sshd
-  stop "$DIR/b/docker.pid" dockerd
-  stop "$DIR/a/docker.pid" dockerd
-  ip link del hearth-a 2>/dev/null || true
-  ip netns del "$NETNS" 2>/dev/null || true
-  if [[ ${1:-} == --wipe ]]; then
-    # dockerd leaves the mount of its host-network namespace behind.
-    awk -v dir="$DIR/" 'index($2, dir) == 1 {print $2}' /proc/mounts | sort -r |
-      while read -r mount; do umount "$mount"; done
-    rm -rf "${DIR:?}"/{a,b,ssh}
-  fi
-  log "down"
+# What a pulled plug does to a host: its containers and its engine end without notice.
+kill_host() { # name
+  local shim
+  kill -9 $(pgrep -f "$DIR/$1/exec/containerd/containerd.toml" || true) "$(live_pid "$DIR/$1/docker.pid" dockerd)" 2>/dev/null || true
+  for shim in $(pgrep -f "containerd-shim.* -address $DIR/$1/exec/" || true); do
+    kill -9 "$shim" $(pgrep -P "$shim" || true) 2>/dev/null || true
+  done
 }
 
-# What a pulled plug does to host B: nothing of it runs any more, nobody is told, and its address does not answer.
-off_b() {
-  local shim child
+off() {
+  # Nor does its address answer.
   ip link set hearth-a down
-  for shim in $(pgrep -f "containerd-shim.* -address $DIR/b/exec/" || true); do
-    for child in $(pgrep -P "$shim" || true) "$shim"; do kill -9 "$child" 2>/dev/null || true; done
-  done
-  kill -9 $(pgrep -f "$DIR/b/exec/containerd/containerd.toml" || true) "$(live_pid "$DIR/b/docker.pid" dockerd)" 2>/dev/null || true
+  kill_host b
   kill -9 "$(live_pid "$DIR/ssh/sshd.pid" sshd)" 2>/dev/null || true
-  log "host B is off"
+  [[ ${1:-} == b ]] || kill_host a
+  log "${1:-both} off"
 }
 
 status() {
@@ -185,9 +244,8 @@ VARS
 
 case ${1:-} in
   up) up ;;
-  down) down "${2:-}" ;;
   status) status ;;
-  off-b) off_b ;;
+  off) off "${2:-}" ;;
   env) print_env ;;
-  *) die "usage: scripts/hosts.sh up | down [--wipe] | off-b | status | env" ;;
+  *) die "usage: scripts/hosts.sh up | off [b] | status | env" ;;
 esac

@@ -1,8 +1,5 @@
-import { execFile } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
-import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
-import { inProject } from "../../infra/project-files.ts";
 import { callSteadily } from "./callers.ts";
 import { allHealthy, changedSince, containerIds } from "./containers.ts";
 import {
@@ -15,6 +12,7 @@ import {
   upWithRefresh,
 } from "./day-two.ts";
 import { deployedStack, edges } from "./running.ts";
+import { runScript } from "./two-engines.ts";
 
 const running = deployedStack();
 
@@ -100,10 +98,8 @@ describe("loss", () => {
       key,
       perSecond: 10,
     });
-    const hosts = (word: string) =>
-      promisify(execFile)(inProject("scripts/hosts.sh"), [word]);
     const since = performance.now();
-    await hosts("off-b");
+    await runScript("scripts/hosts.sh", "off", "b");
     try {
       const memory = JSON.parse(await settingOf(stand, "memory")) as {
         readonly redis?: number;
@@ -124,7 +120,7 @@ describe("loss", () => {
         Math.max(0, awaySeconds * 1000 - (performance.now() - since)),
       );
     } finally {
-      await hosts("up");
+      await runScript("scripts/hosts.sh", "up");
     }
     await timed("B back", () => allHealthy(stand));
     const { calls, streams, failures } = await load.stop();

@@ -6,7 +6,7 @@
 # usage: test/infra/machine.sh images
 #                              run NAME COMMAND...
 #                              restore images | STATE      inside a machine, before `scripts/hosts.sh up`
-#                              save STATE                  inside a machine, after `scripts/hosts.sh down`
+#                              save STATE                  inside a machine, after `scripts/hosts.sh off`
 #   images   installs what machines need from Debian's packages and builds the stand-in images that their hosts start with;
 #            idempotent
 #   run      runs a command on a new machine and deletes the machine afterwards, for example: run try bash
@@ -108,6 +108,7 @@ run() { # name command...
   mkdir -p "$machine" "$HOSTS" /run/netns
   trap 'remove "$machine"' EXIT
   isolated "${network[@]}" "$0" enter "$machine" "$@" || status=$?
+  ((status == 0)) || tail -n 20 "$machine"/[ab]/dockerd.log >&2
   return $status
 }
 
