@@ -102,6 +102,8 @@ async function runScenario(
   const code = await run(
     `${scenario.padEnd(12)} `,
     [
+      // A machine ends with this program, whatever ends it.
+      ...["setpriv", "--pdeathsig", "KILL"],
       ...[inProject("test/infra/machine.sh"), "run", scenario],
       ...vitest("run", [`test/infra/${scenario}.scenario.ts`, ...options]),
       ...["--reporter=default", "--reporter=json"],
