@@ -1,40 +1,26 @@
-import { isTruncated, type RecordedAnswer } from "./recordings.ts";
+import { isDeepStrictEqual } from "node:util";
+import {
+  isTruncated,
+  type RecordedAnswer,
+  type RecordedBody,
+} from "./recordings.ts";
 import type { RawAnswer } from "./raw-request.ts";
 import type { Substitution } from "./substitution.ts";
-
-/** Members whose values differ from run to run, even on one server. */
-const OPAQUE = new Set([
-  "bookmark",
-  "derived_key",
-  "execution_time_ms",
-  "instance_start_time",
-  "iterations",
-  "purge_seq",
-  "ref",
-  "salt",
-  "session_id",
-  "sizes",
-  "uuid",
-]);
-
-const HEADERS = [
-  "allow",
-  "location",
-  "www-authenticate",
-  "access-control-allow-credentials",
-  "access-control-allow-headers",
-  "access-control-allow-methods",
-  "access-control-allow-origin",
-  "access-control-expose-headers",
-  "access-control-max-age",
-];
+import { isTolerated, type Tolerance } from "./tolerated.ts";
 
 export interface CompareOptions {
-  /** Members (by name) that are not looked at. */
+  readonly tolerance: Tolerance;
+  /** Members (by name) that are not compared. */
   readonly ignore?: readonly string[];
   /** Entries of lists (values, or rows of these ids or keys) that are not expected. */
   readonly without?: readonly string[];
-  readonly withHeaders?: boolean;
+}
+
+interface Comparison extends CompareOptions {
+  readonly substitution: Substitution;
+  readonly found: string[];
+  /** Entries of `ignore` and `without` that there was a reason for. */
+  readonly needed: Set<string>;
 }
 
 /** All differences between a recorded answer and the one at hand, each as one line. */
@@ -42,96 +28,94 @@ export function differences(
   recorded: RecordedAnswer,
   answer: RawAnswer,
   substitution: Substitution,
-  options: CompareOptions = {},
+  options: CompareOptions,
 ): string[] {
-  const found: string[] = [];
   if (recorded.status !== answer.status) {
     return [
       `status ${recorded.status} became ${answer.status}: ${answer.text.slice(0, 300)}`,
     ];
   }
-  if (options.withHeaders === true) {
-    compareHeaders(recorded, answer, substitution, found);
+  const found: string[] = [];
+  const needed = new Set<string>();
+  const comparison = { ...options, substitution, found, needed };
+  compareHeaders(recorded, answer, comparison);
+  compareBodies(recorded, answer, comparison);
+  for (const name of [...(options.ignore ?? []), ...(options.without ?? [])]) {
+    if (!needed.has(name)) found.push(`"${name}" is ignored without need`);
   }
-  compareBodies(recorded, answer, substitution, options, found);
   return found;
 }
 
 function compareHeaders(
   recorded: RecordedAnswer,
   answer: RawAnswer,
-  substitution: Substitution,
-  found: string[],
+  { substitution, tolerance, found }: Comparison,
 ): void {
-  const etag = recorded.headers.etag;
-  // Entity tags of anything but documents are opaque.
-  const names =
-    etag !== undefined && /^"\d+-/.test(etag) ? [...HEADERS, "etag"] : HEADERS;
+  const names = new Set([
+    ...Object.keys(recorded.headers),
+    ...Object.keys(answer.headers),
+  ]);
   for (const name of names) {
     const expected = recorded.headers[name];
     const actual = answer.headers[name];
-    if (expected === undefined || typeof actual !== "string") {
-      if (expected !== actual) {
-        found.push(`header ${name}: ${expected} became ${String(actual)}`);
-      }
-      continue;
-    }
-    const problem = substitution.differ(expected, actual);
-    if (problem !== undefined) found.push(`header ${name}: ${problem}`);
+    if (expected === actual) continue;
+    const problem =
+      expected === undefined || typeof actual !== "string"
+        ? `${expected} became ${String(actual)}`
+        : substitution.differ(expected, actual);
+    if (problem === undefined) continue;
+    const header = `header ${isOpaqueTag(name, expected) ? "etag of no document" : name}`;
+    if (isTolerated(header)) tolerance.use(header);
+    else found.push(`${header}: ${problem}`);
   }
-  const type = (value: string | undefined): string =>
-    (value ?? "").split(";")[0]!;
-  const [expected, actual] = [
-    type(recorded.headers["content-type"]),
-    type(answer.headers["content-type"]),
-  ];
-  if (answer.status !== 304 && expected !== actual) {
-    found.push(`content type ${expected} became ${actual}`);
-  }
+}
+
+function isOpaqueTag(name: string, value: string | undefined): boolean {
+  return name === "etag" && (value === undefined || !/^"\d+-/.test(value));
 }
 
 function compareBodies(
   recorded: RecordedAnswer,
   answer: RawAnswer,
-  substitution: Substitution,
-  options: CompareOptions,
-  found: string[],
+  comparison: Comparison,
 ): void {
+  const { found } = comparison;
   const { body } = recorded;
   if (body === undefined || body.length === 0) {
-    if (answer.text.trim() !== "") found.push("a body came where none was");
+    if (answer.text !== "") found.push("a body came where none was");
     return;
   }
   if (recorded.end === "client-closed") {
     const text = body.raw ?? body.text ?? linesText(body.lines);
-    compareFeeds(text, answer.text, substitution, options, found);
+    compareFeeds(text, answer.text, comparison);
   } else if (body.json !== undefined) {
-    const actual = parsed(answer.text, found);
-    compareValues(body.json, actual, "body", substitution, options, found);
+    compareValues(body.json, parsed(answer.text, found), "body", comparison);
   } else if (body.lines !== undefined) {
-    compareFeeds(
-      linesText(body.lines),
-      answer.text,
-      substitution,
-      options,
-      found,
-    );
-  } else if (body.text !== undefined && typeof body.text === "string") {
-    if (recorded.headers["content-type"]?.startsWith("multipart/") === true) {
-      const parts = (text: string): string[] =>
-        text.split("\r\n").filter((line) => line.startsWith("{"));
-      compareLists(
-        parts(body.text),
-        parts(answer.text),
-        substitution,
-        options,
-        found,
-      );
-      return;
-    }
-    const problem = substitution.differ(body.text, answer.text);
-    if (problem !== undefined) found.push(problem);
+    compareFeeds(linesText(body.lines), answer.text, comparison);
+  } else {
+    compareTexts(recorded, body, answer, comparison);
   }
+}
+
+function compareTexts(
+  recorded: RecordedAnswer,
+  { text }: RecordedBody,
+  answer: RawAnswer,
+  comparison: Comparison,
+): void {
+  if (recorded.headers["content-type"]?.startsWith("multipart/") !== true) {
+    compareValues(text, answer.text, "text", comparison);
+    return;
+  }
+  const lines = (of: string, headers: RawAnswer["headers"]): string[] => {
+    const boundary = /boundary="?([^";]+)/.exec(headers["content-type"] ?? "");
+    return of.replaceAll(boundary?.[1] ?? "", "boundary").split("\r\n");
+  };
+  compareLists(
+    lines(text ?? "", recorded.headers),
+    lines(answer.text, answer.headers),
+    comparison,
+  );
 }
 
 function linesText(lines: readonly unknown[] | undefined): string {
@@ -144,21 +128,19 @@ function linesText(lines: readonly unknown[] | undefined): string {
 function compareFeeds(
   expected: string,
   actual: string,
-  substitution: Substitution,
-  options: CompareOptions,
-  found: string[],
+  comparison: Comparison,
 ): void {
+  const blank = (text: string): number => text.split("\n\n").length;
+  if (blank(expected) !== blank(actual)) comparison.tolerance.use("heartbeats");
   const rows = (text: string): string[] =>
     text.split("\n").filter((line) => line !== "");
-  compareLists(rows(expected), rows(actual), substitution, options, found);
+  compareLists(rows(expected), rows(actual), comparison);
 }
 
 function compareLists(
   expected: readonly string[],
   actual: readonly string[],
-  substitution: Substitution,
-  options: CompareOptions,
-  found: string[],
+  comparison: Comparison,
 ): void {
   const values = (lines: readonly string[]): unknown[] =>
     lines.map(
@@ -167,14 +149,7 @@ function compareLists(
           ? JSON.parse(line)
           : line) as unknown,
     );
-  compareValues(
-    values(expected),
-    values(actual),
-    "row",
-    substitution,
-    options,
-    found,
-  );
+  compareValues(values(expected), values(actual), "row", comparison);
 }
 
 function parsed(text: string, found: string[]): unknown {
@@ -190,17 +165,20 @@ function compareValues(
   expected: unknown,
   actual: unknown,
   path: string,
-  substitution: Substitution,
-  options: CompareOptions,
-  found: string[],
+  comparison: Comparison,
 ): void {
+  const { substitution, tolerance, found } = comparison;
   if (typeof expected === "string" && typeof actual === "string") {
-    if (isFilled(expected, actual)) return;
+    if (isFilled(expected, actual)) {
+      tolerance.use("filled strings");
+      return;
+    }
     const problem = substitution.differ(expected, actual);
     if (problem !== undefined) found.push(`${path}: ${problem}`);
     return;
   }
   if (isTruncated(expected)) {
+    tolerance.use("shortened strings");
     const { length } = expected.$truncated;
     if (typeof actual !== "string" || actual.length !== length) {
       found.push(`${path}: a string of ${length} became ${short(actual)}`);
@@ -208,15 +186,8 @@ function compareValues(
     return;
   }
   if (Array.isArray(expected) && Array.isArray(actual)) {
-    expected = expected.filter((entry) => !isLeftOut(entry, options.without));
-    compareEntries(
-      expected as unknown[],
-      actual,
-      path,
-      substitution,
-      options,
-      found,
-    );
+    const left = expected.filter((entry) => !isLeftOut(entry, comparison));
+    compareEntries(left, actual, path, comparison);
     return;
   }
   if (isObject(expected) && isObject(actual)) {
@@ -224,11 +195,11 @@ function compareValues(
       ...Object.keys(expected),
       ...Object.keys(actual),
     ])) {
-      compareMember(expected, actual, name, path, substitution, options, found);
+      compareMember(expected[name], actual[name], name, path, comparison);
     }
     return;
   }
-  if (!Object.is(expected, actual) && !(expected === 0 && actual === 0)) {
+  if (expected !== actual) {
     found.push(`${path}: ${short(expected)} became ${short(actual)}`);
   }
 }
@@ -237,6 +208,7 @@ function compareValues(
 function isFilled(expected: string, actual: string): boolean {
   const HEAD = 32;
   return (
+    actual !== expected &&
     actual.length > HEAD &&
     actual.length === expected.length &&
     actual.slice(0, HEAD) === expected.slice(0, HEAD) &&
@@ -246,65 +218,53 @@ function isFilled(expected: string, actual: string): boolean {
 
 function isLeftOut(
   entry: unknown,
-  without: readonly string[] | undefined,
+  { without = [], needed }: Comparison,
 ): boolean {
   const name = isObject(entry) ? (entry.id ?? entry.key) : entry;
-  return typeof name === "string" && without?.includes(name) === true;
+  if (typeof name !== "string" || !without.includes(name)) return false;
+  needed.add(name);
+  return true;
 }
 
 function compareEntries(
   expected: readonly unknown[],
   actual: readonly unknown[],
   path: string,
-  substitution: Substitution,
-  options: CompareOptions,
-  found: string[],
+  comparison: Comparison,
 ): void {
   if (expected.length !== actual.length) {
-    found.push(
+    comparison.found.push(
       `${path}: ${expected.length} entries became ${actual.length}: ${short(expected)} / ${short(actual)}`,
     );
     return;
   }
   for (const [index, each] of expected.entries()) {
-    compareValues(
-      each,
-      actual[index],
-      `${path}[${index}]`,
-      substitution,
-      options,
-      found,
-    );
+    compareValues(each, actual[index], `${path}[${index}]`, comparison);
   }
 }
 
 function compareMember(
-  expected: Record<string, unknown>,
-  actual: Record<string, unknown>,
+  expected: unknown,
+  actual: unknown,
   name: string,
   path: string,
-  substitution: Substitution,
-  options: CompareOptions,
-  found: string[],
+  comparison: Comparison,
 ): void {
-  if (options.ignore?.includes(name) === true) return;
-  if (OPAQUE.has(name)) {
-    if (typeof expected[name] !== typeof actual[name]) {
-      found.push(
-        `${path}.${name}: ${short(expected[name])} became ${short(actual[name])}`,
-      );
-    }
-    learnOpaque(name, expected[name], actual[name], substitution);
+  const { ignore, needed, tolerance, substitution, found } = comparison;
+  if (ignore?.includes(name) === true) {
+    if (!isDeepStrictEqual(expected, actual)) needed.add(name);
     return;
   }
-  compareValues(
-    expected[name],
-    actual[name],
-    `${path}.${name}`,
-    substitution,
-    options,
-    found,
-  );
+  const member = `member ${name}`;
+  if (!isTolerated(member)) {
+    compareValues(expected, actual, `${path}.${name}`, comparison);
+    return;
+  }
+  if (!isDeepStrictEqual(expected, actual)) tolerance.use(member);
+  if (typeof expected !== typeof actual) {
+    found.push(`${path}.${name}: ${short(expected)} became ${short(actual)}`);
+  }
+  learnOpaque(name, expected, actual, substitution);
 }
 
 /** Values that may be anything, but come back in later requests. */

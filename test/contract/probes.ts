@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { differences } from "./compare.ts";
-import { knownDifferences } from "./known-differences.ts";
 import { sendRaw, type RawAnswer } from "./raw-request.ts";
 import {
   bodyBytes,
@@ -11,6 +10,7 @@ import {
 import type { RunningServer, ServerUnderTest } from "./server-under-test.ts";
 import { ask } from "./start-notes.ts";
 import { newSubstitution, type Substitution } from "./substitution.ts";
+import type { Tolerance } from "./tolerated.ts";
 
 const probes = readProbes();
 
@@ -55,7 +55,10 @@ const acts: Readonly<Record<string, Act>> = {
 };
 
 /** The recorded answers of a real CouchDB, one test each, in their order. */
-export function holdToProbes(server: ServerUnderTest): void {
+export function holdToProbes(
+  server: ServerUnderTest,
+  tolerance: Tolerance,
+): void {
   describe("the answers of a real CouchDB", () => {
     let running: RunningServer;
     let substitution: Substitution;
@@ -70,12 +73,16 @@ export function holdToProbes(server: ServerUnderTest): void {
     });
 
     test.each(probes)("$group: $name", async (probe) => {
-      const difference = server.embedded
-        ? knownDifferences[`${probe.group}: ${probe.name}`]
-        : undefined;
+      const difference = tolerance.difference(`${probe.group}: ${probe.name}`);
       const answer = await askAs(probe, running, substitution);
       if (difference?.status !== undefined) {
         expect(answer.status).toBe(difference.status);
+        const recorded = probe.response;
+        const before = recorded.body?.json as { error?: string } | undefined;
+        expect([difference.status, difference.error]).not.toEqual([
+          recorded.status,
+          before?.error,
+        ]);
         // The answer to a HEAD says no more than its status.
         if (probe.request.method !== "HEAD") {
           const said = JSON.parse(answer.text) as Record<string, string>;
@@ -85,7 +92,7 @@ export function holdToProbes(server: ServerUnderTest): void {
       } else {
         expect(
           differences(probe.response, answer, substitution, {
-            withHeaders: true,
+            tolerance,
             ignore: difference?.ignore ?? [],
             without: difference?.without ?? [],
           }),
@@ -134,7 +141,7 @@ async function askAs(
     enough:
       probe.response.end === "client-closed" ? isEnough(probe) : undefined,
   });
-  await acting;
+  expect((await acting)?.ok ?? true, "what was done meanwhile").toBe(true);
   return answer;
 }
 

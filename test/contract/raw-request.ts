@@ -16,6 +16,8 @@ export interface RawRequest {
   /** Closes the connection when the body so far is enough. */
   readonly enough?: ((text: string) => boolean) | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** The client leaves then with what has come so far, or with the first of it. */
+  readonly left?: AbortSignal | undefined;
 }
 
 /** Sends a request exactly as it is given; fetch would tidy paths, methods and headers. */
@@ -46,12 +48,20 @@ export async function sendRaw(options: RawRequest): Promise<RawAnswer> {
             headers: incoming.headers,
             text: Buffer.concat(pieces).toString(),
           });
+        const leave = (): void => {
+          finish();
+          outgoing.destroy();
+        };
         incoming.on("data", (piece: Buffer) => {
           pieces.push(piece);
-          if (options.enough?.(Buffer.concat(pieces).toString()) === true) {
-            finish();
-            outgoing.destroy();
-          }
+          if (
+            options.left?.aborted === true ||
+            options.enough?.(Buffer.concat(pieces).toString()) === true
+          )
+            leave();
+        });
+        options.left?.addEventListener("abort", () => {
+          if (pieces.length > 0) leave();
         });
         incoming.on("end", finish);
         incoming.on("error", reject);

@@ -1,3 +1,4 @@
+import { expect } from "vitest";
 import { differences } from "./compare.ts";
 import {
   bodyBytes,
@@ -9,6 +10,7 @@ import { sendRaw, type RawAnswer } from "./raw-request.ts";
 import type { RunningServer } from "./server-under-test.ts";
 import { ask } from "./start-notes.ts";
 import { newSubstitution, type Substitution } from "./substitution.ts";
+import type { Tolerance } from "./tolerated.ts";
 
 const SEED = "_local/obsidian_livesync_sync_parameters";
 
@@ -29,6 +31,7 @@ export const replay = { prepare };
 async function prepare(
   running: RunningServer,
   scenario: Scenario,
+  tolerance: Tolerance,
 ): Promise<Vault> {
   const users = new Set(
     scenario.lines
@@ -52,77 +55,93 @@ async function prepare(
     });
     await fetch(running.url, { headers: { authorization: authorized } });
   }
-  const substitution = newSubstitution(running.url);
-  const seeds: unknown[] = [];
-  return {
-    run: async (next) => await runScenario(running, next, substitution, seeds),
+  const replaying: Replaying = {
+    running,
+    substitution: newSubstitution(running.url),
+    tolerance,
+    seeds: [],
   };
+  return { run: async (next) => await runScenario(replaying, next) };
+}
+
+interface Replaying {
+  readonly running: RunningServer;
+  readonly substitution: Substitution;
+  readonly tolerance: Tolerance;
+  /** What the operator took away. */
+  readonly seeds: unknown[];
 }
 
 interface UnderWay {
-  readonly endsAt: number;
-  readonly done: Promise<void>;
+  readonly line: RecordedRequest;
+  readonly problems: Promise<string[]>;
   /** Goes away as the client did. */
   readonly leave: () => void;
 }
 
 async function runScenario(
-  running: RunningServer,
+  replaying: Replaying,
   scenario: Scenario,
-  substitution: Substitution,
-  seeds: unknown[],
 ): Promise<string[]> {
   const found: string[] = [];
   let underWay: UnderWay[] = [];
-  const lines = [...scenario.lines].sort((a, b) => a.t - b.t);
-  for (const line of lines) {
-    // What had been answered before this was sent must be answered before it is sent again.
-    const due = underWay.filter((each) => each.endsAt <= line.t);
+  async function end(due: readonly UnderWay[]): Promise<void> {
     for (const each of due) each.leave();
-    await Promise.all(due.map((each) => each.done));
+    for (const each of due) found.push(...(await each.problems));
     underWay = underWay.filter((each) => !due.includes(each));
+  }
+  for (const line of inOrder(scenario, replaying.tolerance)) {
+    await end(underWay.filter((each) => mustPrecede(each.line, line)));
     if (line.type === "step") {
-      await act(running, scenario, line, seeds);
+      await act(replaying, scenario, line);
       continue;
     }
-    if (line.end === "server-away" || line.res === undefined) continue;
-    const cut = new AbortController();
+    const left = new AbortController();
     underWay.push({
-      endsAt: line.t + line.dur,
-      done: exchange(
-        running,
-        line,
-        substitution,
-        cut.signal,
-        found,
-        overlapsWrite(line, lines) ||
-          followsOverlap.has(`${scenario.db} ${line.n}`),
-      ),
+      line,
+      problems: exchange(replaying, scenario.name, line, left.signal),
       leave: () => {
-        if (line.end === "client-closed") cut.abort();
+        if (line.end === "client-closed") left.abort();
       },
     });
   }
-  for (const each of underWay) each.leave();
-  await Promise.all(underWay.map((each) => each.done));
+  await end(underWay);
   return found.map((problem) => `${scenario.name} ${problem}`);
 }
 
-/** Reads whose `since` came from a read that overlapped a write, and may therefore be further on here. */
-const followsOverlap = new Set(["vault-plain 66", "vault-plain 111"]);
+/** As they were sent; a read that CouchDB answered from before the write it overlapped comes before that. */
+function inOrder(
+  { name, lines }: Scenario,
+  tolerance: Tolerance,
+): Scenario["lines"] {
+  const at = (line: RecordedRequest | RecordedStep): number => {
+    if (line.type === "step") return line.t;
+    const write = lines.find(
+      (other) =>
+        other.type === "request" &&
+        isWrite(other) &&
+        other.t <= line.t &&
+        line.t <= other.t + other.dur,
+    );
+    return write !== undefined && tolerance.readBeforeWrite(`${name} ${line.n}`)
+      ? write.t - 0.5
+      : line.t;
+  };
+  return lines.toSorted((a, b) => at(a) - at(b));
+}
 
-/** Whether a read ran while something was written: both outcomes are right then. A longpoll ends by a write, so it is no such read. */
-function overlapsWrite(
-  line: RecordedRequest,
-  lines: Scenario["lines"],
+/** Whether what was sent before must be answered first: it was so when recorded, or a read and a write overlapped and either could be first. */
+function mustPrecede(
+  before: RecordedRequest,
+  line: RecordedRequest | RecordedStep,
 ): boolean {
-  if (isWrite(line) || line.req.query.feed === "longpoll") return false;
-  return lines.some(
-    (other) =>
-      other.type === "request" &&
-      isWrite(other) &&
-      other.t <= line.t + line.dur &&
-      line.t <= other.t + other.dur,
+  if (before.t + before.dur <= line.t) return true;
+  // A longpoll ends by a write.
+  return (
+    line.type === "request" &&
+    before.req.query.feed !== "longpoll" &&
+    line.req.query.feed !== "longpoll" &&
+    isWrite(before) !== isWrite(line)
   );
 }
 
@@ -134,41 +153,49 @@ function isWrite({ req }: RecordedRequest): boolean {
 }
 
 async function exchange(
-  running: RunningServer,
+  { running, substitution, tolerance }: Replaying,
+  scenario: string,
   line: RecordedRequest,
-  substitution: Substitution,
-  cut: AbortSignal,
-  found: string[],
-  overlaps: boolean,
-): Promise<void> {
-  let answer: RawAnswer;
+  left: AbortSignal,
+): Promise<string[]> {
+  const request = `${line.req.method} ${line.req.path}`;
   try {
-    answer = await send(running, line, substitution, cut);
-  } catch (failure) {
-    if (line.end !== "client-closed") {
-      found.push(`${line.n}: no answer: ${String(failure)}`);
+    const answer = await send(running, line, substitution, left);
+    if (line.req.path.endsWith("/_compact")) await compacted(running, line);
+    if (line.res === undefined) {
+      tolerance.use("no answer recorded");
+      return [];
     }
-    return;
+    const recorded = { ...line.res, end: line.end };
+    return differences(recorded, answer, substitution, {
+      ...(tolerance.difference(`client: ${scenario} ${line.n}`) ??
+        tolerance.difference(`client: ${request}`)),
+      tolerance,
+    }).map((problem) => `${line.n} ${request}: ${problem}`);
+  } catch (failure) {
+    if (line.res !== undefined || !left.aborted)
+      return [`${line.n} ${request}: no answer: ${String(failure)}`];
+    tolerance.use("no answer recorded");
+    return [];
   }
-  if (line.end === "client-closed") return;
-  const problems = differences(line.res!, answer, substitution, {
-    // A server names itself as it likes.
-    ignore:
-      line.req.path === "/"
-        ? ["git_sha", "features", "vendor"]
-        : ["compact_running"],
-  });
-  if (overlaps) return;
-  for (const problem of problems) {
-    found.push(`${line.n} ${line.req.method} ${line.req.path}: ${problem}`);
-  }
+}
+
+/** Waits for the end of a compaction, or later answers would depend on how long it takes. */
+async function compacted(
+  running: RunningServer,
+  { req }: RecordedRequest,
+): Promise<void> {
+  const database = running.url + req.path.replace(/\/_compact$/, "");
+  const info = async (): Promise<unknown> =>
+    (await ask(database, { user: running.admin })).json();
+  await expect.poll(info).toMatchObject({ compact_running: false });
 }
 
 async function send(
   running: RunningServer,
   line: RecordedRequest,
   substitution: Substitution,
-  cut: AbortSignal,
+  left: AbortSignal,
 ): Promise<RawAnswer> {
   const { method, path, query, headers, auth, body } = line.req;
   const sent = ["content-type", "accept", "accept-encoding"].filter(
@@ -185,7 +212,7 @@ async function send(
         : { authorization: authorization(running, auth) }),
     },
     body: bodyBytes(body, undefined, substitution.apply),
-    signal: cut,
+    ...(line.res === undefined ? { signal: left } : { left }),
   });
 }
 
@@ -210,10 +237,9 @@ function authorization(
 
 /** What the operator did beside the client, or what befell the server. */
 async function act(
-  running: RunningServer,
+  { running, seeds }: Replaying,
   scenario: Scenario,
   step: RecordedStep,
-  seeds: unknown[],
 ): Promise<void> {
   const seed = `${scenario.db}/${SEED}`;
   switch (step.event) {
@@ -253,7 +279,9 @@ async function act(
       );
       break;
     default:
-      // The device's own doings come with its requests.
+      // What a device does comes with its requests.
+      if (step.event?.includes("operator") === true)
+        throw new Error(`not replayed: ${step.event}`);
       break;
   }
 }

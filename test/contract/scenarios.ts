@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { readScenario } from "./recordings.ts";
 import { replay, type Vault } from "./replay.ts";
 import type { RunningServer, ServerUnderTest } from "./server-under-test.ts";
+import type { Tolerance } from "./tolerated.ts";
 
 /** Scenarios that build on each other share a database; each list is one. */
 const stories: readonly (readonly string[])[] = [
@@ -33,7 +34,10 @@ const stories: readonly (readonly string[])[] = [
 ];
 
 /** The recorded traffic of a real LiveSync client, replayed and compared. */
-export function replayScenarios(server: ServerUnderTest): void {
+export function replayScenarios(
+  server: ServerUnderTest,
+  tolerance: Tolerance,
+): void {
   describe("the traffic of a real LiveSync client", () => {
     let running: RunningServer;
 
@@ -51,7 +55,7 @@ export function replayScenarios(server: ServerUnderTest): void {
       test.each(story.map(readScenario))(
         "$name: $title",
         async (scenario) => {
-          vault ??= await replay.prepare(running, scenario);
+          vault ??= await replay.prepare(running, scenario, tolerance);
           expect(await vault.run(scenario)).toEqual([]);
         },
         60_000,
