@@ -188,7 +188,9 @@ async function compacted(
   const database = running.url + req.path.replace(/\/_compact$/, "");
   const info = async (): Promise<unknown> =>
     (await ask(database, { user: running.admin })).json();
-  await expect.poll(info).toMatchObject({ compact_running: false });
+  await expect
+    .poll(info, { timeout: 10_000 })
+    .toMatchObject({ compact_running: false });
 }
 
 async function send(
