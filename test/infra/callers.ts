@@ -1,7 +1,17 @@
-import { setTimeout as sleep } from "node:timers/promises";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
+import { expect } from "vitest";
+
+export interface Calling {
+  readonly baseUrls: readonly string[];
+  readonly key: string;
+  readonly perSecond: number;
+}
 
 export interface Load {
-  /** Stops calling and waits for what runs. */
+  /** Stops calling and waits for the calls under way. */
   stop(): Promise<LoadReport>;
 }
 
@@ -9,71 +19,48 @@ export interface LoadReport {
   readonly calls: number;
   readonly streams: number;
   readonly failures: readonly string[];
+  /** Longest waits: for the end of a plain answer, and for the first byte and the end of a stream. */
+  readonly longestMs: {
+    readonly answer: number;
+    readonly firstByte: number;
+    readonly stream: number;
+  };
 }
 
+const PROGRAM = fileURLToPath(new URL("./callers-program.ts", import.meta.url));
+
 /** Calls a model through the given addresses in turn, `perSecond` times; every fifth call is a stream of about a second and a half. */
-export function callSteadily(options: {
-  readonly baseUrls: readonly string[];
-  readonly key: string;
-  readonly perSecond: number;
-}): Load {
-  const failures: string[] = [];
-  const running = new Set<Promise<void>>();
-  let calls = 0;
-  let streams = 0;
-  let stopped = false;
-
-  async function call(baseUrl: string, stream: boolean): Promise<void> {
-    const wishes = stream
-      ? `[mock]${JSON.stringify({ chunks: 15, chunkDelayMs: 100 })}`
-      : `[mock]${JSON.stringify({ text: "hello" })}`;
-    const at = new Date().toISOString().slice(11, 23);
-    const failed = (what: string) => failures.push(`${at} ${baseUrl}: ${what}`);
-    try {
-      const answer = await fetch(`${baseUrl}/v1/chat/completions`, {
-        method: "POST",
-        headers: {
-          authorization: `Bearer ${options.key}`,
-          "content-type": "application/json",
-        },
-        body: JSON.stringify({
-          model: "mock",
-          stream,
-          max_tokens: 20,
-          // Otherwise the cache answers.
-          messages: [{ role: "user", content: `${calls} ${wishes}` }],
-        }),
-        // The images are put together in this process too: on a busy machine that once held up callers and provider for a minute.
-        signal: AbortSignal.timeout(180_000),
-      });
-      const text = await answer.text();
-      if (answer.status !== 200)
-        failed(`${answer.status} ${text.slice(0, 200)}`);
-      else if (stream && !text.includes("data: [DONE]"))
-        failed(`the stream was cut: …${text.slice(-200)}`);
-    } catch (error) {
-      const { message, cause } = error as Error;
-      failed(`${message} ${String(cause ?? "")}`);
-    }
-  }
-
-  const loop = (async () => {
-    while (!stopped) {
-      const stream = calls % 5 === 4;
-      const baseUrl = options.baseUrls[calls % options.baseUrls.length] ?? "";
-      calls += 1;
-      if (stream) streams += 1;
-      const one = call(baseUrl, stream).finally(() => running.delete(one));
-      running.add(one);
-      await sleep(1000 / options.perSecond);
-    }
-  })();
+export function callSteadily(calling: Calling): Load {
+  const child = spawn(process.execPath, [PROGRAM, JSON.stringify(calling)], {
+    stdio: ["pipe", "pipe", "inherit"],
+  });
+  const ended = once(child, "close");
+  const said = text(child.stdout);
+  // A program that ended early is reported by its exit code.
+  child.stdin.on("error", () => undefined);
   return {
     async stop() {
-      stopped = true;
-      await loop;
-      await Promise.all(running);
-      return { calls, streams, failures };
+      child.stdin.end();
+      const [code] = (await ended) as [number | null];
+      if (code !== 0) throw new Error(`the callers ended with ${code}`);
+      return JSON.parse(await said) as LoadReport;
     },
   };
+}
+
+/** Says and asserts that no call failed: each was answered, within a time that a user waits. */
+export function expectNoFailedCall(
+  { calls, streams, failures, longestMs }: LoadReport,
+  { withinSeconds }: { readonly withinSeconds: number },
+  say: (what: string) => void,
+): void {
+  const { answer, firstByte, stream } = longestMs;
+  say(
+    `${calls} calls, ${streams} of them streams, ${failures.length} failed; longest: answer ${answer} ms, first byte of a stream ${firstByte} ms, stream ${stream} ms`,
+  );
+  expect(failures).toEqual([]);
+  expect(streams).toBeGreaterThan(0);
+  expect(Math.max(answer, firstByte, stream)).toBeLessThanOrEqual(
+    withinSeconds * 1000,
+  );
 }
