@@ -57,7 +57,9 @@ engine_up() { # name bridge-address address-pool, then the command
     return
   fi
   mkdir -p "$dir"
-  rm -f "$dir/docker.pid" "$dir/docker.sock"
+  # As a reboot clears /run: an engine whose plug was pulled would take other processes for its own by their ids.
+  awk -v exec="$dir/exec/" 'index($2, exec) == 1 {print $2}' /proc/mounts | xargs --no-run-if-empty umount --lazy
+  rm -rf "$dir/docker.pid" "$dir/docker.sock" "$dir/exec"
   # What the engine's containers use is then found, and removed, by the machine's name.
   [[ -z ${HEARTH_MACHINE:-} ]] || set -- "$@" --cgroup-parent "/hearth-$(basename "$HEARTH_MACHINE")"
   # Distinct subnets, so that a route to the wrong engine fails instead of reaching a container of the other one.

@@ -71,7 +71,7 @@ build_images() {
 # Images are built in the computer's own network, which has the route to the packages; the engine adds nothing to it.
 build_images_isolated() {
   local socket=$BUILDER/docker.sock
-  rm -f "$BUILDER/docker.pid" "$socket"
+  rm -rf "$BUILDER/docker.pid" "$BUILDER/exec" "$socket"
   dockerd -H "unix://$socket" --data-root "$BUILDER/data" --exec-root "$BUILDER/exec" --pidfile "$BUILDER/docker.pid" \
     --bridge none --iptables=false </dev/null >"$BUILDER/dockerd.log" 2>&1 &
   for _ in $(seq 200); do
