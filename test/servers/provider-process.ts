@@ -33,10 +33,20 @@ const PROGRAM = fileURLToPath(
   new URL("./provider-program.ts", import.meta.url),
 );
 
-export async function startProviderProcess(): Promise<ProviderProcess> {
+export interface ProviderProcessOptions {
+  readonly host?: string;
+  /** Says nothing of its calls, so that they never wait for this process. */
+  readonly quiet?: boolean;
+}
+
+export async function startProviderProcess({
+  host = "127.0.0.1",
+  quiet = false,
+}: ProviderProcessOptions = {}): Promise<ProviderProcess> {
   const directory = mkdtempSync(join(tmpdir(), "hearth-test-provider-"));
   const record = join(directory, "finished");
-  const child = spawn(process.execPath, [PROGRAM, "0", record], {
+  const volume = quiet ? "quiet" : "";
+  const child = spawn(process.execPath, [PROGRAM, host, record, volume], {
     stdio: ["pipe", "pipe", "inherit"],
   });
   const listeners = new Set<(moment: MockMoment, id: string) => void>();

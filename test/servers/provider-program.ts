@@ -1,5 +1,6 @@
 // The mock provider as a program of its own: what it records outlives the gateways that are killed around it.
-// Arguments: port, file of finished ids. Says `url URL` once, then each moment as a line `moment MOMENT ID`.
+// Arguments: address, file of finished ids, `quiet`. Says `url URL` once, then, unless quiet, each moment as a line
+// `moment MOMENT ID`.
 // `arm MOMENT COUNT PID PATH` on its input kills PID at the COUNT-th such moment from now of a request whose path begins
 // with PATH, and says `killed MOMENT ID`: done here, because a line would reach the campaign only after the gateway has
 // gone on.
@@ -7,7 +8,7 @@ import { writeSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { startMockProvider, type MockMoment } from "./provider.ts";
 
-const [port = "0", record = ""] = process.argv.slice(2);
+const [host = "127.0.0.1", record = "", volume] = process.argv.slice(2);
 let armed: { moment: string; count: number; pid: number; path: string } | null =
   null;
 
@@ -41,9 +42,10 @@ function say(line: string): void {
 }
 
 const provider = await startMockProvider({
-  port: Number(port),
+  host,
   record,
-  onMoment,
+  // Lines that are not read would hold the calls up.
+  ...(volume === "quiet" ? {} : { onMoment }),
 });
 say(`url ${provider.url}`);
 

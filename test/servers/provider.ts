@@ -41,7 +41,7 @@ export interface MockRequest {
 }
 
 export interface MockOptions {
-  readonly port?: number;
+  readonly host?: string;
   /** Finished ids are appended here before the last byte is sent. */
   readonly record?: string;
   /** Every call fails with this status. */
@@ -135,11 +135,10 @@ export async function startMockProvider(
     options.onMoment?.("finished", seen.id);
   }
 
-  await new Promise<void>((resolve) =>
-    server.listen(options.port ?? 0, "127.0.0.1", resolve),
-  );
+  const host = options.host ?? "127.0.0.1";
+  await new Promise<void>((resolve) => server.listen(0, host, resolve));
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+    url: `http://${host}:${(server.address() as AddressInfo).port}/v1`,
     requests,
     async close() {
       server.closeAllConnections();
