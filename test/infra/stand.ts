@@ -7,7 +7,6 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { createConnection, createServer } from "node:net";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import type { Stack } from "@pulumi/pulumi/automation/stack.js";
@@ -18,7 +17,7 @@ import { inProject } from "../../infra/project-files.ts";
 import { openStack } from "../../scripts/deploy-stack.ts";
 import { engineDirectory } from "../../scripts/pulumi-engine.ts";
 import { modelYaml } from "../servers/gateway.ts";
-import { startMockProvider } from "../servers/provider.ts";
+import { startProviderProcess } from "../servers/provider-process.ts";
 import { startAlertReceiver, type ReceivedAlarm } from "./alert-receiver.ts";
 import { openFiles } from "./open-files.ts";
 import { rightConfig } from "./stack-config.ts";
@@ -68,10 +67,18 @@ export async function openStand(state?: string): Promise<Stand> {
     ? undefined
     : (await runScript("scripts/toolchain.sh")).trim();
 
-  const provider = await startMockProvider();
-  const relay = await relayTo(Number(new URL(provider.url).port));
+  // Images are put together in this process, which would hold the provider up.
+  const provider = await startProviderProcess({
+    host: addresses.a,
+    port: ports.provider,
+    quiet: true,
+  });
   const receiver = await startAlertReceiver(addresses.a, ports.alerts);
-  const env = prepareDirectory(directory, receiver.url, pulumiRoot);
+  const env = prepareDirectory(
+    directory,
+    { provider: provider.url, webhook: receiver.url },
+    pulumiRoot,
+  );
   const stack = await openStack({
     stackName: "test",
     workDir: directory,
@@ -137,8 +144,7 @@ export async function openStand(state?: string): Promise<Stand> {
     configure,
     async close() {
       receiver.close();
-      relay.close();
-      await provider.close();
+      await provider.stop();
     },
   };
 }
@@ -156,15 +162,15 @@ async function standInImages(engine: string): Promise<string> {
 /** Fills the stack's directory with what the commands need there; gives the environment that they run in. */
 function prepareDirectory(
   directory: string,
-  webhook: string,
+  urls: { readonly provider: string; readonly webhook: string },
   pulumiRoot: string | undefined,
 ): Readonly<Record<string, string>> {
   mkdirSync(join(directory, "state"), { recursive: true });
+  writeFileSync(join(directory, "gateway.yaml"), modelYaml(urls.provider));
   writeFileSync(
-    join(directory, "gateway.yaml"),
-    modelYaml(`http://${addresses.a}:${ports.provider}`),
+    join(directory, "supervisor.yaml"),
+    supervisorConfig(urls.webhook),
   );
-  writeFileSync(join(directory, "supervisor.yaml"), supervisorConfig(webhook));
   copyFileSync(inProject("Pulumi.yaml"), join(directory, "Pulumi.yaml"));
   // The engine looks whether `main` is there, also when an inline program runs.
   linkTo(inProject("infra"), join(directory, "infra"));
@@ -237,18 +243,4 @@ function installDoubles(directory: string): string {
     chmodSync(file, 0o755);
   }
   return directory;
-}
-
-/** The provider listens on loopback; containers of both hosts come by host A's address. */
-async function relayTo(port: number): Promise<{ close(): void }> {
-  const server = createServer((from) => {
-    const to = createConnection(port, "127.0.0.1");
-    from.pipe(to).pipe(from);
-    from.on("error", () => to.destroy());
-    to.on("error", () => from.destroy());
-  });
-  await new Promise<void>((resolve) =>
-    server.listen(ports.provider, addresses.a, resolve),
-  );
-  return { close: () => void server.close() };
 }

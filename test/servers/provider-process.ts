@@ -35,18 +35,21 @@ const PROGRAM = fileURLToPath(
 
 export interface ProviderProcessOptions {
   readonly host?: string;
+  /** A free one by default. */
+  readonly port?: number;
   /** Says nothing of its calls, so that they never wait for this process. */
   readonly quiet?: boolean;
 }
 
 export async function startProviderProcess({
   host = "127.0.0.1",
+  port = 0,
   quiet = false,
 }: ProviderProcessOptions = {}): Promise<ProviderProcess> {
   const directory = mkdtempSync(join(tmpdir(), "hearth-test-provider-"));
   const record = join(directory, "finished");
   const volume = quiet ? "quiet" : "";
-  const child = spawn(process.execPath, [PROGRAM, host, record, volume], {
+  const child = spawn(process.execPath, [PROGRAM, host, `${port}`, record, volume], {
     stdio: ["pipe", "pipe", "inherit"],
   });
   const listeners = new Set<(moment: MockMoment, id: string) => void>();

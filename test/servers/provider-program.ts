@@ -1,5 +1,5 @@
 // The mock provider as a program of its own: what it records outlives the gateways that are killed around it.
-// Arguments: address, file of finished ids, `quiet`. Says `url URL` once, then, unless quiet, each moment as a line
+// Arguments: address, port (0: a free one), file of finished ids, `quiet`. Says `url URL` once, then, unless quiet, each moment as a line
 // `moment MOMENT ID`.
 // `arm MOMENT COUNT PID PATH` on its input kills PID at the COUNT-th such moment from now of a request whose path begins
 // with PATH, and says `killed MOMENT ID`: done here, because a line would reach the campaign only after the gateway has
@@ -8,7 +8,8 @@ import { writeSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { startMockProvider, type MockMoment } from "./provider.ts";
 
-const [host = "127.0.0.1", record = "", volume] = process.argv.slice(2);
+const [host = "127.0.0.1", port = "0", record = "", volume] =
+  process.argv.slice(2);
 let armed: { moment: string; count: number; pid: number; path: string } | null =
   null;
 
@@ -43,6 +44,7 @@ function say(line: string): void {
 
 const provider = await startMockProvider({
   host,
+  port: Number(port),
   record,
   // Lines that are not read would hold the calls up.
   ...(volume === "quiet" ? {} : { onMoment }),

@@ -42,6 +42,8 @@ export interface MockRequest {
 
 export interface MockOptions {
   readonly host?: string;
+  /** A free one by default. */
+  readonly port?: number;
   /** Finished ids are appended here before the last byte is sent. */
   readonly record?: string;
   /** Every call fails with this status. */
@@ -136,7 +138,7 @@ export async function startMockProvider(
   }
 
   const host = options.host ?? "127.0.0.1";
-  await new Promise<void>((resolve) => server.listen(0, host, resolve));
+  await new Promise<void>((resolve) => server.listen(options.port ?? 0, host, resolve));
   return {
     url: `http://${host}:${(server.address() as AddressInfo).port}/v1`,
     requests,
