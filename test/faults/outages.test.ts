@@ -108,7 +108,7 @@ async function expectAllRecorded(stand: Stand): Promise<void> {
 
 test("without Postgres known keys are served, unknown ones and admins hear 503, and nothing needs a restart", async () => {
   await withStand({ gateways: 1, redis: false }, async (stand, [gateway]) => {
-    if (gateway === undefined) return;
+    if (gateway === undefined) throw new Error("too few gateways");
     const known = await newAccount(stand, { max_budget: 1 });
     const pid = gateway.pid();
     const told: Told[] = [];
@@ -164,7 +164,7 @@ test("a key that was checked longer ago than key_cache_seconds is not served wit
       yaml: "general_settings: { key_cache_seconds: 1 }\n",
     },
     async (stand, [gateway]) => {
-      if (gateway === undefined) return;
+      if (gateway === undefined) throw new Error("too few gateways");
       const known = await newAccount(stand);
       expect((await call(gateway.url, known, QUICK)).end).toBe("ok");
       await postgres.stop();
@@ -188,7 +188,7 @@ test("a key that was checked longer ago than key_cache_seconds is not served wit
 
 test("without Postgres at its start a gateway lives, answers calls with 503, then replays its journal and serves", async () => {
   await withStand({ gateways: 1, redis: false }, async (stand, [gateway]) => {
-    if (gateway === undefined) return;
+    if (gateway === undefined) throw new Error("too few gateways");
     const known = await newAccount(stand);
     expect((await call(gateway.url, known, QUICK)).end).toBe("ok");
     await postgres.stop();
@@ -226,7 +226,7 @@ test("a full journal refuses calls before the provider is asked, and those under
       yaml: "general_settings: { journal_limit_mb: 1 }\n",
     },
     async (stand, [gateway]) => {
-      if (gateway === undefined) return;
+      if (gateway === undefined) throw new Error("too few gateways");
       const known = await newAccount(stand);
       expect((await call(gateway.url, known, QUICK)).end).toBe("ok");
       await postgres.stop();
@@ -371,7 +371,8 @@ describe.runIf(redisServerHere())("Redis away", () => {
   test("spend that a gateway brought into the ledger while Redis was away is not held for ever after its restart", async () => {
     await withStand({ gateways: 2, redis: true }, async (stand, gateways) => {
       const [first, second] = gateways;
-      if (first === undefined || second === undefined) return;
+      if (first === undefined || second === undefined)
+        throw new Error("too few gateways");
       const price = 10 * 0.000001 + 4 * 0.000002;
       const poor = await newAccount(stand, { max_budget: 10 * price });
       expect((await call(first.url, poor, QUICK)).end).toBe("ok");
@@ -441,7 +442,7 @@ describe.runIf(redisServerHere())("Redis away", () => {
         yaml: "general_settings: { fail_closed: true }\n",
       },
       async (stand, [gateway]) => {
-        if (gateway === undefined) return;
+        if (gateway === undefined) throw new Error("too few gateways");
         const account = await newAccount(stand);
         const told: Told[] = [];
         const load = loadOn(stand, [account], told);

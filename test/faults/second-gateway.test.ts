@@ -14,7 +14,8 @@ test(
     });
     try {
       const [first, second] = stand.gateways;
-      if (first === undefined || second === undefined) return;
+      if (first === undefined || second === undefined)
+        throw new Error("too few gateways");
       await first.start();
       second.launch();
       expect(await second.exited()).toBe(1);
