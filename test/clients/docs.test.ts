@@ -80,9 +80,9 @@ test.each([
   expect(await runCode(process.execPath, "example.mjs", code)).toBe(printed);
 });
 
-test("openai (Python)", async () => {
+test("openai (Python)", async ({ skip }) => {
   const python = await pythonOrLeaveOut();
-  if (python === null) return;
+  if (python === null) return skip();
   const [code = ""] = codeOf("openai (Python)", "python");
   expect(await runCode(python, "example.py", code)).toBe(
     `${PLAYED.text}\n${PLAYED.text}\n2 vectors\ninvalid_request_error\n`,
