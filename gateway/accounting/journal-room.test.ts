@@ -88,7 +88,9 @@ test("at its limit the journal refuses calls, and still takes the end of every c
   expect(rows.map(({ outcome }) => outcome?.cost)).toEqual(
     Array.from({ length: begun }, (_, call) => call),
   );
-  for (const name of await segmentFiles(directory)) {
+  const segments = await segmentFiles(directory);
+  expect(segments).not.toEqual([]);
+  for (const name of segments) {
     expect(fs.statSync(`${directory}/${name}`).size).toBe(16 * 1024);
   }
 

@@ -104,6 +104,7 @@ test("a backup that was copied comes back as it was, and the other host never sa
     { kind: "postgres", name: made.name },
   ]);
   const copies = join(place.directory, "copies", "postgres", made.name);
+  expect(readdirSync(copies)).not.toEqual([]);
   for (const file of readdirSync(copies))
     expect(readFileSync(join(copies, file)).includes("content")).toBe(false);
   expect(await fetchTo("back")).toBe(made.name);

@@ -102,11 +102,13 @@ test("the sums of a year are the ledger's, the rows' and those of every table of
 test("each payer's row is the sum of its own calls, and people stand there by their names", async () => {
   const made = await report(year);
   const calls = callsIn("2025-11-22", today);
+  expect(made.keys).not.toEqual([]);
   for (const { id, spend, requests, share } of made.keys) {
     const own = calls.filter(({ api_key }) => api_key === id);
     expect([spend, requests]).toEqual([spendOf(own), own.length]);
     expect(share).toBeCloseTo(spend / made.totals.spend, 12);
   }
+  expect(made.models).not.toEqual([]);
   for (const { id, spend } of made.models)
     expect(spend).toBe(
       spendOf(calls.filter(({ model_group }) => model_group === id)),

@@ -67,6 +67,7 @@ function callSteadily() {
           stream,
           messages: [{ role: "user", content: `call ${calls}` }],
         }),
+        signal: AbortSignal.timeout(30_000),
       });
       const text = await answer.text();
       if (answer.status !== 200 || (stream && !text.includes("[DONE]")))
