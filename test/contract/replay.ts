@@ -6,18 +6,19 @@ import {
   type RecordedStep,
   type Scenario,
 } from "./recordings.ts";
+import {
+  type Operated,
+  act,
+  operate,
+  passwordOf,
+  saveUser,
+  security,
+} from "./operator.ts";
 import { sendRaw, type RawAnswer } from "./raw-request.ts";
 import type { RunningServer } from "./server-under-test.ts";
 import { ask } from "./start-notes.ts";
 import { newSubstitution, type Substitution } from "./substitution.ts";
 import type { Tolerance } from "./tolerated.ts";
-
-const SEED = "_local/obsidian_livesync_sync_parameters";
-
-const security = (user: string): unknown => ({
-  admins: { names: [], roles: ["_admin"] },
-  members: { names: [user], roles: [] },
-});
 
 /** A database that scenarios are replayed into. */
 export interface Vault {
@@ -64,12 +65,9 @@ async function prepare(
   return { run: async (next) => await runScenario(replaying, next) };
 }
 
-interface Replaying {
-  readonly running: RunningServer;
+interface Replaying extends Operated {
   readonly substitution: Substitution;
   readonly tolerance: Tolerance;
-  /** What the operator took away. */
-  readonly seeds: unknown[];
 }
 
 interface UnderWay {
@@ -235,94 +233,4 @@ function authorization(
   const right = isAdmin ? running.admin.password : passwordOf(auth.user);
   const password = auth.password === "right" ? right : "not-the-password";
   return `Basic ${Buffer.from(`${name}:${password}`).toString("base64")}`;
-}
-
-/** What the operator did beside the client, or what befell the server. */
-async function act(
-  { running, seeds }: Replaying,
-  scenario: Scenario,
-  step: RecordedStep,
-): Promise<void> {
-  const seed = `${scenario.db}/${SEED}`;
-  switch (step.event) {
-    case "operator deletes _local/obsidian_livesync_sync_parameters": {
-      seeds.push(
-        await (
-          await ask(`${running.url}/${seed}`, { user: running.admin })
-        ).json(),
-      );
-      await operate(running, "DELETE", seed);
-      break;
-    }
-    case "operator puts the old seed back": {
-      const { _rev } = (await (
-        await ask(`${running.url}/${seed}`, { user: running.admin })
-      ).json()) as { _rev: string };
-      await operate(running, "PUT", seed, {
-        ...(seeds.at(-1) as object),
-        _rev,
-      });
-      break;
-    }
-    case "operator puts the old seed back before any device wrote under the new one": {
-      const { _rev, ...members } = seeds.at(-1) as Record<string, unknown>;
-      await operate(running, "PUT", seed, members);
-      break;
-    }
-    case "operator saves the same password again (new salt)":
-      await saveUser(running, "vault-lock2");
-      break;
-    case "_security put back by the operator":
-      await operate(
-        running,
-        "PUT",
-        `${scenario.db}/_security`,
-        security("vault-member"),
-      );
-      break;
-    default:
-      // What a device does comes with its requests.
-      if (step.event?.includes("operator") === true)
-        throw new Error(`not replayed: ${step.event}`);
-      break;
-  }
-}
-
-async function saveUser(running: RunningServer, name: string): Promise<void> {
-  const address = `_users/org.couchdb.user:${name}`;
-  const before = await ask(`${running.url}/${address}`, {
-    user: running.admin,
-  });
-  const rev = before.ok
-    ? ((await before.json()) as { _rev: string })._rev
-    : undefined;
-  await operate(running, "PUT", address, {
-    ...(rev === undefined ? {} : { _rev: rev }),
-    name,
-    password: passwordOf(name),
-    roles: [],
-    type: "user",
-  });
-}
-
-function passwordOf(user: string): string {
-  return `not-a-secret-${user}`;
-}
-
-async function operate(
-  running: RunningServer,
-  method: string,
-  address: string,
-  json?: unknown,
-): Promise<void> {
-  const answer = await ask(`${running.url}/${address}`, {
-    method,
-    user: running.admin,
-    json,
-  });
-  if (!answer.ok) {
-    throw new Error(
-      `${method} ${address}: ${answer.status} ${await answer.text()}`,
-    );
-  }
 }
