@@ -105,7 +105,7 @@ run() { # name command...
   machine=$CACHE/machines/$$-$1
   shift
   [[ ${HEARTH_TEST_NETWORK:-} != host ]] || network=()
-  mkdir -p "$machine" "$HOSTS" /run/netns
+  mkdir -p "$machine" "$HOSTS"
   trap 'remove "$machine"' EXIT
   isolated "${network[@]}" "$0" enter "$machine" "$@" || status=$?
   ((status == 0)) || tail -n 20 "$machine"/[ab]/dockerd.log >&2
@@ -115,7 +115,9 @@ run() { # name command...
 enter() { # machine command...
   local machine=$1
   shift
-  mount -t tmpfs hearth-netns /run/netns
+  # As after a boot: containerd's sockets are named after the containers, which restored hosts share with others.
+  mount -t tmpfs hearth-run /run
+  mkdir /run/lock /run/netns
   mount --bind "$machine" "$HOSTS"
   ip link set lo up
   export HEARTH_MACHINE=$machine HEARTH_TEST_HOSTS=$HOSTS

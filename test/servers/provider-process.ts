@@ -49,9 +49,13 @@ export async function startProviderProcess({
   const directory = mkdtempSync(join(tmpdir(), "hearth-test-provider-"));
   const record = join(directory, "finished");
   const volume = quiet ? "quiet" : "";
-  const child = spawn(process.execPath, [PROGRAM, host, `${port}`, record, volume], {
-    stdio: ["pipe", "pipe", "inherit"],
-  });
+  const child = spawn(
+    process.execPath,
+    [PROGRAM, host, `${port}`, record, volume],
+    {
+      stdio: ["pipe", "pipe", "inherit"],
+    },
+  );
   const listeners = new Set<(moment: MockMoment, id: string) => void>();
   const asked = new Set<string>();
   let killed: (() => void) | null = null;

@@ -138,7 +138,9 @@ export async function startMockProvider(
   }
 
   const host = options.host ?? "127.0.0.1";
-  await new Promise<void>((resolve) => server.listen(options.port ?? 0, host, resolve));
+  await new Promise<void>((resolve) =>
+    server.listen(options.port ?? 0, host, resolve),
+  );
   return {
     url: `http://${host}:${(server.address() as AddressInfo).port}/v1`,
     requests,
