@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { serversAllowed } from "../servers/allowed.ts";
 
 const program = fileURLToPath(new URL("../../notes/main.ts", import.meta.url));
 
@@ -78,6 +79,7 @@ async function run(
   iniFile: string,
   port: number,
 ): Promise<NotesProcess> {
+  serversAllowed();
   const child = spawnNotes(["--ini", iniFile, "--port", String(port)], {
     NOTES_DIR: join(directory, "data"),
   });

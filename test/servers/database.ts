@@ -4,6 +4,7 @@ import { pino } from "pino";
 import { inject } from "vitest";
 import { migrate } from "../../gateway/db/migrate.ts";
 import { createPool } from "../../gateway/db/pool.ts";
+import { serversAllowed } from "./allowed.ts";
 import { ROLES_SQL, type TestPostgres } from "./postgres.ts";
 
 const READERS_PASSWORD = "reader-test-password";
@@ -63,6 +64,7 @@ export async function throwAwayDatabase(): Promise<{
   readonly url: string;
   drop(): Promise<void>;
 }> {
+  serversAllowed();
   const server = inject("postgresUrl");
   const name = `test_${randomBytes(6).toString("hex")}`;
   await asSuperuser(server, (client) =>

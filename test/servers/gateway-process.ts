@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { serversAllowed } from "./allowed.ts";
 import { MASTER_KEY } from "./gateway.ts";
 import { freePort } from "./postgres.ts";
 
@@ -46,6 +47,7 @@ const KEPT_CHARACTERS = 20_000;
 export async function createGatewayProcess(
   options: GatewayProcessOptions,
 ): Promise<GatewayProcess> {
+  serversAllowed();
   const directory = mkdtempSync(join(tmpdir(), "hearth-test-gateway-"));
   const file = join(directory, "gateway.yaml");
   writeFileSync(file, options.yaml);

@@ -12,6 +12,7 @@ import {
   asUser,
   findPostgresPlace,
 } from "../../supervisor/embedded/postgres-place.ts";
+import { serversAllowed } from "./allowed.ts";
 
 /** A real Postgres of a test's own, in a directory of its own. */
 export interface TestPostgres {
@@ -31,6 +32,7 @@ const PASSWORD = "test-superuser-password";
 export async function startPostgres(
   extraArgs: readonly string[] = [],
 ): Promise<TestPostgres> {
+  serversAllowed();
   const root = mkdtempSync(join(tmpdir(), "hearth-test-postgres-"));
   const place = findPostgresPlace(locateHome({ HEARTH_HOME: root }));
   await ensureCluster(place, PASSWORD);

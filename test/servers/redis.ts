@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
+import { serversAllowed } from "./allowed.ts";
 import { freePort } from "./postgres.ts";
 
 /** A real redis-server of a test's own, on a free port, keeping nothing on disk. */
@@ -36,6 +37,7 @@ export function redisServerHere(): boolean {
 }
 
 export async function startRedis(): Promise<TestRedis> {
+  serversAllowed();
   if (!installed) throw new Error(INSTALL);
   const directory = mkdtempSync(join(tmpdir(), "hearth-test-redis-"));
   const port = await freePort();

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Redis } from "ioredis";
+import { serversAllowed } from "../../../../test/servers/allowed.ts";
 import { freePort } from "../../../../test/servers/postgres.ts";
 import { connectRedis } from "../../../cache/redis.ts";
 
@@ -26,6 +27,7 @@ export interface TestRedis {
 }
 
 export async function startTestRedis(): Promise<TestRedis> {
+  serversAllowed();
   const directory = await mkdtemp(join(tmpdir(), "hearth-redis-"));
   const port = await freePort();
   const clients: Redis[] = [];

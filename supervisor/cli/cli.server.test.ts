@@ -12,11 +12,16 @@ import { startWatcher } from "../watcher.ts";
 
 const program = join(projectRoot, "supervisor", "cli", "main.ts");
 let place: ReturnType<typeof temporaryHome>;
+/** The supervisor that one test starts in this process changes it. */
+const umask = process.umask();
 
 beforeEach(() => {
   place = temporaryHome();
 });
-afterEach(() => place.remove());
+afterEach(() => {
+  process.umask(umask);
+  place.remove();
+});
 
 function environment() {
   return {
