@@ -2,12 +2,6 @@
 // The CLI under the packaged Node 24, whatever Node runs this file.
 import { inProject, runWithPackagedNode } from "./setup.js";
 
-// Compiled once: a command answers sooner, and a supervisor in the foreground needs no compiler in memory.
-process.env.NODE_COMPILE_CACHE ??= inProject(
-  "node_modules",
-  ".cache",
-  "hearth",
-);
 runWithPackagedNode([
   // A supervisor in the foreground is this program: see supervisor/small-memory.ts.
   "--max-semi-space-size=1",

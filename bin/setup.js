@@ -109,6 +109,10 @@ export function runWithPackagedNode(args) {
     stdio: "inherit",
     env: {
       ...process.env,
+      // Compiled once: every program of ours starts sooner.
+      NODE_COMPILE_CACHE:
+        process.env.NODE_COMPILE_CACHE ??
+        inProject("node_modules", ".cache", "hearth"),
       PATH: `${join(root, "node_modules", ".bin")}${delimiter}${process.env.PATH ?? ""}`,
     },
   });

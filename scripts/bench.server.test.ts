@@ -3,6 +3,7 @@ import { once } from "node:events";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
+import { programEnv } from "../test/servers/program-env.ts";
 import { redisServerHere } from "../test/servers/redis.ts";
 import type { Results } from "./bench/results.ts";
 
@@ -11,7 +12,7 @@ const BENCH = fileURLToPath(new URL("./bench.ts", import.meta.url));
 async function bench(...args: readonly string[]) {
   const child = spawn(process.execPath, [BENCH, ...args], {
     stdio: ["ignore", "pipe", "pipe"],
-    env: { PATH: process.env["PATH"] ?? "" },
+    env: programEnv(),
   });
   const ended = once(child, "exit") as Promise<[number | null]>;
   const [out, said, [code]] = await Promise.all([

@@ -2,6 +2,7 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { programEnv } from "../test/servers/program-env.ts";
 
 const root = join(import.meta.dirname, "..");
 const { scripts } = JSON.parse(
@@ -18,7 +19,7 @@ function run(file: string, ...args: readonly string[]) {
   const { status, stdout, stderr } = spawnSync(
     process.execPath,
     [join(root, file), ...args],
-    { encoding: "utf8", env: { PATH: process.env["PATH"] ?? "" } },
+    { encoding: "utf8", env: programEnv() },
   );
   return { status, stdout, stderr };
 }

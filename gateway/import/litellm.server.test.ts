@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 import { fileURLToPath } from "node:url";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { programEnv } from "../../test/servers/program-env.ts";
 import {
   startAdminFixture,
   type AdminFixture,
@@ -362,7 +363,7 @@ async function run(
 ): Promise<{ code: number | null; out: string; err: string }> {
   const child = spawn(process.execPath, [PROGRAM, ...args], {
     env: {
-      PATH: process.env["PATH"] ?? "",
+      ...programEnv(),
       DATABASE_URL: fixture.databaseUrl,
       PROXY_MASTER_KEY: MASTER_KEY,
       ...env,

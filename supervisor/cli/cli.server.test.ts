@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { programEnv } from "../../test/servers/program-env.ts";
 import { projectRoot } from "../embedded/home.ts";
 import { temporaryHome } from "../testing/temporary-home.ts";
 import { waitFor } from "../testing/wait-for.ts";
@@ -25,7 +26,7 @@ afterEach(() => {
 
 function environment() {
   return {
-    PATH: process.env["PATH"],
+    ...programEnv(),
     HEARTH_HOME: place.home.root,
     NO_COLOR: "1",
   };

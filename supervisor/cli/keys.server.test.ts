@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { programEnv } from "../../test/servers/program-env.ts";
 import {
   startAdminFixture,
   type AdminFixture,
@@ -50,7 +51,7 @@ async function hearth(
     [join(projectRoot, "supervisor", "cli", "main.ts"), ...words],
     {
       env: {
-        PATH: process.env["PATH"] ?? "",
+        ...programEnv(),
         HEARTH_HOME: place.home.root,
         NO_COLOR: "1",
         ...env,

@@ -8,6 +8,7 @@ import {
 import { createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { programEnv } from "../../test/servers/program-env.ts";
 import { makeHome } from "../embedded/home.ts";
 import { readOrMakeSecrets } from "../embedded/secrets.ts";
 import { startTimeOf } from "../processes/identity.ts";
@@ -148,7 +149,7 @@ test("mistakes in both configurations are said all at once, without secrets", ()
   const gateway = join(place.directory, "gateway.yaml");
   writeFileSync(gateway, "model_list: 3\n");
   const findings = lookAtSettings(place.home, {
-    PATH: process.env["PATH"],
+    ...programEnv(),
     HEARTH_SUPERVISOR_CONFIG: supervisor,
     HEARTH_GATEWAY_CONFIG: gateway,
     PROXY_MASTER_KEY: "sk-s3cret-master-key",

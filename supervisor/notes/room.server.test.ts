@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { programEnv } from "../../test/servers/program-env.ts";
 import {
   serversUnderTest,
   type RunningServer,
@@ -61,7 +62,7 @@ async function hearth(
     [join(projectRoot, "supervisor", "cli", "main.ts"), ...words],
     {
       env: {
-        PATH: process.env["PATH"],
+        ...programEnv(),
         HEARTH_HOME: place.home.root,
         HEARTH_URL: watcher.address,
         HEARTH_OPERATOR_PASSWORD: operatorPassword,

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from "vitest";
+import { programEnv } from "../../test/servers/program-env.ts";
 import {
   ledgerRow,
   startAdminFixture,
@@ -134,7 +135,7 @@ function runKillable(
     process.execPath,
     [program, what, directory, migrations],
     {
-      env: { PATH: process.env["PATH"] ?? "", TEST_DATABASE_URL: databaseUrl },
+      env: { ...programEnv(), TEST_DATABASE_URL: databaseUrl },
       stdio: ["ignore", "pipe", "inherit"],
     },
   );

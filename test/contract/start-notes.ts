@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { programEnv } from "../servers/program-env.ts";
 import { serversAllowed } from "../servers/allowed.ts";
 
 const program = fileURLToPath(new URL("../../notes/main.ts", import.meta.url));
@@ -118,7 +119,7 @@ export function spawnNotes(
   environment: Readonly<Record<string, string>>,
 ): ChildProcess {
   return spawn(process.execPath, [program, ...args], {
-    env: { PATH: process.env.PATH, ...environment },
+    env: { ...programEnv(), ...environment },
     stdio: ["ignore", "pipe", "pipe"],
   });
 }

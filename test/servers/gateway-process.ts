@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { programEnv } from "./program-env.ts";
 import { serversAllowed } from "./allowed.ts";
 import { MASTER_KEY } from "./gateway.ts";
 import { freePort } from "./postgres.ts";
@@ -70,7 +71,7 @@ export async function createGatewayProcess(
       {
         stdio: ["ignore", "pipe", "pipe"],
         env: {
-          PATH: process.env["PATH"] ?? "",
+          ...programEnv(),
           DATABASE_URL: options.databaseUrl,
           PROXY_MASTER_KEY: MASTER_KEY,
           HEARTH_JOURNAL_DIR: join(directory, "journal"),
