@@ -70,12 +70,18 @@ async function run(order: LoadRun): Promise<LoadResult> {
   let inFlight = 0;
   let sent = 0;
   let lastEnd = startedAt;
+  let lastMeasured = measureFrom;
   const done = Promise.withResolvers<void>();
 
   function measured({ since, endedAt }: Answer): boolean {
     return schedule.kind === "open"
       ? since >= measureFrom && since < measureUntil
-      : endedAt >= measureFrom && endedAt < measureUntil;
+      : endedAt >= measureFrom && (endedAt < measureUntil || isEmpty());
+  }
+
+  /** A rate needs an answer: a closed loop waits for one however long it takes, as on a machine that is busy. */
+  function isEmpty(): boolean {
+    return latencies.length === 0;
   }
 
   function finish(answer: Answer): void {
@@ -86,6 +92,7 @@ async function run(order: LoadRun): Promise<LoadResult> {
     answered++;
     if (cacheHit) answeredFromCache++;
     if (!measured(answer)) return;
+    lastMeasured = endedAt;
     latencies.push(endedAt - since);
     firstBytes.push(firstByteAt - since);
     if (cacheHit) hits.push(endedAt - since);
@@ -137,7 +144,7 @@ async function run(order: LoadRun): Promise<LoadResult> {
       case "count":
         return sent < schedule.calls;
       case "closed":
-        return performance.now() < measureUntil;
+        return performance.now() < measureUntil || isEmpty();
       case "open":
         return dueAt() < measureUntil;
     }
@@ -163,9 +170,11 @@ async function run(order: LoadRun): Promise<LoadResult> {
   clearInterval(ticking);
   for (const connection of all) connection.close();
   const seconds =
-    schedule.kind === "count"
-      ? (lastEnd - startedAt) / 1_000
-      : schedule.durationMs / 1_000;
+    (schedule.kind === "count"
+      ? lastEnd - startedAt
+      : schedule.kind === "closed"
+        ? Math.max(schedule.durationMs, lastMeasured - measureFrom)
+        : schedule.durationMs) / 1_000;
   return {
     calls: latencies.length,
     seconds,
