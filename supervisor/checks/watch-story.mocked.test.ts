@@ -354,10 +354,24 @@ test("in maintenance nothing is blamed or healed, whoever asks; afterwards it is
   expect(restarted.length).toBeGreaterThan(0);
 });
 
+/** The clock alone is moved by hand; the network takes the time that it takes. */
+function moveClockOnly(): void {
+  vi.useRealTimers();
+  vi.useFakeTimers({
+    now: Date.UTC(2026, 10, 22, 12),
+    toFake: ["Date", "performance"],
+  });
+}
+
+/** What the references said is believed for 5 s. */
+function disbelieveReferences(): void {
+  vi.advanceTimersByTime(6 * second);
+}
+
 test("who is cut off judges nobody, says so, and goes on when it is back", async () => {
   const { createServer } = await import("node:net");
   const server = createServer();
-  vi.useRealTimers();
+  moveClockOnly();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as import("node:net").AddressInfo;
   await new Promise((resolve) => server.close(resolve));
@@ -369,6 +383,7 @@ test("who is cut off judges nobody, says so, and goes on when it is back", async
   expect(told).toEqual([expect.stringMatching(/judges nobody/)]);
   expect(view("site").state).toBe("new");
   server.listen(port, "127.0.0.1");
+  disbelieveReferences();
   await vi.waitFor(() => expect(view("site").state).toBe("down"), 20_000);
   expect([...raised.keys()]).toEqual(["check:site"]);
   server.close();
@@ -377,9 +392,7 @@ test("who is cut off judges nobody, says so, and goes on when it is back", async
 test("who is cut off restarts nothing, whatever was about to be", async () => {
   const { createServer } = await import("node:net");
   const server = createServer((socket) => socket.end());
-  vi.useRealTimers();
-  // The clock alone is moved by hand; the network takes the time that it takes.
-  vi.useFakeTimers({ now: Date.UTC(2026, 10, 22, 12), toFake: ["Date"] });
+  moveClockOnly();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as import("node:net").AddressInfo;
   let looked = 0;
@@ -401,6 +414,7 @@ test("who is cut off restarts nothing, whatever was about to be", async () => {
   vi.setSystemTime(Date.now() + 5 * minute);
   await moreLooks();
   await new Promise((resolve) => server.close(resolve));
+  disbelieveReferences();
   await vi.waitFor(
     () => expect([...raised.keys()]).toContain("supervisor:cut-off"),
     20_000,
@@ -409,6 +423,7 @@ test("who is cut off restarts nothing, whatever was about to be", async () => {
   await moreLooks();
   expect(restarted).toEqual(["gateway"]);
   server.listen(port, "127.0.0.1");
+  disbelieveReferences();
   await vi.waitFor(() => expect(restarted).toHaveLength(2), 20_000);
   await new Promise((resolve) => server.close(resolve));
 });
