@@ -1,4 +1,5 @@
 import { configDefaults, defineConfig } from "vitest/config";
+import { SystemsFirst } from "./test/servers/sequencer.ts";
 
 const code = "{gateway,notes,supervisor,infra,scripts}/**";
 const servers = [`${code}/*.server.test.ts`, "test/**/*.test.ts"];
@@ -13,6 +14,7 @@ export default defineConfig({
     maxWorkers: 2,
     // Modules are read once a worker, not once a file.
     isolate: false,
+    sequence: { sequencer: SystemsFirst },
     projects: [
       {
         extends: true,
