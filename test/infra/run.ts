@@ -44,12 +44,7 @@ function run(
 ): Promise<number> {
   const child = spawn(command, args, {
     cwd: inProject("."),
-    env: {
-      ...process.env,
-      // Hundreds of processes load the same modules.
-      NODE_COMPILE_CACHE: inProject("node_modules/.cache/node-compile"),
-      ...env,
-    },
+    env: { ...process.env, ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
   for (const stream of [child.stdout, child.stderr])

@@ -4,7 +4,7 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     include: ["test/infra/*.scenario.ts"],
-    testTimeout: 600_000,
+    testTimeout: 900_000,
     hookTimeout: 600_000,
     // A stack that did not come up fails everything after it.
     bail: 1,
