@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import {
   chmodSync,
-  cpSync,
+  copyFileSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -10,6 +10,7 @@ import {
   renameSync,
   rmSync,
   statSync,
+  utimesSync,
   writeFileSync,
 } from "node:fs";
 import { dirname, join, relative } from "node:path";
@@ -83,30 +84,34 @@ const recipes: Readonly<Record<BuiltImage, Recipe>> = {
   },
 };
 
+/** A file or, with neither source nor text, a folder of a build context. */
+interface ContextEntry {
+  /** Below the context's directory. */
+  readonly path: string;
+  readonly source?: string;
+  readonly text?: string;
+  readonly executable?: boolean;
+}
+
 /**
- * Assembles an image's build context under `.hearth/images/`: sources, the production packages they need, a Dockerfile that only
- * copies. So a host needs no package registry and no BuildKit, and what runs is what is installed here. Done anew at each call;
- * the hash, in the directory's name too, tells whether anything changed.
+ * A build context under `.hearth/images/`: sources, the production packages they need, a Dockerfile that only copies. So a host
+ * needs no package registry and no BuildKit, and what runs is what is installed here. It is named after its content and copied
+ * only when it is not there yet.
  */
 export function assembleImage(image: BuiltImage, base: string): ImageContext {
-  const recipe = recipes[image];
   const parent = inProject(join(".hearth", "images"));
   mkdirSync(parent, { recursive: true });
   removeOldContexts(parent);
-  const fresh = mkdtempSync(join(parent, `.${image}-`));
-  try {
-    fillContext(fresh, image, recipe, base);
-    const hash = hashDirectory(fresh);
-    const directory = join(parent, `${image}-${hash}`);
-    // Another run may have put the same content there, and a build may be reading it.
-    if (!existsSync(directory)) renameSync(fresh, directory);
-    return { directory, hash };
-  } finally {
-    rmSync(fresh, { recursive: true, force: true });
-  }
+  const entries = listEntries(image, recipes[image], base);
+  const hash = hashEntries(entries);
+  const directory = join(parent, `${image}-${hash}`);
+  const now = new Date();
+  if (existsSync(directory)) utimesSync(directory, now, now);
+  else writeContext(entries, directory, join(parent, `.${image}-`));
+  return { directory, hash };
 }
 
-const keptMs = 60 * 60 * 1000;
+const KEPT_MS = 60 * 60 * 1000;
 
 function removeOldContexts(parent: string): void {
   for (const name of readdirSync(parent)) {
@@ -114,30 +119,110 @@ function removeOldContexts(parent: string): void {
     const age =
       Date.now() -
       (statSync(directory, { throwIfNoEntry: false })?.mtimeMs ?? Date.now());
-    if (age > keptMs) rmSync(directory, { recursive: true, force: true });
+    if (age > KEPT_MS) rmSync(directory, { recursive: true, force: true });
   }
 }
 
-function fillContext(
-  directory: string,
+/** Everything in the context, in the order of its paths. */
+function listEntries(
   image: BuiltImage,
   recipe: Recipe,
   base: string,
-): void {
-  mkdirSync(join(directory, "app"));
-  for (const source of recipe.sources)
-    copySource(source, join(directory, "app"));
-  for (const folder of findProductionPackages(inProject(image)))
-    copyPackage(folder, join(directory, "app"));
-  writeFileSync(
-    join(directory, "app", "package.json"),
-    `${JSON.stringify({ private: true, type: "module" })}\n`,
+): readonly ContextEntry[] {
+  const entries: ContextEntry[] = [
+    { path: "Dockerfile", text: buildDockerfile(recipe, base) },
+    {
+      path: "app/package.json",
+      text: `${JSON.stringify({ private: true, type: "module" })}\n`,
+    },
+    { path: "root" },
+    ...recipe.folders.map((folder) => ({ path: join("root", folder) })),
+    ...recipe.sources.flatMap((source) =>
+      filesBelow(inProject(source), (path) => !NOT_SOURCE.test(path)).map(
+        toApp,
+      ),
+    ),
+    ...findProductionPackages(inProject(image)).flatMap((folder) =>
+      filesBelow(folder, (path) => isNeeded(relative(folder, path))).map(toApp),
+    ),
+  ];
+  if (image === "supervisor") entries.push(HEARTH_COMMAND);
+  return entries.toSorted((x, y) => (x.path < y.path ? -1 : 1));
+}
+
+const NOT_SOURCE = /(\.test\.ts|[/\\](node_modules|fixtures))$/;
+
+/** What a package carries for people and compilers only, and the packages in it, which are listed for themselves. */
+const NEEDLESS =
+  /(\.d\.[cm]?ts|\.map|\.md|\.markdown)$|^(test|tests|docs|example|examples|\.github)$|(^|[/\\])node_modules$/i;
+
+function isNeeded(path: string): boolean {
+  return !NEEDLESS.test(path);
+}
+
+/** `docker exec hearth-supervisor hearth …` */
+const HEARTH_COMMAND: ContextEntry = {
+  path: "root/usr/local/bin/hearth",
+  text: '#!/bin/sh\nexec node /app/supervisor/cli/main.ts "$@"\n',
+  executable: true,
+};
+
+function toApp(source: string): ContextEntry {
+  return { path: join("app", relative(projectRoot, source)), source };
+}
+
+/** A file itself, or the files of a folder whose paths the filter takes; links are followed. */
+function filesBelow(
+  path: string,
+  takes: (path: string) => boolean,
+): readonly string[] {
+  if (!takes(path)) return [];
+  if (!statSync(path).isDirectory()) return [path];
+  return readdirSync(path).flatMap((name) =>
+    filesBelow(join(path, name), takes),
   );
-  for (const folder of recipe.folders)
-    mkdirSync(join(directory, "root", folder), { recursive: true });
-  if (image === "supervisor") addCommand(join(directory, "root"));
-  writeFileSync(join(directory, "Dockerfile"), buildDockerfile(recipe, base));
-  evenOutModes(directory);
+}
+
+function hashEntries(entries: readonly ContextEntry[]): string {
+  const hash = createHash("sha256");
+  for (const { path, source, text } of entries)
+    hash
+      .update(`${path}\0`)
+      .update(source === undefined ? (text ?? "") : readFileSync(source));
+  return hash.digest("hex").slice(0, 16);
+}
+
+function writeContext(
+  entries: readonly ContextEntry[],
+  directory: string,
+  prefix: string,
+): void {
+  const fresh = mkdtempSync(prefix);
+  try {
+    for (const { path, source, text, executable } of entries) {
+      const to = join(fresh, path);
+      if (source === undefined && text === undefined) {
+        mkdirSync(to, { recursive: true });
+        continue;
+      }
+      mkdirSync(dirname(to), { recursive: true });
+      if (source === undefined) writeFileSync(to, text ?? "");
+      else copyFileSync(source, to);
+      chmodSync(to, executable === true ? 0o755 : 0o644);
+    }
+    openFolders(fresh);
+    // Another run may have put the same content there, and a build may be reading it.
+    if (!existsSync(directory)) renameSync(fresh, directory);
+  } finally {
+    rmSync(fresh, { recursive: true, force: true });
+  }
+}
+
+/** The operator's umask must not be part of the image. */
+function openFolders(directory: string): void {
+  chmodSync(directory, 0o755);
+  for (const entry of readdirSync(directory, { withFileTypes: true }))
+    if (entry.isDirectory()) openFolders(join(directory, entry.name));
 }
 
 /** COPY and nothing that runs: a host builds it without any network. */
@@ -158,70 +243,4 @@ export function buildDockerfile(recipe: Recipe, base: string): string {
     `CMD ${JSON.stringify(recipe.command)}`,
     "",
   ].join("\n");
-}
-
-function copySource(source: string, app: string): void {
-  const to = join(app, source);
-  mkdirSync(dirname(to), { recursive: true });
-  cpSync(inProject(source), to, {
-    recursive: true,
-    filter: (path) => !/(\.test\.ts|[/\\](node_modules|fixtures))$/.test(path),
-  });
-}
-
-/** What a package carries for people and compilers only. */
-const needless =
-  /(\.d\.[cm]?ts|\.map|\.md|\.markdown)$|^(test|tests|docs|example|examples|\.github)$/i;
-
-function copyPackage(folder: string, app: string): void {
-  const to = join(app, relative(projectRoot, folder));
-  mkdirSync(dirname(to), { recursive: true });
-  cpSync(folder, to, {
-    recursive: true,
-    dereference: true,
-    filter: (path) =>
-      !needless.test(relative(folder, path)) &&
-      !/[/\\]node_modules$/.test(relative(folder, path)) &&
-      relative(folder, path) !== "node_modules",
-  });
-}
-
-/** `docker exec hearth-supervisor hearth …` */
-function addCommand(root: string): void {
-  const file = join(root, "usr", "local", "bin", "hearth");
-  mkdirSync(dirname(file), { recursive: true });
-  writeFileSync(
-    file,
-    '#!/bin/sh\nexec node /app/supervisor/cli/main.ts "$@"\n',
-    { mode: 0o755 },
-  );
-}
-
-/** The operator's umask must not be part of the image. */
-function evenOutModes(directory: string): void {
-  for (const path of walk(directory)) {
-    const isDirectory = statSync(path).isDirectory();
-    chmodSync(
-      path,
-      isDirectory || path.endsWith("/usr/local/bin/hearth") ? 0o755 : 0o644,
-    );
-  }
-}
-
-function hashDirectory(directory: string): string {
-  const hash = createHash("sha256");
-  for (const path of walk(directory)) {
-    hash.update(`${relative(directory, path)}\0`);
-    if (statSync(path).isFile()) hash.update(readFileSync(path));
-  }
-  return hash.digest("hex").slice(0, 16);
-}
-
-function walk(directory: string): readonly string[] {
-  return readdirSync(directory, { withFileTypes: true })
-    .toSorted((x, y) => (x.name < y.name ? -1 : 1))
-    .flatMap((entry) => {
-      const path = join(directory, entry.name);
-      return entry.isDirectory() ? [path, ...walk(path)] : [path];
-    });
 }
