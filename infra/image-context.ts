@@ -10,7 +10,6 @@ import {
   renameSync,
   rmSync,
   statSync,
-  utimesSync,
   writeFileSync,
 } from "node:fs";
 import { dirname, join, relative } from "node:path";
@@ -101,21 +100,22 @@ interface ContextEntry {
 export function assembleImage(image: BuiltImage, base: string): ImageContext {
   const parent = inProject(join(".hearth", "images"));
   mkdirSync(parent, { recursive: true });
-  removeOldContexts(parent);
   const entries = listEntries(image, recipes[image], base);
   const hash = hashEntries(entries);
   const directory = join(parent, `${image}-${hash}`);
-  const now = new Date();
-  if (existsSync(directory)) utimesSync(directory, now, now);
-  else writeContext(entries, directory, join(parent, `.${image}-`));
+  removeOldContexts(parent, directory);
+  if (!existsSync(directory))
+    writeContext(entries, directory, join(parent, `.${image}-`));
   return { directory, hash };
 }
 
 const KEPT_MS = 60 * 60 * 1000;
 
-function removeOldContexts(parent: string): void {
+/** But not the one in use: another run may be reading it. */
+function removeOldContexts(parent: string, inUse: string): void {
   for (const name of readdirSync(parent)) {
     const directory = join(parent, name);
+    if (directory === inUse) continue;
     const age =
       Date.now() -
       (statSync(directory, { throwIfNoEntry: false })?.mtimeMs ?? Date.now());

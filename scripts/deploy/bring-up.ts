@@ -2,7 +2,7 @@ import type { OpMap, UpOptions } from "@pulumi/pulumi/automation/stack.js";
 import { followPlacement } from "./placement.ts";
 import { forgetRemoved } from "./removed.ts";
 import type { Session } from "./session.ts";
-import { dropPendingCreates } from "./state.ts";
+import { dropPendingCreates, readState } from "./state.ts";
 
 /**
  * What `--refresh` means: each resource is looked at when the program comes to it, through the program's own addresses. The
@@ -16,10 +16,13 @@ export async function bringUp(
   session: Session,
   options: Partial<UpOptions> = {},
 ): Promise<OpMap | undefined> {
-  await followPlacement(session);
-  await dropPendingCreates(session);
+  // One reading for all three: what each changes, the others do not use.
+  const state = await readState(session.stack);
+  await followPlacement(session, state);
+  await dropPendingCreates(session, state);
   // With a look at everything the engine finds them itself.
-  if (options.refresh !== true) await forgetRemoved(session, options.exclude);
+  if (options.refresh !== true)
+    await forgetRemoved(session, options.exclude, state);
   const { summary } = await session.stack.up({
     ...session.options,
     ...options,

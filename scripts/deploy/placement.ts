@@ -27,9 +27,12 @@ export async function refuseMoved(session: OfSession): Promise<void> {
  * Refuses as `refuseMoved` does. After a `destroy` only the service's volume is left in the state; the state lets go of it, and
  * the data stays where it lies.
  */
-export async function followPlacement(session: OfSession): Promise<void> {
+export async function followPlacement(
+  session: OfSession,
+  state?: State,
+): Promise<void> {
   const { stack, say } = session;
-  const left = await readMoved(session);
+  const left = await readMoved(session, state);
   if (left.length === 0) return;
   for (const { resource, host } of left)
     say(
@@ -42,13 +45,13 @@ export async function followPlacement(session: OfSession): Promise<void> {
 }
 
 /** The volumes of services that were moved. Throws a sentence where the service itself is still there. */
-async function readMoved({
-  stack,
-  hosts,
-}: OfSession): Promise<readonly LeftBehind[]> {
+async function readMoved(
+  { stack, hosts }: OfSession,
+  state?: State,
+): Promise<readonly LeftBehind[]> {
   // Mistakes in the configuration are the program's to tell.
   if (hosts === null) return [];
-  const left = leftBehind(await readState(stack), hosts.placement);
+  const left = leftBehind(state ?? (await readState(stack)), hosts.placement);
   for (const { service, resource, host } of left)
     if (resource.type === containerType)
       throw new Error(

@@ -1,7 +1,7 @@
 import { lookAt } from "./host-view.ts";
 import { renewProviders } from "./providers.ts";
 import type { Session } from "./session.ts";
-import { containerType, hostOf, readState } from "./state.ts";
+import { containerType, hostOf, readState, type State } from "./state.ts";
 
 /**
  * Lets the state forget containers that somebody removed by hand: the docker plugin stops what it replaces or deletes, and fails
@@ -10,9 +10,11 @@ import { containerType, hostOf, readState } from "./state.ts";
 export async function forgetRemoved(
   session: Session,
   leftOut: readonly string[] = [],
+  state?: State,
 ): Promise<void> {
   const { engines, options, say, stack } = session;
-  const known = (await readState(stack)).resources.flatMap((resource) => {
+  const { resources } = state ?? (await readState(stack));
+  const known = resources.flatMap((resource) => {
     const host = hostOf(resource);
     return resource.type === containerType &&
       resource.delete !== true &&

@@ -34,6 +34,7 @@ export async function openSession(
   say: Session["say"],
   options: Partial<Session["options"]> = {},
 ): Promise<Session> {
+  forgetSettings(stack);
   const read = readHostSettings(await readOwnValues(stack));
   const hosts = read.ok ? read.config : null;
   return {
@@ -65,9 +66,19 @@ export async function readOwnValues(
   return valuesOf(await readOwn(stack));
 }
 
+/** Decrypting them takes a second of processor time. */
+const known = new WeakMap<Stack, Promise<ConfigMap>>();
+
+/** The settings have changed: they are read again when they are next asked for. */
+export function forgetSettings(stack: Stack): void {
+  known.delete(stack);
+}
+
 async function readOwn(stack: Stack): Promise<ConfigMap> {
+  const all = known.get(stack) ?? stack.getAllConfig();
+  known.set(stack, all);
   return Object.fromEntries(
-    Object.entries(await stack.getAllConfig()).flatMap(([key, setting]) =>
+    Object.entries(await all).flatMap(([key, setting]) =>
       key.startsWith(namespace)
         ? [[key.slice(namespace.length), setting] as const]
         : [],

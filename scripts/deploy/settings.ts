@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { secretFields } from "../../infra/config-schema.ts";
-import type { Session } from "./session.ts";
+import { forgetSettings, type Session } from "./session.ts";
 
 export interface Setting {
   readonly value: string;
@@ -26,6 +26,7 @@ export async function setSetting(
     ],
     value,
   );
+  forgetSettings(session.stack);
 }
 
 /** Removes settings; those that are not there are no error. */
@@ -34,6 +35,7 @@ export async function removeSettings(
   keys: readonly string[],
 ): Promise<void> {
   for (const key of keys) await stack.removeConfig(`hearth:${key}`);
+  forgetSettings(stack);
 }
 
 /**
@@ -70,6 +72,7 @@ export async function writeSettings(
         true,
       );
   }
+  forgetSettings(session.stack);
 }
 
 /** The paths and values of a setting; objects and lists come as JSON. */

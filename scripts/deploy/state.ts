@@ -51,14 +51,18 @@ export function knowsNothing({
  * Takes "creating" entries of an interrupted run out of the state: the engine itself never does, and warns of them for ever.
  * What was really made is found by its name: volumes are adopted, the rest is cleared away by the program's hooks.
  */
-export async function dropPendingCreates({
-  stack,
-  say,
-}: {
-  readonly stack: Stack;
-  readonly say: (line: string) => void;
-}): Promise<void> {
-  const names = (await readState(stack)).pending_operations
+export async function dropPendingCreates(
+  {
+    stack,
+    say,
+  }: {
+    readonly stack: Stack;
+    readonly say: (line: string) => void;
+  },
+  state?: State,
+): Promise<void> {
+  const { pending_operations: pending } = state ?? (await readState(stack));
+  const names = pending
     .filter(({ type }) => type === "creating")
     .map(({ resource }) => nameOf(resource.urn));
   if (names.length === 0) return;

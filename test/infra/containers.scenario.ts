@@ -147,7 +147,10 @@ test("a container that outgrows its memory is seen as such", async () => {
       "redis restart: its memory ran out; Docker started it again",
     ),
   );
-  expect(runtime.stats("redis")?.memoryLimitBytes).toBe(64 * 1024 * 1024);
+  await waitFor(
+    "its memory to be measured",
+    () => runtime.stats("redis")?.memoryLimitBytes === 64 * 1024 * 1024,
+  );
   await removeOurs("redis");
 });
 

@@ -36,8 +36,10 @@ describe("rotation", () => {
     rotating: (session: Session) => Promise<void>,
   ): Promise<readonly { readonly old: string; readonly now: string }[]> {
     const { stand, key } = running();
-    const values = () =>
-      Promise.all(names.map((name) => settingOf(stand, name)));
+    const values = async () => {
+      const settings = await stand.stack.getAllConfig();
+      return names.map((name) => settings[`hearth:${name}`]?.value ?? "");
+    };
     const old = await values();
     const before = await serverIds(stand);
     const session = await sessionOf(stand, heard);

@@ -13,8 +13,8 @@ import { deployedState, isSaved } from "./deployed-state.ts";
 import { mergeReports } from "./merge-reports.ts";
 import { runScript } from "./two-engines.ts";
 
-/** Machines at a time: scenarios mostly wait, but each has a whole stack. */
-const MACHINES = Number(process.env["HEARTH_TEST_MACHINES"] ?? "3");
+/** Machines at a time: each has a whole stack, and more than these only wait for each other on two cores. */
+const MACHINES = Number(process.env["HEARTH_TEST_MACHINES"] ?? "2");
 
 /** In the order in which they start: first the one that others wait for, then those that take longest. */
 const SCENARIOS = [
