@@ -19,13 +19,14 @@ const MACHINES = Number(process.env["HEARTH_TEST_MACHINES"] ?? "2");
 /** In the order in which they start: first the one that others wait for, then those that take longest. */
 const SCENARIOS = [
   ...["up", "interruption"],
-  ...["rotation", "data", "faults", "changes", "loss"],
+  ...["rotation", "changes", "data", "loss", "interrupted-rotation", "faults"],
   ...["containers", "doctor", "init"],
 ] as const;
 /** These start from an empty machine; the others from the state that `up` saves. */
 const FROM_NOTHING: readonly string[] = [
   ...["up", "interruption", "containers", "doctor", "init"],
 ];
+const WIDTH = Math.max(...SCENARIOS.map(({ length }) => length));
 const REPORT_OPTION = "--outputFile.json=";
 
 interface Outcome {
@@ -95,7 +96,7 @@ async function runScenario(
   const started = performance.now();
   const report = join(directory, `${scenario}.json`);
   const code = await run(
-    `${scenario.padEnd(12)} `,
+    `${scenario.padEnd(WIDTH)} `,
     [
       // A machine ends with this program, whatever ends it.
       ...["setpriv", "--pdeathsig", "KILL"],
@@ -164,7 +165,7 @@ try {
   });
   for (const { scenario, seconds, passed } of outcomes)
     process.stdout.write(
-      `${scenario.padEnd(12)} ${(seconds / 60).toFixed(1)} min${passed ? "" : " FAILED"}\n`,
+      `${scenario.padEnd(WIDTH)} ${(seconds / 60).toFixed(1)} min${passed ? "" : " FAILED"}\n`,
     );
   if (reportFile !== undefined) mergeReports(outcomes, reportFile);
   process.exitCode = outcomes.every(({ passed }) => passed) ? 0 : 1;

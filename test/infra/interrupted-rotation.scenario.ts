@@ -1,0 +1,59 @@
+import { describe, expect, test } from "vitest";
+import { deploy, settingOf, timed } from "./day-two.ts";
+import { deployedStack, edges } from "./running.ts";
+import { expectNowhere, keyAnswer, logsIn } from "./secrets.ts";
+
+const running = deployedStack();
+
+/** 6: a rotation that was killed half way. */
+describe("interrupted rotation", () => {
+  const secrets: string[] = [];
+  const heard: string[] = [];
+
+  test.each([
+    ["master", "masterKey"],
+    ["postgres", "gatewayPassword"],
+  ])(
+    "6: an interrupted rotation of %s goes on with the same command, and whatever else before is refused",
+    async (kind, setting) => {
+      const { stand } = running();
+      const killed = await deploy(stand, ["rotate", kind], (said, signal) => {
+        if (/Container gateway-a .*creating/.test(said)) signal("SIGKILL");
+      });
+      expect(killed.code).toBeNull();
+      const decided = await settingOf(stand, setting);
+      expect((await deploy(stand, ["cancel"])).code).toBe(0);
+      for (const words of [["up"], ["refresh"], ["destroy", "--yes"]]) {
+        const refused = await deploy(stand, words);
+        expect(refused.code).toBe(1);
+        expect(refused.said).toContain(`npm run deploy -- rotate ${kind}`);
+      }
+      await expect(stand.pulumi("preview")).rejects.toMatchObject({
+        stdout: expect.stringContaining(`a rotation of ${kind} is not over`),
+      });
+      const { code, said } = await timed(`rotate ${kind} again`, () =>
+        deploy(stand, ["rotate", kind]),
+      );
+      expect(code, said).toBe(0);
+      expect(said).toContain(`Going on with the rotation of ${kind}`);
+      expect(await settingOf(stand, setting)).toBe(decided);
+      const masterKey = await settingOf(stand, "masterKey");
+      for (const edge of edges)
+        expect(await keyAnswer(edge, masterKey)).toBe(200);
+      const role = await settingOf(stand, "gatewayRole").catch(() => "a");
+      expect(
+        await logsIn(
+          `gateway_${role}`,
+          await settingOf(stand, "gatewayPassword"),
+        ),
+      ).toBe(true);
+      secrets.push(decided);
+      heard.push(killed.said, said);
+    },
+  );
+
+  test("6: no secret of an interrupted rotation in a log, the output, the state or docker inspect", async () => {
+    expect(secrets).toHaveLength(2);
+    await expectNowhere(running().stand, secrets, { output: heard.join("\n") });
+  });
+});

@@ -1,0 +1,55 @@
+import { readFileSync } from "node:fs";
+import { expect } from "vitest";
+import { containerLog } from "../../infra/engine.ts";
+import { logsIn as postgresLogsIn } from "../servers/postgres-login.ts";
+import { containers } from "./containers.ts";
+import { sessionOf, stateFile } from "./day-two.ts";
+import type { Stand } from "./stand.ts";
+import { addresses } from "./two-engines.ts";
+
+/** Asserts that none of the secrets is in these texts, the state, or what Docker says of any container. */
+export async function expectNowhere(
+  stand: Stand,
+  secrets: readonly string[],
+  texts: Readonly<Record<string, string>>,
+): Promise<void> {
+  const places: Record<string, string> = {
+    ...texts,
+    "the state": readFileSync(stateFile(stand), "utf8"),
+  };
+  const { engines } = await sessionOf(stand);
+  for (const host of ["a", "b"] as const)
+    for (const name of containers[host]) {
+      const container = `hearth-${name}`;
+      places[`docker inspect ${container} on ${host}`] = await stand.docker(
+        host,
+        "inspect",
+        container,
+      );
+      places[`the log of ${container} on ${host}`] = await containerLog(
+        engines[host],
+        container,
+        100_000,
+      );
+    }
+  for (const [place, text] of Object.entries(places))
+    for (const secret of secrets) {
+      const at = text.indexOf(secret);
+      expect(at, `${place}: …${text.slice(Math.max(0, at - 200), at)}`).toBe(
+        -1,
+      );
+    }
+}
+
+/** Whether Postgres takes the password. */
+export const logsIn = (user: string, password = "") =>
+  postgresLogsIn({ host: addresses.a, user, password });
+
+/** The status of a request with a master key. */
+export async function keyAnswer(edge: string, key = ""): Promise<number> {
+  const answer = await fetch(`${edge}/key/list`, {
+    headers: { authorization: `Bearer ${key}` },
+  });
+  await answer.text();
+  return answer.status;
+}
