@@ -15,6 +15,8 @@ import { runScript } from "./two-engines.ts";
 
 /** Machines at a time: each has a whole stack, and more than these only wait for each other on two cores. */
 const MACHINES = Number(process.env["HEARTH_TEST_MACHINES"] ?? "2");
+/** The real plugins are downloaded, so their machine has this computer's own network, one at a time. */
+const REAL = process.env["HEARTH_PULUMI_PLUGINS"] === "real";
 
 /** In the order in which they start: first the one that others wait for, then those that take longest. */
 const SCENARIOS = [
@@ -105,7 +107,10 @@ async function runScenario(
       ...["--reporter=default", "--reporter=json"],
       `${REPORT_OPTION}${report}`,
     ],
-    { HEARTH_DEPLOYED_STATE: state },
+    {
+      HEARTH_DEPLOYED_STATE: state,
+      ...(REAL ? { HEARTH_TEST_NETWORK: "host" } : {}),
+    },
   );
   return {
     scenario,
@@ -143,7 +148,7 @@ async function runAll(
       else outcomes.push(await runScenario(scenario, options, place));
     }
   };
-  await Promise.all(Array.from({ length: MACHINES }, machine));
+  await Promise.all(Array.from({ length: REAL ? 1 : MACHINES }, machine));
   return outcomes;
 }
 
