@@ -1,6 +1,6 @@
 /*
- * `npm run test:infra`: runs each file of scenarios on a machine of its own (machine.sh), several at a time. Options are
- * vitest's, for example `-- -t rotation`.
+ * `npm run test:infra`: runs each file of scenarios on a machine of its own (machine.sh), several at a time.
+ * `npm run test:infra -- -t rotation`, or `-- loss`: those whose name, or whose file's, has this in it.
  */
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
+import { parseArgs } from "node:util";
 import { inProject } from "../../infra/project-files.ts";
 import { deployedState, isSaved } from "./deployed-state.ts";
 import { mergeReports } from "./merge-reports.ts";
@@ -31,7 +32,6 @@ const FROM_DEPLOYED: readonly string[] = [
 ];
 const SCENARIOS = [...FROM_NOTHING, ...FROM_DEPLOYED];
 const WIDTH = Math.max(...SCENARIOS.map(({ length }) => length));
-const REPORT_OPTION = "--outputFile.json=";
 
 interface Outcome {
   readonly scenario: string;
@@ -69,13 +69,17 @@ function vitest(verb: "list" | "run", options: readonly string[]): string[] {
   ];
 }
 
-/** The scenarios with a test that the options select. */
+/** The scenarios with a test that file names and a pattern of test names select. */
 async function select(
-  options: readonly string[],
+  files: readonly string[],
+  pattern: readonly string[],
   directory: string,
 ): Promise<readonly string[]> {
   const list = join(directory, "list.json");
-  const code = await run("", vitest("list", [...options, `--json=${list}`]));
+  const code = await run(
+    "",
+    vitest("list", [...files, ...pattern, `--json=${list}`]),
+  );
   if (code !== 0) process.exit(code);
   const tests = JSON.parse(readFileSync(list, "utf8")) as readonly {
     readonly file: string;
@@ -93,7 +97,7 @@ async function select(
 
 async function runScenario(
   scenario: string,
-  options: readonly string[],
+  pattern: readonly string[],
   { directory, state }: { readonly directory: string; readonly state: string },
 ): Promise<Outcome> {
   const started = performance.now();
@@ -104,9 +108,9 @@ async function runScenario(
       // A machine ends with this program, whatever ends it.
       ...["setpriv", "--pdeathsig", "KILL"],
       ...[inProject("test/infra/machine.sh"), "run", scenario],
-      ...vitest("run", [`test/infra/${scenario}.scenario.ts`, ...options]),
+      ...vitest("run", [`test/infra/${scenario}.scenario.ts`, ...pattern]),
       ...["--reporter=default", "--reporter=json"],
-      `${REPORT_OPTION}${report}`,
+      `--outputFile.json=${report}`,
     ],
     {
       HEARTH_DEPLOYED_STATE: state,
@@ -124,48 +128,46 @@ async function runScenario(
 /** Runs all, so many at a time as there are machines; those that need the deployed state once it is saved. */
 async function runAll(
   selected: readonly string[],
-  options: readonly string[],
+  pattern: readonly string[],
   place: { readonly directory: string; readonly state: string },
 ): Promise<readonly Outcome[]> {
   const waiting = [...selected];
   const outcomes: Outcome[] = [];
-  if (
-    selected.every((each) => !FROM_NOTHING.includes(each)) &&
-    !isSaved(place.state)
-  )
+  const isReady = (scenario: string) =>
+    FROM_NOTHING.includes(scenario) ||
+    isSaved(place.state) ||
+    outcomes.some((outcome) => outcome.scenario === "up");
+  if (!selected.includes("up") && !selected.every(isReady))
     outcomes.push(await runScenario("up", ["-t", "up from nothing"], place));
-  const isOver = (scenario: string) =>
-    outcomes.some((outcome) => outcome.scenario === scenario);
   const machine = async () => {
     while (waiting.length > 0) {
-      const at = waiting.findIndex(
-        (scenario) =>
-          FROM_NOTHING.includes(scenario) ||
-          isSaved(place.state) ||
-          isOver("up"),
-      );
+      const at = waiting.findIndex(isReady);
       const [scenario] = at < 0 ? [] : waiting.splice(at, 1);
       if (scenario === undefined) await sleep(500);
-      else outcomes.push(await runScenario(scenario, options, place));
+      else outcomes.push(await runScenario(scenario, pattern, place));
     }
   };
   await Promise.all(Array.from({ length: REAL ? 1 : MACHINES }, machine));
   return outcomes;
 }
 
-const given = process.argv.slice(2);
-const reportFile = given
-  .find((option) => option.startsWith(REPORT_OPTION))
-  ?.slice(REPORT_OPTION.length);
-const options = given.filter(
-  (option) =>
-    !option.startsWith(REPORT_OPTION) && !option.startsWith("--reporter"),
-);
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    testNamePattern: { type: "string", short: "t" },
+    "outputFile.json": { type: "string" },
+    // As .ci/run gives it to every suite.
+    reporter: { type: "string", multiple: true },
+  },
+});
+const pattern =
+  values.testNamePattern === undefined ? [] : ["-t", values.testNamePattern];
 const directory = mkdtempSync(join(tmpdir(), "hearth-infra-reports-"));
 try {
   await runScript("scripts/toolchain.sh");
   await runScript("test/infra/machine.sh", "images");
-  const outcomes = await runAll(await select(options, directory), options, {
+  const selected = await select(positionals, pattern, directory);
+  const outcomes = await runAll(selected, pattern, {
     directory,
     state: deployedState(),
   });
@@ -173,7 +175,8 @@ try {
     process.stdout.write(
       `${scenario.padEnd(WIDTH)} ${(seconds / 60).toFixed(1)} min${passed ? "" : " FAILED"}\n`,
     );
-  if (reportFile !== undefined) mergeReports(outcomes, reportFile);
+  const file = values["outputFile.json"];
+  if (file !== undefined) mergeReports(outcomes, file);
   process.exitCode = outcomes.every(({ passed }) => passed) ? 0 : 1;
 } finally {
   rmSync(directory, { recursive: true });
