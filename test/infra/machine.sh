@@ -100,20 +100,12 @@ remove() { # machine
   rm -rf "$1"
 }
 
-# Niceness ends at a container: the kernel weighs the group of all containers against single processes, 1024 each.
-weigh() { # group
-  (($(nice) > 0)) && [[ -d /sys/fs/cgroup/cpu ]] || return 0
-  mkdir -p "/sys/fs/cgroup/cpu/$1"
-  echo 256 >"/sys/fs/cgroup/cpu/$1/cpu.shares"
-}
-
 run() { # name command...
   local network=(--net) status=0
   machine=$CACHE/machines/$$-$1
   shift
   [[ ${HEARTH_TEST_NETWORK:-} != host ]] || network=()
   mkdir -p "$machine" "$HOSTS"
-  weigh "hearth-$(basename "$machine")"
   trap 'remove "$machine"' EXIT
   isolated "${network[@]}" "$0" enter "$machine" "$@" || status=$?
   ((status == 0)) || tail -n 20 "$machine"/[ab]/dockerd.log >&2
