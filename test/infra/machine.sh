@@ -144,7 +144,8 @@ restore() { # images | state
 }
 
 save() { # state
-  local host new=$STATES/.$$ old
+  # Not by the process id: each machine counts its own.
+  local host new=$STATES/.$(basename "$HEARTH_MACHINE") old
   mkdir -p "$new"
   for host in a b; do copy_engine "$HEARTH_MACHINE/$host" "$new/$host"; done
   cp -a "$HEARTH_MACHINE"/{ssh,stack} "$new/"
