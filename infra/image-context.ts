@@ -143,7 +143,9 @@ function listEntries(
       ),
     ),
     ...findProductionPackages(inProject(image)).flatMap((folder) =>
-      filesBelow(folder, (path) => isNeeded(relative(folder, path))).map(toApp),
+      filesBelow(folder, (path) => !NEEDLESS.test(relative(folder, path))).map(
+        toApp,
+      ),
     ),
   ];
   if (image === "supervisor") entries.push(HEARTH_COMMAND);
@@ -155,10 +157,6 @@ const NOT_SOURCE = /(\.test\.ts|[/\\](node_modules|fixtures))$/;
 /** What a package carries for people and compilers only, and the packages in it, which are listed for themselves. */
 const NEEDLESS =
   /(\.d\.[cm]?ts|\.map|\.md|\.markdown)$|^(test|tests|docs|example|examples|\.github)$|(^|[/\\])node_modules$/i;
-
-function isNeeded(path: string): boolean {
-  return !NEEDLESS.test(path);
-}
 
 /** `docker exec hearth-supervisor hearth …` */
 const HEARTH_COMMAND: ContextEntry = {

@@ -1,14 +1,5 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 
-interface Report {
-  readonly numTotalTests: number;
-  readonly numPassedTests: number;
-  readonly numFailedTests: number;
-  readonly numPendingTests: number;
-  readonly numTodoTests: number;
-  readonly testResults: readonly unknown[];
-}
-
 const COUNTS = [
   "numTotalTests",
   "numPassedTests",
@@ -16,6 +7,10 @@ const COUNTS = [
   "numPendingTests",
   "numTodoTests",
 ] as const;
+
+type Report = Readonly<Record<(typeof COUNTS)[number], number>> & {
+  readonly testResults: readonly unknown[];
+};
 
 /** Writes what several runs of vitest reported as one JSON report. A run that left none is a file that failed as a whole. */
 export function mergeReports(
