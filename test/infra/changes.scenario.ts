@@ -128,7 +128,7 @@ describe("changes", () => {
 
   test("no deployment raised an alert", () => noAlerts(running().stand, since));
 
-  test("5: a gateway that never becomes healthy fails the up and leaves the other one serving; the old image mends it", async () => {
+  test("5: a gateway that never becomes healthy fails the up and leaves the other one serving; the old image fixes it", async () => {
     const { stand, key } = running();
     const images = JSON.parse(
       (await stand.stack.getConfig("hearth:images")).value,
@@ -159,7 +159,7 @@ describe("changes", () => {
       before["a hearth-gateway"],
     );
     await stand.configure({ images: JSON.stringify(images) });
-    await timed("mending up", () =>
+    await timed("up with the old image", () =>
       stand.stack.up({ parallel, onOutput: quiet }),
     );
     expectNoFailedCall(await load.stop(), { withinSeconds: 30 }, say);

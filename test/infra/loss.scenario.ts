@@ -74,7 +74,7 @@ describe("loss", () => {
     },
   );
 
-  test("4: a container that was removed by hand is made anew by an up that changes it", async () => {
+  test("4: a container that was removed by hand is recreated by an up that changes it", async () => {
     const { stand } = running();
     const before = await containerIds(stand);
     await stand.docker("a", "rm", "--force", "hearth-redis");
