@@ -116,6 +116,23 @@ test("sees what Docker started again, and why", async () => {
   expect(changes).toEqual(["gateway: running, starting"]);
 });
 
+test("knows how it ended although it was seen between its end and its new start", async () => {
+  await runtime.begin();
+  engine.containers.set("hearth-gateway", {
+    restarts: 1,
+    state: { Status: "restarting", OOMKilled: true },
+  });
+  await waitFor("its end", () => changes.length > 0);
+  engine.containers.set("hearth-gateway", {
+    restarts: 1,
+    state: { OOMKilled: false, StartedAt: "2026-01-02T04:00:00Z" },
+  });
+  await waitFor("the new start", () => acts().length > 0);
+  expect(acts()).toEqual([
+    "gateway restart: its memory ran out; Docker started it again",
+  ]);
+});
+
 test("one that is away waits for a deployment; its successor begins anew", async () => {
   begin({ absentAfter: 60_000 });
   await runtime.begin();

@@ -94,8 +94,11 @@ function isOlder(view: ServiceView, than: ServiceView | undefined): boolean {
 }
 
 function howItEnded(before: ServiceView, now: ServiceView): string {
-  if (now.restarts <= before.restarts) return "its container was restarted";
-  return now.container?.oomKilled === true
+  // Docker counts a restart when the process ends, which may have been seen before its new start.
+  const wasSeen = before.state === "backing-off";
+  if (!wasSeen && now.restarts <= before.restarts)
+    return "its container was restarted";
+  return (wasSeen ? before : now).container?.oomKilled === true
     ? "its memory ran out; Docker started it again"
     : "it ended; Docker started it again";
 }
