@@ -8,23 +8,30 @@ import type { Stand } from "./stand.ts";
 
 const running = emptyStack();
 
-/** Resources of every kind, in the order in which they are made; the run is ended while each of them is. */
-const points = [
+/** Resources in the order in which they are made; the run is ended while each of them is. */
+const ofEachKind = [
   "Network network-a",
   "Volume postgres-data",
   "RemoteImage gateway-b-image",
-  "Container socket-proxy-b",
-  "Container redis",
-  "Container notes",
   "Container postgres",
   "Role postgres-supervisor",
   "Container gateway-b",
+] as const;
+const all = [
+  ...ofEachKind.slice(0, 3),
+  "Container socket-proxy-b",
+  "Container redis",
+  "Container notes",
+  ...ofEachKind.slice(3),
   "Container gateway-a",
   "Container supervisor-a",
   "Container supervisor-b",
   "Container edge-a",
   "Container edge-b",
 ] as const;
+/** A run that ends at more containers takes minutes longer: for a campaign. */
+const points =
+  process.env["HEARTH_INTERRUPTED_AT"] === "all" ? all : ofEachKind;
 
 /** 9: one deployment from nothing, killed at each point and begun again after `cancel`. */
 describe("interruption", () => {
@@ -53,7 +60,7 @@ describe("interruption", () => {
       expect(await leftOverPlugins()).toEqual([]);
     }
     say(`${killed} runs were ended half way`);
-    expect(killed).toBeGreaterThanOrEqual(10);
+    expect(killed).toBeGreaterThanOrEqual((points.length * 2) / 3);
     const { code, said } = await timed("up", () => deploy(stand, ["up"]));
     expect(code, said).toBe(0);
     await allHealthy(stand);

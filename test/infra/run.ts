@@ -19,16 +19,17 @@ const MACHINES = Number(process.env["HEARTH_TEST_MACHINES"] ?? "2");
 /** The real plugins are downloaded, so their machine has this computer's own network, one at a time. */
 const REAL = process.env["HEARTH_PULUMI_PLUGINS"] === "real";
 
-/**
- * These start from an empty machine, and come first: they put calls under no load, so that suites beside them go on. Each list
- * is in the order in which its scenarios start: the one that others wait for, then those that take longest.
+/*
+ * In the order in which they start. Those that put calls under load and bound their longest wait come last: when the whole check
+ * runs, the other suites are over by then, or nearly.
  */
+/** These start from an empty machine. */
 const FROM_NOTHING: readonly string[] = [
   ...["up", "interruption", "init", "containers", "doctor"],
 ];
 /** These start from the state that `up` saves. */
 const FROM_DEPLOYED: readonly string[] = [
-  ...["rotation", "changes", "data", "loss", "interrupted-rotation", "faults"],
+  ...["data", "interrupted-rotation", "faults", "loss", "rotation", "changes"],
 ];
 const SCENARIOS = [...FROM_NOTHING, ...FROM_DEPLOYED];
 const WIDTH = Math.max(...SCENARIOS.map(({ length }) => length));
