@@ -8,6 +8,7 @@ import { allHealthy, containerIds, containers } from "./containers.ts";
 import {
   ask,
   deploy,
+  gatewayRoleOf,
   nothingDisagrees,
   sessionOf,
   settingOf,
@@ -179,7 +180,7 @@ async function dataIsThere(
 async function mayMigrate(stand: Stand): Promise<void> {
   const client = new pg.Client({
     host: addresses.a,
-    user: `gateway_${await settingOf(stand, "gatewayRole").catch(() => "a")}`,
+    user: `gateway_${await gatewayRoleOf(stand)}`,
     password: await settingOf(stand, "gatewayPassword"),
     database: "hearth",
   });

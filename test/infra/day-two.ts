@@ -90,6 +90,11 @@ export async function settingOf(
   return (await stack.getConfig(`hearth:${name}`)).value;
 }
 
+/** Which of their two roles the gateways log in with; not written until the first rotation. */
+export async function gatewayRoleOf({ stack }: Stand): Promise<string> {
+  return (await stack.getAllConfig())["hearth:gatewayRole"]?.value ?? "a";
+}
+
 /** One docker command with something on its standard input. */
 export async function dockerWithInput(
   session: Session,

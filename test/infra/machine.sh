@@ -74,10 +74,8 @@ build_images_isolated() {
   rm -rf "$BUILDER/docker.pid" "$BUILDER/exec" "$socket"
   dockerd -H "unix://$socket" --data-root "$BUILDER/data" --exec-root "$BUILDER/exec" --pidfile "$BUILDER/docker.pid" \
     --bridge none --iptables=false </dev/null >"$BUILDER/dockerd.log" 2>&1 &
-  for _ in $(seq 200); do
-    docker -H "unix://$socket" version >/dev/null 2>&1 && break
-    sleep 0.1
-  done
+  timeout 60 bash -c 'until docker -H "unix://$0" version >/dev/null 2>&1; do sleep 0.1; done' "$socket" \
+    || { log "the engine that builds images does not start: see $BUILDER/dockerd.log"; return 1; }
   HEARTH_HOST_A=unix://$socket "$here/stand-ins/build.sh"
   docker -H "unix://$socket" image prune --force >/dev/null
   kill "$(<"$BUILDER/docker.pid")"

@@ -6,9 +6,9 @@ import { callSteadily, expectNoFailedCall } from "./callers.ts";
 import {
   deploy,
   dockerWithInput,
+  gatewayRoleOf,
   say,
   sessionOf,
-  settingOf,
   timed,
 } from "./day-two.ts";
 import { deployedStack, edges } from "./running.ts";
@@ -63,7 +63,7 @@ describe("rotation", () => {
 
   test("6: Postgres' passwords under load: the other gateway role, and all old ones refused", async () => {
     const { stand } = running();
-    const role = await settingOf(stand, "gatewayRole").catch(() => "a");
+    const role = await gatewayRoleOf(stand);
     const [gateway, supervisor, backup, superuser] = await rotated(
       "postgres",
       "gatewayPassword",
@@ -72,7 +72,7 @@ describe("rotation", () => {
       "postgresPassword",
     );
     const other = role === "a" ? "b" : "a";
-    expect(await settingOf(stand, "gatewayRole")).toBe(other);
+    expect(await gatewayRoleOf(stand)).toBe(other);
     for (const [user, pair] of [
       ["supervisor", supervisor],
       ["backup", backup],
