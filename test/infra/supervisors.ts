@@ -13,9 +13,9 @@ export interface HistoryLine {
   readonly reason: string | null;
 }
 
-/** The configuration of the scenarios' supervisors: looks often, so that faults are noticed in seconds, and tells a webhook. */
+/** The configuration of the scenarios' supervisors: checks often, so that faults are noticed in seconds, and notifies a webhook. */
 export function supervisorConfig(webhook: string): string {
-  const rhythm = { every: "2s", timeout: "5s" };
+  const rhythm = { every: "5s", timeout: "5s" };
   const healing = { cooldown: "5s", grace: "5s" };
   // JSON is YAML.
   return JSON.stringify({
