@@ -248,7 +248,7 @@ export async function startGateway({
         router: () => live.config.router,
         redis,
         log,
-        onRest: metrics.rested,
+        onCooldown: metrics.cooledDown,
       }),
       usage: redis === null ? createMemoryUsage() : createRedisUsage(redis),
       observations: createObservations(),
@@ -256,6 +256,7 @@ export async function startGateway({
     modelHealth: createModelHealth(
       () => live.catalog.deployments,
       (deployment) => tryDeployment(gateway, deployment),
+      (deployment) => gateway.router.cooldowns.stateOf(deployment.id),
     ),
     version,
     startedAtSeconds: Math.floor(Date.now() / 1_000),

@@ -9,16 +9,19 @@ export function mockFailure(
   attemptsBefore: number,
 ): UpstreamFailure | null {
   if (wishes.mock.timeout)
-    return new UpstreamFailure(
-      408,
-      "the call asked for a timeout (mock_timeout)",
-    );
+    return askedFor(408, "the call asked for a timeout (mock_timeout)");
   if (wishes.mock.failFirst && attemptsBefore === 0)
-    return new UpstreamFailure(
+    return askedFor(
       500,
       "the call asked for a failure (mock_testing_fallbacks)",
     );
   return null;
+}
+
+function askedFor(status: number, message: string): UpstreamFailure {
+  const failure = new UpstreamFailure(status, message);
+  failure.byRequest = true;
+  return failure;
 }
 
 /** `mock_response`: that text as the answer, without asking a provider; null: not asked for. */

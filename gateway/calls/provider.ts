@@ -6,6 +6,7 @@ import { CallError } from "../http/errors.ts";
 import type { ProviderAnswer } from "../providers/client.ts";
 import { UpstreamFailure } from "../providers/failure.ts";
 import type { ModelGroup, PricedDeployment } from "../routing/catalog.ts";
+import { cooldownId } from "../routing/cooldowns.ts";
 import {
   planRoute,
   type NoTarget,
@@ -56,8 +57,9 @@ export interface ChosenRoute {
 }
 
 /**
- * Chooses where the call goes first. Throws 429 when every deployment that it may use rests, and 400 naming what the
- * provider lacks where no deployment of the alias has it: before the call is journaled, for nobody was asked.
+ * Chooses where the call goes first. Throws 429 when every deployment that it may use is cooling down or at its limit, and
+ * 400 naming what the provider lacks where no deployment of the alias has it: before the call is journaled, because no
+ * provider was called.
  */
 export async function chooseDeployment(
   gateway: Gateway,
@@ -72,7 +74,7 @@ export async function chooseDeployment(
       mayUse(call.caller, group.alias) && raiseLease(gateway, call, group),
   });
   let first = await route.first();
-  if (!("deployment" in first)) throw noDeployments(call.group.alias, first);
+  if (!("deployment" in first)) throw noDeployments(gateway, call, first);
   for (;;) {
     try {
       const translation = translate(gateway, call, first);
@@ -151,6 +153,7 @@ export async function callProvider(
         attempts.length,
         aborter,
       );
+      route.answered();
       gateway.metrics.retried(
         call.group.configured,
         attempts.length - route.fallbacksTaken,
@@ -225,10 +228,8 @@ async function attempt(
   const begunAt = performance.now();
   let latencyMs: number | null = null;
   observations.began(deployment.id);
-  const deadline = startDeadline(
-    deadlineOf(call, gateway.config.timeouts.requestMs),
-    aborter,
-  );
+  const deadlineAt = deadlineOf(call, gateway.config.timeouts.requestMs);
+  const deadline = startDeadline(deadlineAt, aborter);
   try {
     const asked = {
       deployment,
@@ -253,12 +254,14 @@ async function attempt(
     latencyMs = performance.now() - begunAt;
     return read;
   } catch (error) {
-    throw aborter.signal.aborted
-      ? new UpstreamFailure(
-          408,
-          `${deployment.apiBase} did not answer in the time that the call has: give it a longer timeout`,
-        )
-      : error;
+    if (!aborter.signal.aborted) throw error;
+    const late = new UpstreamFailure(
+      408,
+      `${deployment.apiBase} did not answer in the time that the call has: give it a longer timeout`,
+    );
+    late.byRequest =
+      call.wishes.timeoutMs !== null && deadlineAt === call.deadlineAt;
+    throw late;
   } finally {
     clearTimeout(deadline);
     observations.ended(deployment.id, latencyMs);
@@ -348,14 +351,22 @@ async function giveUp(
   });
 }
 
+/** Counted alongside failures: a rejected call has no row, so nothing else would show that callers were turned away. */
 function noDeployments(
-  alias: string,
-  { retryAfterMs, reason }: NoTarget,
+  { metrics, router }: Gateway,
+  { group, kind }: Call,
+  { cause, retryAfterMs, reason }: NoTarget,
 ): CallError {
+  if (kind.callType !== "health_check") {
+    metrics.unavailable(group.configured, cause);
+    if (cause === "cooldown")
+      for (const deployment of group.deployments)
+        router.cooldowns.rejected(cooldownId(group, deployment));
+  }
   const seconds = Math.max(1, Math.ceil(retryAfterMs / 1_000));
   return new CallError(
     "no_deployments_available",
-    `No deployment of ${alias} can take the call now (${reason}). Try again in ${seconds} s.`,
+    `No deployment of ${group.alias} can take the call now (${reason}). Try again in ${seconds} s.`,
     { headers: { "retry-after": String(seconds) } },
   );
 }

@@ -78,6 +78,8 @@ function readRouter({ router, proxy }: Parts): RouterConfig {
   return {
     strategy: router.routing_strategy ?? "usage-based-routing",
     allowedFails: router.allowed_fails ?? proxy.allowed_fails ?? 3,
+    cooldownFailureRatio: router.cooldown_failure_ratio ?? 0.5,
+    cooldownMinimumCalls: router.cooldown_minimum_calls ?? 5,
     cooldownMs: router.cooldown_time ?? proxy.cooldown_time ?? 60_000,
     numRetries: router.num_retries ?? proxy.num_retries ?? 2,
     timeoutMs: router.timeout ?? null,

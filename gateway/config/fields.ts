@@ -40,6 +40,12 @@ export const amount = (what: string) =>
     return Number.isFinite(value) && value >= 0 ? value : undefined;
   }).optional();
 
+export const share = () =>
+  field("a number from 0 to 1", (raw) => {
+    const value = numeric(raw);
+    return value >= 0 && value <= 1 ? value : undefined;
+  }).optional();
+
 export const weight = () =>
   field("a number above 0", (raw) => {
     const value = numeric(raw);

@@ -85,8 +85,12 @@ export type Fallbacks = Readonly<Record<string, readonly string[]>>;
 
 export interface RouterConfig {
   readonly strategy: RoutingStrategy;
-  /** Failures in a minute that a deployment may have before it cools down. */
+  /** A deployment cools down after more failures in a minute than this, if they are also … */
   readonly allowedFails: number;
+  /** … at least this share of the minute's calls (0 to 1) … */
+  readonly cooldownFailureRatio: number;
+  /** … and the minute had at least so many. */
+  readonly cooldownMinimumCalls: number;
   readonly cooldownMs: number;
   readonly numRetries: number;
   /** Of a whole call, all attempts together; null: none. */

@@ -55,7 +55,9 @@ export interface CallMetrics {
   providerFailed(provider: string, status: number): void;
   retried(alias: string, retries: number, fallbacks: number): void;
   refused(type: string): void;
-  rested(modelId: string): void;
+  cooledDown(modelId: string): void;
+  /** A call rejected because each deployment of its alias was cooling down (`cooldown`) or at its limit (`limit`). */
+  unavailable(alias: string, reason: string): void;
   /** A payer of this kind (`key`, `team` …) reached its soft budget. */
   softBudgetReached(kind: string): void;
   readonly sums: Iterable<CallSums>;
@@ -65,7 +67,8 @@ export interface CallMetrics {
   readonly fallbacks: Counts;
   readonly providerFailures: Counts;
   readonly refusals: Counts;
-  readonly rests: Counts;
+  readonly cooldowns: Counts;
+  readonly unavailableRejections: Counts;
   /** Every kind from the start, so that whoever collects sees the first one come. */
   readonly softBudgets: Counts;
 }
@@ -97,7 +100,8 @@ export function createCallMetrics(mostValues: number): CallMetrics {
   const fallbacks = new Map<string, number>();
   const providerFailures = new Map<string, number>();
   const refusals = new Map<string, number>();
-  const rests = new Map<string, number>();
+  const cooldowns = new Map<string, number>();
+  const unavailableRejections = new Map<string, number>();
   const softBudgets = new Map(WITH_SOFT_BUDGET.map((kind) => [kind, 0]));
   const bound = () => createBoundedLabel(mostValues);
   const alias = bound();
@@ -163,7 +167,9 @@ export function createCallMetrics(mostValues: number): CallMetrics {
       count(fallbacks, alias(name), fellBack);
     },
     refused: (type) => count(refusals, type, 1),
-    rested: (modelId) => count(rests, modelId, 1),
+    cooledDown: (modelId) => count(cooldowns, modelId, 1),
+    unavailable: (name, reason) =>
+      count(unavailableRejections, `${alias(name)}|${reason}`, 1),
     softBudgetReached: (kind) => count(softBudgets, kind, 1),
     sums: { [Symbol.iterator]: () => sums.values() },
     latencies: { [Symbol.iterator]: () => latencies.values() },
@@ -172,7 +178,8 @@ export function createCallMetrics(mostValues: number): CallMetrics {
     fallbacks,
     providerFailures,
     refusals,
-    rests,
+    cooldowns,
+    unavailableRejections,
     softBudgets,
   };
 }

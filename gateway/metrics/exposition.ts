@@ -140,17 +140,26 @@ function ofTrouble(gateway: Gateway): readonly Family[] {
     ),
     counter(
       "hearth_cooldowns_total",
-      "Times that a deployment began to rest here.",
-      counted(metrics.rests, "model_id"),
+      "Cooldowns of deployments that began on this instance.",
+      counted(metrics.cooldowns, "model_id"),
     ),
-    gauge("hearth_resting_deployments", "Deployments that rest now.", () => [
-      [
-        {},
-        gateway.catalog.deployments.filter(
-          ({ id }) => router.cooldowns.cooling(id) !== null,
-        ).length,
+    gauge(
+      "hearth_resting_deployments",
+      "Deployments that are cooling down.",
+      () => [
+        [
+          {},
+          gateway.catalog.deployments.filter(
+            ({ id }) => router.cooldowns.stateOf(id).cooling !== null,
+          ).length,
+        ],
       ],
-    ]),
+    ),
+    counter(
+      "hearth_unavailable_rejections_total",
+      "Calls rejected because every deployment of their alias was cooling down or at its limit.",
+      counted(metrics.unavailableRejections, "alias", "reason"),
+    ),
     counter(
       "hearth_refusals_total",
       "Calls refused before a provider was asked.",

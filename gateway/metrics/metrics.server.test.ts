@@ -21,10 +21,10 @@ const MORE = `
     provider_params: { model: openai/gone, api_base: "http://127.0.0.1:9/v1", api_key: x, max_retries: 1 }
     model_info: { id: gone-2 }
   - model_name: backed
-    provider_params: { model: openai/b, api_base: "http://127.0.0.1:9/v1", api_key: x, max_retries: 1 }
+    provider_params: { model: openai/b, api_base: "http://127.0.0.1:9/v1", api_key: x, max_retries: 0 }
     model_info: { id: backed-1 }
 proxy_settings: { cache: true, fallbacks: [{ backed: [mock] }] }
-router_settings: { allowed_fails: 0 }
+router_settings: { allowed_fails: 0, cooldown_minimum_calls: 1 }
 general_settings: { metrics_key: the-key-of-prometheus, metrics_label_values: 3 }
 `;
 
@@ -134,10 +134,11 @@ test("calls, tokens, cost, latency and cache are counted by alias, provider, tea
   expect(sample(text, "hearth_added_latency_seconds_count")).toBe(3);
 });
 
-test("failures, retries, fallbacks, rests and refusals are counted", async () => {
+test("failures, retries, fallbacks, cooldowns and rejections are counted", async () => {
   const { gateway } = stand;
   const key = await gateway.makeKey({ key_alias: "unlucky" });
   await gateway.chat(key, "gone", { model: "gone" });
+  await gateway.chat(key, "rejected", { model: "gone" });
   await gateway.chat(key, "backed", { model: "backed" });
   const poor = await gateway.makeKey({ max_budget: 0 });
   await gateway.chat(poor, "poor");
@@ -155,9 +156,15 @@ test("failures, retries, fallbacks, rests and refusals are counted", async () =>
   expect(sample(text, "hearth_retries_total", { alias: "backed" })).toBeNull();
   expect(sample(text, "hearth_fallbacks_total", { alias: "backed" })).toBe(1);
   expect(sample(text, "hearth_fallbacks_total", { alias: "gone" })).toBeNull();
-  for (const model_id of ["gone-1", "gone-2", "backed-1"])
+  for (const model_id of ["gone-1", "gone-2"])
     expect(sample(text, "hearth_cooldowns_total", { model_id })).toBe(1);
-  expect(sample(text, "hearth_resting_deployments")).toBe(3);
+  expect(sample(text, "hearth_resting_deployments")).toBe(2);
+  expect(
+    sample(text, "hearth_unavailable_rejections_total", {
+      alias: "gone",
+      reason: "cooldown",
+    }),
+  ).toBe(1);
   expect(
     sample(text, "hearth_refusals_total", { type: "budget_exceeded" }),
   ).toBe(1);

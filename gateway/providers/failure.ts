@@ -5,6 +5,8 @@ export class UpstreamFailure extends Error {
   readonly retryAfterMs: number | null;
   /** The provider had begun to answer: it may charge for the call. */
   begun = false;
+  /** The call's own time limit or a test hook caused it; it says nothing about the deployment. */
+  byRequest = false;
   constructor(
     status: number,
     message: string,
@@ -38,7 +40,33 @@ export function unreachable(error: unknown, address: string): UpstreamFailure {
 
 /** Whether another attempt may help: timeouts, connection faults, rate limits and faults of the server. */
 export function isRetryable(failure: UpstreamFailure): boolean {
-  return [401, 404, 408, 429].includes(failure.status) || failure.status >= 500;
+  const { status } = failure;
+  if (isContentFilter(failure)) return false;
+  return [401, 403, 404, 408, 429].includes(status) || status >= 500;
+}
+
+/**
+ * Whether a failure says something about its deployment. One that the request caused itself does not: other statuses, an
+ * unknown model, a content filter, a prompt that is too long, whatever status a provider has for them.
+ */
+export function countsAgainstDeployment(failure: UpstreamFailure): boolean {
+  const { status, message, byRequest } = failure;
+  if (byRequest || isContentFilter(failure) || isContextWindow(failure))
+    return false;
+  // OpenAI's answer to a single request above the limit of a whole minute.
+  if (status === 429) return !/request too large/i.test(message);
+  return [401, 403, 408].includes(status) || status >= 500;
+}
+
+const CONTENT_FILTER =
+  /content[ _-]?(filter|management|policy)|flagged|moderation/i;
+
+function isContentFilter({ status, message }: UpstreamFailure): boolean {
+  return (
+    ![401, 408, 429].includes(status) &&
+    status >= 400 &&
+    CONTENT_FILTER.test(message)
+  );
 }
 
 const CONTEXT_WINDOW =
@@ -46,8 +74,9 @@ const CONTEXT_WINDOW =
 
 /** Whether the prompt was too long for the model: another model may take it. */
 export function isContextWindow(failure: UpstreamFailure): boolean {
+  const { status, message } = failure;
   return (
-    [400, 413, 422].includes(failure.status) &&
-    CONTEXT_WINDOW.test(failure.message)
+    ([400, 413, 422].includes(status) || status >= 500) &&
+    CONTEXT_WINDOW.test(message)
   );
 }

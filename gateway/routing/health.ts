@@ -3,6 +3,7 @@ import { isLocalRunner } from "../accounting/local-runner.ts";
 import { unreachable } from "../providers/failure.ts";
 import { wireOf } from "../providers/families.ts";
 import type { PricedDeployment } from "./catalog.ts";
+import type { CooldownState } from "./cooldowns.ts";
 
 /** What `/health` tells of one deployment; never a secret. */
 export interface EndpointHealth {
@@ -15,6 +16,13 @@ export interface EndpointHealth {
   readonly unpriced?: true;
   /** The variable that a pending one waits for. */
   readonly waits_for?: string;
+  /** When its cooldown ends; a wildcard's: the latest of its models. */
+  readonly cooling_down_until: string | null;
+  /** Of the current minute, on this instance. */
+  readonly recent_calls: number;
+  readonly recent_failures: number;
+  /** Calls rejected in that minute because the deployment was cooling down, with every other one of its alias. */
+  readonly recent_rejections: number;
 }
 
 export interface HealthReport {
@@ -40,6 +48,7 @@ const LIMIT_MS = 10_000;
 export function createModelHealth(
   deployments: () => readonly PricedDeployment[],
   tryDeployment: (deployment: PricedDeployment) => Promise<string | null>,
+  cooldownOf: (deployment: PricedDeployment) => CooldownState,
   now: () => number = Date.now,
 ): ModelHealth {
   const answers = new Map<
@@ -63,6 +72,9 @@ export function createModelHealth(
     return error;
   }
 
+  const described = (deployment: PricedDeployment) =>
+    describe(deployment, cooldownOf(deployment));
+
   return {
     async check(alias, deep) {
       const asked = deployments().filter(
@@ -79,15 +91,15 @@ export function createModelHealth(
       );
       const healthy = results
         .filter(({ error }) => error === null)
-        .map(({ deployment }) => describe(deployment));
+        .map(({ deployment }) => described(deployment));
       const unhealthy = results.flatMap(({ deployment, error }) =>
-        error === null ? [] : [{ ...describe(deployment), error }],
+        error === null ? [] : [{ ...described(deployment), error }],
       );
       return {
         healthy_endpoints: healthy,
         unhealthy_endpoints: unhealthy,
         pending_endpoints: pending.map((deployment) => ({
-          ...describe(deployment),
+          ...described(deployment),
           waits_for: deployment.pending ?? "",
         })),
         healthy_count: healthy.length,
@@ -97,13 +109,21 @@ export function createModelHealth(
   };
 }
 
-function describe(deployment: PricedDeployment): EndpointHealth {
+function describe(
+  deployment: PricedDeployment,
+  { cooling, calls, failures, rejections }: CooldownState,
+): EndpointHealth {
   const { alias, model, id, apiBase, priceCard } = deployment;
   return {
     model_name: alias,
     model,
     model_id: id,
     api_base: apiBase,
+    cooling_down_until:
+      cooling === null ? null : new Date(cooling.until).toISOString(),
+    recent_calls: calls,
+    recent_failures: failures,
+    recent_rejections: rejections,
     ...(priceCard === null ? { unpriced: true as const } : {}),
   };
 }

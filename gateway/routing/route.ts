@@ -1,11 +1,12 @@
 import type { Fallbacks, RouterConfig } from "../config/types.ts";
 import {
+  countsAgainstDeployment,
   isContextWindow,
   isRetryable,
   type UpstreamFailure,
 } from "../providers/failure.ts";
 import type { Catalog, ModelGroup, PricedDeployment } from "./catalog.ts";
-import type { Cooldowns } from "./cooldowns.ts";
+import { cooldownId, type Cooldowns } from "./cooldowns.ts";
 import { orderBy, type CallSize, type Observations } from "./strategies.ts";
 import type { DeploymentUsage, Taken } from "./usage.ts";
 
@@ -28,8 +29,9 @@ export interface Target {
   readonly pauseMs: number;
 }
 
-/** Nobody can take the call now. */
+/** No deployment can take the call now. */
 export interface NoTarget {
+  readonly cause: "cooldown" | "limit";
   readonly retryAfterMs: number;
   readonly reason: string;
 }
@@ -49,6 +51,8 @@ export interface RouteOptions {
 export interface Route {
   /** Where to begin. */
   first(): Promise<Target | NoTarget>;
+  /** The deployment just given has answered. */
+  answered(): void;
   /** Where to go on after a failure; null: the failure is the answer. */
   after(failure: UpstreamFailure): Promise<Target | null>;
   /** Another deployment of the same alias instead of the one just given, which was not asked; null: there is none. */
@@ -77,16 +81,21 @@ export function planRoute(router: Router, options: RouteOptions): Route {
   let current: PricedDeployment | null = null;
   let fallbacksTaken = 0;
   const waiting: string[] = [];
+  /** Cooldowns that have this call in their counts: each counts it once, however often it is retried. */
+  const counted = new Set<string>();
 
+  /** A deployment whose cooldown ends with the pause before a retry can be asked again. */
   async function choose(pauseMs: number): Promise<Target | NoTarget> {
-    const rested = group.deployments.filter(
-      (deployment) =>
-        router.cooldowns.cooling(deployment.id) === null &&
-        !passed.includes(deployment),
-    );
-    if (rested.length === 0) return coolingOf(router, group);
-    const fresh = rested.filter((deployment) => !tried.includes(deployment));
-    const candidates = fresh.length > 0 ? fresh : rested;
+    const startsAt = Date.now() + pauseMs;
+    const usable = group.deployments.filter((deployment) => {
+      const id = cooldownId(group, deployment);
+      const until = router.cooldowns.cooling(id)?.until ?? 0;
+      const free = tried.includes(deployment) ? until <= startsAt : until === 0;
+      return free && !passed.includes(deployment);
+    });
+    if (usable.length === 0) return coolingOf(router, group);
+    const fresh = usable.filter((deployment) => !tried.includes(deployment));
+    const candidates = fresh.length > 0 ? fresh : usable;
     const ordered = orderBy(
       router.config.strategy,
       candidates,
@@ -94,17 +103,18 @@ export function planRoute(router: Router, options: RouteOptions): Route {
       options.size,
       random,
     );
-    const counted = needsCounting(router.config, group);
+    const limited = needsCounting(router.config, group);
     const tokens = options.size.inputTokens + options.size.outputTokens;
-    const taken = counted
+    const taken = limited
       ? await router.usage.take(
           ordered,
           tokens,
           router.config.strategy !== "usage-based-routing",
         )
       : null;
-    if (counted && taken === null)
+    if (limited && taken === null)
       return {
+        cause: "limit",
         retryAfterMs: 60_000 - (Date.now() % 60_000),
         reason: "every deployment is at its limit of this minute",
       };
@@ -152,10 +162,28 @@ export function planRoute(router: Router, options: RouteOptions): Route {
     }
   }
 
+  /** A failure that the request caused itself is an answer as far as the deployment is concerned. */
+  function count(failure: UpstreamFailure | null): void {
+    if (current === null) return;
+    const id = cooldownId(group, current);
+    const countedBefore = counted.has(id);
+    counted.add(id);
+    if (failure !== null && countsAgainstDeployment(failure))
+      router.cooldowns.failed(id, {
+        status: failure.status,
+        reason: failure.message.slice(0, 300),
+        retryAfterMs: failure.retryAfterMs,
+        alone: group.deployments.length < 2,
+        countedBefore,
+      });
+    else if (!countedBefore) router.cooldowns.answered(id);
+  }
+
   return {
     get fallbacksTaken() {
       return fallbacksTaken;
     },
+    answered: () => count(null),
     async first() {
       const target = await choose(0);
       if ("deployment" in target) return target;
@@ -164,16 +192,8 @@ export function planRoute(router: Router, options: RouteOptions): Route {
     otherOfGroup,
     passOver: async () => (await otherOfGroup()) ?? fallBack(false),
     async after(failure) {
-      if (current !== null) {
-        tried.push(current);
-        if (isRetryable(failure))
-          router.cooldowns.failed(current.id, {
-            status: failure.status,
-            reason: failure.message.slice(0, 300),
-            retryAfterMs: failure.retryAfterMs,
-            alone: group.deployments.length < 2,
-          });
-      }
+      count(failure);
+      if (current !== null) tried.push(current);
       if (isContextWindow(failure)) return fallBack(true);
       if (!isRetryable(failure)) return null;
       const retries =
@@ -223,14 +243,15 @@ function fallbacksOf(
 }
 
 function coolingOf(router: Router, group: ModelGroup): NoTarget {
-  const resting = group.deployments.flatMap((deployment) => {
-    const cooling = router.cooldowns.cooling(deployment.id);
+  const coolingDown = group.deployments.flatMap((deployment) => {
+    const cooling = router.cooldowns.cooling(cooldownId(group, deployment));
     return cooling === null
       ? []
       : [{ ...cooling, address: deployment.apiBase }];
   });
-  const [soonest] = resting.toSorted((a, b) => a.until - b.until);
+  const [soonest] = coolingDown.toSorted((a, b) => a.until - b.until);
   return {
+    cause: "cooldown",
     retryAfterMs: Math.max(0, (soonest?.until ?? Date.now()) - Date.now()),
     reason:
       soonest === undefined

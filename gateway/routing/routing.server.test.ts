@@ -40,7 +40,7 @@ function yaml(goodUrl: string, badUrl: string): string {
 ${deployment("mixed", badUrl)}${deployment("mixed", goodUrl)}
 ${deployment("broken", badUrl, ", max_retries: 0")}
 ${deployment("broken-first", badUrl, ", max_retries: 1")}
-${deployment("rests", badUrl, ", max_retries: 0")}
+${deployment("cools", badUrl, ", max_retries: 0")}${deployment("cools", badUrl, ", max_retries: 0")}
 ${deployment("works", goodUrl)}
 ${deployment("dear", goodUrl.replace("127.0.0.1", "localhost"), ", weight: 1")}
 ${deployment("limited", goodUrl, ", rpm: 2")}
@@ -129,13 +129,14 @@ test("a fallback that the key may not use is passed over", async () => {
   expect(answer.json["error"]?.["type"]).toBe("upstream_error");
 });
 
-test("a deployment that failed too often rests, and the refusal says until when and why", async () => {
-  for (let call = 0; call < 4; call++)
+test("deployments that failed too often cool down, and the rejection says until when and why", async () => {
+  // Five failures each: least-used first, the two take turns.
+  for (let call = 0; call < 10; call++)
     expect(
-      (await gateway.chat(key, `fails ${call}`, { model: "rests" })).status,
+      (await gateway.chat(key, `fails ${call}`, { model: "cools" })).status,
     ).toBe(500);
   const seen = bad.requests.length;
-  const refused = await gateway.chat(key, "rests now", { model: "rests" });
+  const refused = await gateway.chat(key, "cooling down", { model: "cools" });
   expect(refused.status).toBe(429);
   expect(refused.json["error"]).toMatchObject({
     type: "no_deployments_available",

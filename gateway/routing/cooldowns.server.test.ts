@@ -1,0 +1,157 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { throwAwayDatabase } from "../../test/servers/database.ts";
+import {
+  startTestGateway,
+  type Json,
+  type TestGateway,
+} from "../../test/servers/gateway.ts";
+import {
+  startMockProvider,
+  type MockProvider,
+} from "../../test/servers/provider.ts";
+
+let database: Awaited<ReturnType<typeof throwAwayDatabase>>;
+let provider: MockProvider;
+let gateway: TestGateway;
+
+beforeAll(async () => {
+  database = await throwAwayDatabase();
+  provider = await startMockProvider();
+  gateway = await startTestGateway({
+    databaseUrl: database.url,
+    providerUrl: provider.url,
+    yaml: yaml(provider.url),
+  });
+});
+
+afterAll(async () => {
+  await gateway?.stop();
+  await provider?.close();
+  await database?.drop();
+});
+
+function yaml(url: string): string {
+  const deployment = (alias: string, model: string, id: string) =>
+    `  - model_name: "${alias}"
+    provider_params: { model: "openai/${model}", api_base: "${url}", api_key: x, max_retries: 1 }
+    model_info: { id: ${id} }
+`;
+  const pair = (alias: string, model = "m") =>
+    deployment(alias, model, `${alias.slice(0, 4)}-1`) +
+    deployment(alias, model, `${alias.slice(0, 4)}-2`);
+  return `model_list:
+${deployment("only", "m", "only-1")}${pair("pair")}${pair("wild/*", "*")}${pair("fail")}${pair("mockable")}
+${deployment("slow", "m", "slow-1")}`;
+}
+
+let key: string;
+beforeEach(async () => {
+  key = await gateway.makeKey({
+    metadata: { allow_client_mock_response: true },
+  });
+});
+
+const FAILS = '[mock]{"status":500}';
+const MALFORMED = '[mock]{"status":400}';
+
+async function statuses(
+  model: string,
+  prompts: readonly string[],
+  fields: Readonly<Record<string, unknown>> = {},
+): Promise<readonly number[]> {
+  const answers: number[] = [];
+  for (const prompt of prompts)
+    answers.push(
+      (await gateway.chat(key, prompt, { model, ...fields })).status,
+    );
+  return answers;
+}
+
+const times = (count: number, prompt: string) =>
+  Array.from({ length: count }, (_, at) => `${at} ${prompt}`);
+
+test("two failing prompts make no alias unavailable to others", async () => {
+  for (const model of ["only", "pair"]) {
+    const calls = times(100, "fine").flatMap((fine, at) =>
+      at % 25 === 0 ? [FAILS, MALFORMED, fine] : [fine],
+    );
+    const answers = await statuses(model, calls, { num_retries: 2 });
+    expect(answers.filter((status) => status === 429)).toEqual([]);
+    expect(answers.filter((status) => status === 200)).toHaveLength(100);
+  }
+});
+
+test("the only deployment of an alias stays in use however often it fails", async () => {
+  expect(
+    await statuses("only", [...times(8, FAILS), "fine"], { num_retries: 0 }),
+  ).toEqual([...Array<number>(8).fill(500), 200]);
+});
+
+test("a retried call counts once for each deployment", async () => {
+  // Five attempts each: two or three at each of the two deployments.
+  expect(await statuses("pair", times(2, FAILS), { num_retries: 4 })).toEqual([
+    500, 500,
+  ]);
+  expect(await statuses("pair", ["fine"])).toEqual([200]);
+}, 60_000);
+
+test("a name that a provider does not know blocks no other name of a wildcard", async () => {
+  const unknown = '[mock]{"status":404}';
+  expect(await statuses("wild/typo", times(6, unknown))).toEqual(
+    Array(6).fill(404),
+  );
+  expect(await statuses("wild/good", ["fine"])).toEqual([200]);
+  await statuses("wild/broken", times(12, FAILS), { num_retries: 0 });
+  expect(await statuses("wild/broken", ["fine"])).toEqual([429]);
+  expect(await statuses("wild/good", ["still fine"])).toEqual([200]);
+});
+
+test("what the request itself causes counts for nothing: content filters, context length, its own timeout, test hooks", async () => {
+  const told = (status: number, message: string) =>
+    `[mock]${JSON.stringify({ status, error: { message } })}`;
+  for (const prompt of [
+    told(403, "Your input was flagged by moderation"),
+    told(500, "the request exceeds the available context size"),
+    told(429, "Request too large for m: limit 30000, requested 50000"),
+  ])
+    await statuses("mockable", times(12, prompt), { num_retries: 0 });
+  await statuses("mockable", times(12, '[mock]{"delayMs":500}'), {
+    num_retries: 0,
+    timeout: 0.02,
+  });
+  await statuses("mockable", times(12, "hooked"), {
+    num_retries: 0,
+    mock_timeout: true,
+  });
+  expect(await statuses("mockable", ["fine"])).toEqual([200]);
+}, 30_000);
+
+test("a 429 that asks an only deployment's callers to wait is heeded; the call itself waits and tries again", async () => {
+  const limited = '[mock]{"status":429,"retryAfter":1}';
+  const before = provider.requests.length;
+  expect(await statuses("slow", [limited], { num_retries: 1 })).toEqual([429]);
+  expect(provider.requests.length - before).toBe(2);
+  expect(await statuses("slow", ["fine"])).toEqual([429]);
+});
+
+test("rejections during a cooldown are counted by alias, and /health says which deployments are cooling down", async () => {
+  await statuses("fail", times(12, FAILS), { num_retries: 0 });
+  expect(await statuses("fail", ["one", "two", "three"])).toEqual([
+    429, 429, 429,
+  ]);
+  const { text } = await gateway.request("GET", "/metrics");
+  expect(text).toContain(
+    'hearth_unavailable_rejections_total{alias="fail",reason="cooldown"} ',
+  );
+  const { json } = await gateway.request("GET", "/health?model=fail");
+  // The mock is a local runner, asked for its models and not called.
+  const [endpoint] = json["healthy_endpoints"] as unknown as readonly Json[];
+  expect(endpoint).toMatchObject({
+    model_name: "fail",
+    recent_failures: 5,
+    recent_rejections: 5,
+  });
+  expect(Date.parse(String(endpoint?.["cooling_down_until"]))).toBeGreaterThan(
+    Date.now(),
+  );
+});

@@ -1,0 +1,98 @@
+import { pino } from "pino";
+import { expect, test } from "vitest";
+import { createCooldowns, type CountedFailure } from "./cooldowns.ts";
+
+const FAILURE: CountedFailure = {
+  status: 500,
+  reason: "it failed",
+  retryAfterMs: null,
+  alone: false,
+  countedBefore: false,
+};
+
+function createTestCooldowns() {
+  const clock = { at: 1_000_000 };
+  const cooledDown: string[] = [];
+  const cooldowns = createCooldowns({
+    router: () => ({
+      allowedFails: 3,
+      cooldownMs: 60_000,
+      cooldownFailureRatio: 0.5,
+      cooldownMinimumCalls: 5,
+    }),
+    redis: null,
+    log: pino({ level: "silent" }),
+    onCooldown: (id) => cooledDown.push(id),
+    now: () => clock.at,
+  });
+  const fail = (calls: number, failure: Partial<CountedFailure> = {}) => {
+    for (let call = 0; call < calls; call++)
+      cooldowns.failed("a", { ...FAILURE, ...failure });
+  };
+  const answer = (calls: number) => {
+    for (let call = 0; call < calls; call++) cooldowns.answered("a");
+  };
+  return { clock, cooldowns, cooledDown, fail, answer };
+}
+
+test("a deployment cools down after more than three failures among at least five calls, half of which failed", () => {
+  const few = createTestCooldowns();
+  few.fail(4);
+  expect(few.cooldowns.cooling("a")).toBeNull();
+  few.fail(1);
+  expect(few.cooldowns.cooling("a")).toMatchObject({
+    until: few.clock.at + 60_000,
+  });
+  expect(few.cooledDown).toEqual(["a"]);
+
+  const mostlyFine = createTestCooldowns();
+  mostlyFine.answer(150);
+  mostlyFine.fail(149);
+  expect(mostlyFine.cooldowns.cooling("a")).toBeNull();
+  mostlyFine.fail(1);
+  expect(mostlyFine.cooldowns.cooling("a")).not.toBeNull();
+});
+
+test("failures and calls of an earlier minute do not count", () => {
+  const { clock, cooldowns, fail, answer } = createTestCooldowns();
+  answer(100);
+  fail(4);
+  clock.at += 60_000;
+  fail(4);
+  expect(cooldowns.cooling("a")).toBeNull();
+  fail(1);
+  expect(cooldowns.cooling("a")).not.toBeNull();
+});
+
+test("a further attempt of a call that was counted counts no more", () => {
+  const { cooldowns, fail } = createTestCooldowns();
+  fail(4);
+  fail(10, { countedBefore: true });
+  expect(cooldowns.cooling("a")).toBeNull();
+});
+
+test("the only deployment of an alias cools down for a 429 that names a time, and for nothing else", () => {
+  const { clock, cooldowns, fail } = createTestCooldowns();
+  fail(50, { alone: true });
+  fail(50, { alone: true, status: 429 });
+  expect(cooldowns.cooling("a")).toBeNull();
+  fail(1, { alone: true, status: 429, retryAfterMs: 7_000 });
+  expect(cooldowns.cooling("a")).toMatchObject({ until: clock.at + 7_000 });
+});
+
+test("a 429 cools a deployment down at once where others can take the calls", () => {
+  const { clock, cooldowns, fail } = createTestCooldowns();
+  fail(1, { status: 429, countedBefore: true });
+  expect(cooldowns.cooling("a")).toMatchObject({ until: clock.at + 60_000 });
+  clock.at += 60_000;
+  expect(cooldowns.cooling("a")).toBeNull();
+});
+
+test("names that nobody calls any more are forgotten", () => {
+  const { clock, cooldowns } = createTestCooldowns();
+  for (let name = 0; name < 1_000; name++) cooldowns.answered(`wild|${name}`);
+  expect(cooldowns.observed()).toBe(1_000);
+  clock.at += 60_000;
+  cooldowns.answered("wild|again");
+  expect(cooldowns.observed()).toBe(1);
+});

@@ -1,0 +1,55 @@
+/** Calls of one minute; `rejections` were not sent, because of a cooldown. */
+export interface RecentCalls {
+  readonly calls: number;
+  readonly failures: number;
+  readonly rejections: number;
+}
+
+type Counts = { -readonly [Name in keyof RecentCalls]: number };
+
+/** Counts by name; each begins again a minute after its first call. */
+export interface RecentCallCounts {
+  of(id: string): Counts;
+  sumOf(included: (id: string) => boolean): RecentCalls;
+  size(): number;
+}
+
+const MINUTE_MS = 60_000;
+
+export function createRecentCalls(now: () => number): RecentCallCounts {
+  const minutes = new Map<string, Counts & { readonly since: number }>();
+
+  /** Ordered by their beginning: the first that has not ended ends the search. */
+  function forgetEnded(): void {
+    const at = now();
+    for (const [id, { since }] of minutes) {
+      if (at - since < MINUTE_MS) return;
+      minutes.delete(id);
+    }
+  }
+
+  function of(id: string): Counts {
+    forgetEnded();
+    const known = minutes.get(id);
+    if (known !== undefined) return known;
+    const fresh = { since: now(), calls: 0, failures: 0, rejections: 0 };
+    minutes.set(id, fresh);
+    return fresh;
+  }
+
+  return {
+    of,
+    sumOf(included) {
+      forgetEnded();
+      const sum = { calls: 0, failures: 0, rejections: 0 };
+      for (const [id, { calls, failures, rejections }] of minutes) {
+        if (!included(id)) continue;
+        sum.calls += calls;
+        sum.failures += failures;
+        sum.rejections += rejections;
+      }
+      return sum;
+    },
+    size: () => minutes.size,
+  };
+}
