@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import type { FastifyReply } from "fastify";
 import { usageOf } from "../accounting/usage.ts";
 import type { Gateway } from "../gateway.ts";
@@ -65,8 +64,7 @@ export async function streamAnswer(
       "x-accel-buffering": "no",
     });
     reply.hijack();
-    // A client that stopped reading must not hold its limits for ever.
-    client.setTimeout(gateway.config.timeouts.idleMs, () => client.destroy());
+    client.once("timeout", () => client.destroy());
     await passAndRecord(gateway, call, upstream, client);
   } catch (error) {
     endUnread(upstream);
@@ -122,6 +120,7 @@ async function passAndRecord(
       modelId: upstream.deployment.id,
       body: Buffer.from(passed.kept.join("") + passed.ending),
     });
+  client.setTimeout(gateway.config.timeouts.idleMs);
   if (end.kind === "cut")
     client.end(textOf(stream.fail(brokenOff(call, end.failure))));
   else if (end.kind !== "client_gone") client.end(passed.ending);
@@ -170,7 +169,7 @@ async function passOn(
       const pieces = parser.push(chunk).flatMap((event) => stream.push(event));
       const taken = take(pieces, usageWanted, passed);
       if (taken.text !== "" && !client.destroyed && !client.write(taken.text))
-        await Promise.race([once(client, "drain"), once(client, "close")]);
+        await untilRead(client, gateway.config.timeouts.idleMs);
       if (taken.failed) return { kind: "failed" };
       if (taken.done) return { kind: "whole" };
       if (abandoned) return { kind: "client_gone" };
@@ -193,6 +192,19 @@ async function passOn(
     client.off("close", onClose);
     if (!upstream.body.destroyed) upstream.body.destroy();
   }
+}
+
+/** Until the client has read what it was sent, or has left. One that reads nothing for `idleMs` holds limits for no use. */
+function untilRead(client: FastifyReply["raw"], idleMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      client.off("drain", done).off("close", done);
+      client.setTimeout(0);
+      resolve();
+    };
+    client.on("drain", done).on("close", done);
+    client.setTimeout(idleMs);
+  });
 }
 
 /** The text that goes to the client now; the last events are kept for after the record. */

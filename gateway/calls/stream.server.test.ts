@@ -1,0 +1,134 @@
+import { once } from "node:events";
+import {
+  createServer,
+  request,
+  type IncomingMessage,
+  type ServerResponse,
+} from "node:http";
+import type { AddressInfo } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { throwAwayDatabase } from "../../test/servers/database.ts";
+import {
+  startTestGateway,
+  type TestGateway,
+} from "../../test/servers/gateway.ts";
+
+/** By the model's name, how a provider answers. */
+const PROVIDERS: Readonly<
+  Record<string, (response: ServerResponse) => Promise<void>>
+> = {
+  async long(response) {
+    for (let at = 0; at < 40; at++) await write(response, LONG);
+    response.end("data: [DONE]\n\n");
+  },
+  async endless(response) {
+    while (!response.destroyed) await write(response, LONG);
+  },
+};
+
+const chunk = (content: string) =>
+  `data: ${JSON.stringify({ id: "c", choices: [{ index: 0, delta: { content } }] })}\n\n`;
+
+const LONG = chunk("word ".repeat(13_000));
+
+async function write(response: ServerResponse, text: string): Promise<void> {
+  response.write(text);
+  while (response.writableNeedDrain && !response.destroyed) await sleep(5);
+}
+
+async function serve(
+  question: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  let text = "";
+  for await (const part of question) text += String(part);
+  const { model } = JSON.parse(text) as { model: string };
+  response.writeHead(200, { "content-type": "text/event-stream" });
+  await PROVIDERS[model.replace(/^o3-/, "")]?.(response);
+}
+
+const provider = createServer((question, response) => {
+  serve(question, response).catch(() => response.destroy());
+});
+let database: Awaited<ReturnType<typeof throwAwayDatabase>>;
+let gateway: TestGateway;
+let key: string;
+
+beforeAll(async () => {
+  database = await throwAwayDatabase();
+  provider.listen(0, "127.0.0.1");
+  await once(provider, "listening");
+  const { port } = provider.address() as AddressInfo;
+  const url = `http://127.0.0.1:${port}/v1`;
+  const model = (alias: string, name: string, more = "") =>
+    `  - { model_name: ${alias}, provider_params: { model: openai/${name}, api_base: "${url}", api_key: x${more} } }\n`;
+  gateway = await startTestGateway({
+    databaseUrl: database.url,
+    providerUrl: url,
+    yaml: `model_list:
+${model("long", "long")}${model("endless", "endless")}
+proxy_settings: { idle_timeout: 300ms }
+`,
+  });
+  key = await gateway.makeKey({});
+});
+
+afterAll(async () => {
+  await gateway?.stop();
+  provider.closeAllConnections();
+  provider.close();
+  await database?.drop();
+});
+
+/** A streamed call whose answer is read when the caller wants it. */
+async function streamed(model: string): Promise<IncomingMessage> {
+  const call = request(`${gateway.url}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}` },
+    agent: false,
+  });
+  call.end(
+    JSON.stringify({
+      model,
+      stream: true,
+      messages: [{ role: "user", content: "hello" }],
+    }),
+  );
+  const [answer] = (await once(call, "response")) as [IncomingMessage];
+  return answer;
+}
+
+async function textOf(answer: IncomingMessage): Promise<string> {
+  let text = "";
+  for await (const part of answer) text += String(part);
+  return text;
+}
+
+test("a stream that waits for its client again and again leaves no listeners behind", async () => {
+  const warnings: Error[] = [];
+  const warned = (warning: Error) => warnings.push(warning);
+  process.on("warning", warned);
+  try {
+    const text = await textOf(await streamed("long"));
+    expect(text.length).toBeGreaterThanOrEqual(40 * LONG.length);
+    expect(text.endsWith("data: [DONE]\n\n")).toBe(true);
+    expect(warnings).toEqual([]);
+  } finally {
+    process.off("warning", warned);
+  }
+});
+
+test("a client that stops reading is disconnected after the idle timeout, and its provider is stopped", async () => {
+  const stopped = new Promise<void>((resolve) =>
+    provider.once("request", (_question, response) =>
+      response.once("close", resolve),
+    ),
+  );
+  const answer = await streamed("endless");
+  answer.on("error", () => undefined);
+  answer.pause();
+  await stopped;
+  await expect.poll(() => gateway.running.gateway.underWay.count()).toBe(0);
+  answer.destroy();
+});
