@@ -25,6 +25,11 @@ const PROVIDERS: Readonly<
   async endless(response) {
     while (!response.destroyed) await write(response, LONG);
   },
+  async silent(response) {
+    response.write(chunk("thinking"));
+    await sleep(3_000);
+    response.end(chunk("done") + "data: [DONE]\n\n");
+  },
 };
 
 const chunk = (content: string) =>
@@ -67,7 +72,7 @@ beforeAll(async () => {
     databaseUrl: database.url,
     providerUrl: url,
     yaml: `model_list:
-${model("long", "long")}${model("endless", "endless")}
+${model("long", "long")}${model("endless", "endless")}${model("silent", "silent")}${model("patient", "silent", ", idle_timeout: never")}${model("reasoning", "o3-silent")}${model("impatient", "o3-silent", ", idle_timeout: 300ms")}
 proxy_settings: { idle_timeout: 300ms }
 `,
   });
@@ -132,3 +137,22 @@ test("a client that stops reading is disconnected after the idle timeout, and it
   await expect.poll(() => gateway.running.gateway.underWay.count()).toBe(0);
   answer.destroy();
 });
+
+test.each(["patient", "reasoning"])(
+  "a stream that is silent for longer than the idle timeout is not cut off: %s",
+  async (model) => {
+    const text = await textOf(await streamed(model));
+    expect(text).toContain('"done"');
+    expect(text.endsWith("data: [DONE]\n\n")).toBe(true);
+  },
+);
+
+test.each(["silent", "impatient"])(
+  "a provider that sends nothing for the idle timeout is given up: %s",
+  async (model) => {
+    const text = await textOf(await streamed(model));
+    expect(text).toContain("thinking");
+    expect(text).toContain('"upstream_error"');
+    expect(text).not.toContain('"done"');
+  },
+);

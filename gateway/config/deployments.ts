@@ -125,6 +125,8 @@ export function readDeployment(
     weight: params.weight ?? 1,
     timeoutMs: params.timeout ?? null,
     streamTimeoutMs: params.stream_timeout ?? null,
+    idleTimeoutMs:
+      params.idle_timeout === undefined ? null : (params.idle_timeout ?? 0),
     maxRetries: params.max_retries ?? null,
     tags: params.tags ?? [],
     headers: readHeaders(params),

@@ -73,6 +73,7 @@ export const providerParams = z.object({
   weight: weight(),
   timeout: duration(),
   stream_timeout: duration(),
+  idle_timeout: durationOrNever(),
   max_retries: whole(0, 10),
   tags: texts(),
   extra_headers: record("a mapping of header names to values"),

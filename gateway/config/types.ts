@@ -44,6 +44,8 @@ export interface Deployment {
   readonly timeoutMs: number | null;
   /** Until the first byte of a stream. */
   readonly streamTimeoutMs: number | null;
+  /** Between two pieces of an answer; 0: no limit, null: not set. */
+  readonly idleTimeoutMs: number | null;
   readonly maxRetries: number | null;
   readonly tags: readonly string[];
   /** Sent to the provider with each call; lower-case names. */

@@ -2,6 +2,7 @@ import type { Readable } from "node:stream";
 import { Agent, request } from "undici";
 import type { TimeoutConfig } from "../config/types.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
+import { reasons } from "../wire/dialect.ts";
 import { UpstreamFailure, unreachable } from "./failure.ts";
 
 export interface ProviderAnswer {
@@ -70,7 +71,7 @@ export function createProviderClient(timeouts: TimeoutConfig): ProviderClient {
           signal: call.signal,
           headers: headersFor(call, "text/event-stream"),
           headersTimeout: firstByteMs,
-          bodyTimeout: timeouts.idleMs,
+          bodyTimeout: idleMsOf(deployment, timeouts),
         });
         if (answer.statusCode >= 200 && answer.statusCode < 300)
           return {
@@ -138,7 +139,7 @@ function askWhole(
         body: call.body,
         headers: headersFor(call, "application/json"),
         headersTimeout: deployment.timeoutMs ?? timeouts.firstByteMs,
-        bodyTimeout: timeouts.idleMs,
+        bodyTimeout: idleMsOf(deployment, timeouts),
       },
       {
         onRequestStart(controller) {
@@ -175,6 +176,18 @@ function askWhole(
       },
     );
   });
+}
+
+/**
+ * 0: no limit. Models that reason may send nothing meanwhile, but for Anthropic's, which send pings; that the other end is
+ * gone is noticed by TCP's own keep-alive, which undici switches on.
+ */
+function idleMsOf(
+  deployment: PricedDeployment,
+  { idleMs }: TimeoutConfig,
+): number {
+  const silent = deployment.provider !== "anthropic" && reasons(deployment);
+  return deployment.idleTimeoutMs ?? (silent ? 0 : idleMs);
 }
 
 const addresses = new WeakMap<

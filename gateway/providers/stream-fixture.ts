@@ -145,6 +145,7 @@ export function testDeployment(
     weight: 1,
     timeoutMs: null,
     streamTimeoutMs: null,
+    idleTimeoutMs: null,
     maxRetries: null,
     tags: [],
     headers: {},

@@ -14,19 +14,23 @@ export interface Dialect {
 /** Models that are known to take `reasoning_effort`; `model_info.supports_reasoning` says it of others. */
 const REASONING = /^(o[1-9](-|$)|gpt-[5-9]|gpt-oss|gemini-(2\.5|[3-9]))/;
 
+/** Whether a model reasons, as far as is known. */
+export function reasons(deployment: PricedDeployment): boolean {
+  const model = deployment.baseModel ?? deployment.model;
+  const configured = deployment.info["supports_reasoning"];
+  return typeof configured === "boolean"
+    ? configured
+    : deployment.provider === "anthropic" ||
+        REASONING.test(model.slice(model.lastIndexOf("/") + 1));
+}
+
 export function dialectOf(deployment: PricedDeployment): Dialect {
   const strict =
     deployment.providerName === "openai" || deployment.provider === "azure";
-  const model = deployment.baseModel ?? deployment.model;
-  const told = deployment.info["supports_reasoning"];
   return {
     maxTokens: strict ? "max_completion_tokens" : "max_tokens",
     instructionRole: strict ? "developer" : "system",
     topK: !strict && deployment.provider !== "gemini",
-    reasoning:
-      typeof told === "boolean"
-        ? told
-        : deployment.provider === "anthropic" ||
-          REASONING.test(model.slice(model.lastIndexOf("/") + 1)),
+    reasoning: reasons(deployment),
   };
 }
