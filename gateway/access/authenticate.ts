@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
+import type { FastifyRequest } from "fastify";
 import type { Secret } from "../config/secret.ts";
 import { DatabaseUnavailable } from "../db/pool.ts";
 import type { Gateway } from "../gateway.ts";
@@ -31,6 +32,13 @@ export async function authenticate(
       `The API key ending in ${credential.slice(-4)} is not known here. Ask whoever runs this gateway for a new one.`,
     );
   refuseUnusable(caller, credential);
+  return caller;
+}
+
+/** Who sent a request, as its route found out before its body was read. */
+export function callerOf({ caller }: FastifyRequest): Caller {
+  if (caller === null)
+    throw new Error("a route without a key asked for its caller");
   return caller;
 }
 

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { actorFor, type Actor } from "../access/actor.ts";
-import { authenticate } from "../access/authenticate.ts";
+import { callerOf } from "../access/authenticate.ts";
 import type { Caller } from "../access/callers.ts";
 import { ruleOf, type RouteName, type Rule } from "../access/policy.ts";
 import { refuseUnlessReached, type ObjectFacts } from "../access/reach.ts";
@@ -55,7 +55,7 @@ export function adminRoute<Input extends z.ZodObject>(
     alsoAt,
     input,
     async handler(gateway, request, reply) {
-      const admin = await adminFor(gateway, request.headers, name);
+      const admin = await adminFor(gateway, request, name);
       const answer = await handle(
         admin,
         checkInput(input, {
@@ -71,15 +71,24 @@ export function adminRoute<Input extends z.ZodObject>(
   };
 }
 
-/** Whoever sent these headers, if the route is for them; throws 401 and 403. */
-export async function adminFor(
+/** Whoever sent a request, if the route is for them; throws 403. */
+export function adminFor(
   gateway: Gateway,
+  request: FastifyRequest,
+  name: RouteName,
+): Promise<Admin> {
+  return adminOf(gateway, callerOf(request), request.headers, name);
+}
+
+/** A caller as the user of a route; throws 403 when it is not for them. */
+export async function adminOf(
+  gateway: Gateway,
+  caller: Caller,
   headers: IncomingHttpHeaders,
   name: RouteName,
 ): Promise<Admin> {
   const rule = ruleOf(name);
   const path = name.slice(name.indexOf(" ") + 1);
-  const caller = await authenticate(gateway, headers);
   const { pool } = gateway;
   const actor = await actorFor(pool, caller, headers, name, rule);
   const { timezone, budgetDuration } = gateway.config.general;

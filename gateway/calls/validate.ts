@@ -8,11 +8,6 @@ export function modelOf(request: FastifyRequest): string {
   const { body } = request;
   if (typeof body !== "object" || body === null || Array.isArray(body))
     throw new CallError("invalid_request", "The body must be a JSON object.");
-  if (isDeeperThan(DEEPEST, body))
-    throw new CallError(
-      "invalid_request",
-      `The body is nested deeper than ${DEEPEST} levels. Send a flatter one.`,
-    );
   const { deployment } = request.params as { deployment?: string };
   if (deployment !== undefined) Object.assign(body, { model: deployment });
   const { model } = body as { model?: unknown };
@@ -29,20 +24,6 @@ export function modelOf(request: FastifyRequest): string {
     `\`model\` ${fault}. Call \`/v1/models\` to see the models that this key may use.`,
     { param: "model" },
   );
-}
-
-/** Deeper than any real body; what walks a body by recursion would run out of stack at some thousands. */
-const DEEPEST = 200;
-
-function isDeeperThan(levels: number, value: object): boolean {
-  for (const inner of Array.isArray(value) ? value : Object.values(value))
-    if (
-      typeof inner === "object" &&
-      inner !== null &&
-      (levels <= 1 || isDeeperThan(levels - 1, inner as object))
-    )
-      return true;
-  return false;
 }
 
 /** A body of the expected shape; throws one sentence that names the first field that is wrong. */

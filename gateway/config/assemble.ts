@@ -285,6 +285,10 @@ function readServer(
     drainNoticeMs: noticeMs ?? 0,
     drainTimeoutMs: general.drain_timeout ?? 120_000,
     bodyLimitBytes: (general.max_request_size_mb ?? 50) * MEGABYTE,
+    bodiesLimitBytes:
+      general.max_request_bodies_mb == null
+        ? null
+        : general.max_request_bodies_mb * MEGABYTE,
     trustedProxies: general.trusted_proxies ?? [],
   };
 }

@@ -28,6 +28,7 @@ const BOUND_AT_START = [
   "server.host",
   "server.port",
   "server.bodyLimitBytes",
+  "server.bodiesLimitBytes",
   "server.trustedProxies",
   // Sums by day and window would change their meaning under way.
   "general.timezone",

@@ -192,7 +192,10 @@ export interface ServerConfig {
   readonly drainNoticeMs: number;
   /** How long running calls may take after that. */
   readonly drainTimeoutMs: number;
+  /** Of one request's body. */
   readonly bodyLimitBytes: number;
+  /** Of the bodies of all requests under way together; null: a share of the memory. */
+  readonly bodiesLimitBytes: number | null;
   /** Addresses or CIDR ranges whose `x-forwarded-*` headers are believed. */
   readonly trustedProxies: readonly string[];
 }

@@ -21,6 +21,7 @@ const KINDS = {
   no_deployments_available: { status: 429, type: "no_deployments_available" },
   upstream_error: { status: 502, type: "upstream_error" },
   invalid_request: { status: 400, type: "invalid_request_error" },
+  overloaded: { status: 503, type: "overloaded" },
   body_too_large: { status: 413, type: "invalid_request_error" },
   already_exists: { status: 409, type: "invalid_request_error" },
   unknown_object: { status: 404, type: "not_found" },

@@ -43,6 +43,8 @@ export interface Route {
   readonly streams: boolean;
   /** Answers before the database was ever there: what tells of trouble must not wait for its end. */
   readonly fromTheStart: boolean;
+  /** Takes a key that is no virtual one, and asks for it itself. */
+  readonly ownKeys: boolean;
   /** Where errors have another shape than OpenAI's. */
   readonly errorBody?: (error: CallError) => unknown;
 }
@@ -67,6 +69,7 @@ function route(
     handler,
     streams: false,
     fromTheStart: false,
+    ownKeys: false,
     ...more,
   };
 }
@@ -109,7 +112,10 @@ export const ROUTES: readonly Route[] = [
     route(name, handler, input, { alsoAt }),
   ),
   route("GET /health", health, healthQuery, { fromTheStart: true }),
-  route("GET /metrics", metrics, NOTHING, { fromTheStart: true }),
+  route("GET /metrics", metrics, NOTHING, {
+    fromTheStart: true,
+    ownKeys: true,
+  }),
   route("GET /cache/ping", pingCache),
   route("GET /cache/redis/info", redisInfo),
   route("POST /cache/delete", deleteFromCache, deleteBody),

@@ -1,4 +1,7 @@
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import { authenticate } from "../access/authenticate.ts";
+import { ruleOf } from "../access/policy.ts";
+import { recordRefusal } from "../calls/record-refusal.ts";
 import type { Gateway } from "../gateway.ts";
 import { addDocumentRoutes } from "../openapi/routes.ts";
 import { addPageRoutes } from "../pages/routes.ts";
@@ -25,17 +28,28 @@ export function addRoutes(server: FastifyInstance, gateway: Gateway): void {
 function add(
   server: FastifyInstance,
   gateway: Gateway,
-  { method, paths, handler, errorBody, fromTheStart }: Route,
+  { name, method, paths, handler, errorBody, fromTheStart, ownKeys }: Route,
 ): void {
+  const isCall = ruleOf(name).kind === "llm_api";
+
+  /** By the headers alone: of a request that is not let in no byte of the body is read. */
+  async function letIn(request: FastifyRequest): Promise<void> {
+    if (!fromTheStart && !gateway.database.ready()) throw databaseUnavailable();
+    if (ownKeys) return;
+    try {
+      request.caller = await authenticate(gateway, request.headers);
+    } catch (error) {
+      if (isCall) recordRefusal(gateway, request, error);
+      throw error;
+    }
+  }
+
   for (const url of paths)
     server.route({
       method,
       url,
       config: errorBody === undefined ? {} : { errorBody },
-      handler: (request, reply) => {
-        if (!fromTheStart && !gateway.database.ready())
-          throw databaseUnavailable();
-        return handler(gateway, request, reply);
-      },
+      onRequest: letIn,
+      handler: (request, reply) => handler(gateway, request, reply),
     });
 }

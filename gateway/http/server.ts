@@ -7,6 +7,8 @@ import {
 import type { Logger } from "pino";
 import { DatabaseUnavailable } from "../db/pool.ts";
 import { JournalFull } from "../accounting/journal.ts";
+import type { Caller } from "../access/callers.ts";
+import { createBodies } from "./bodies.ts";
 import { conflictOf } from "./conflicts.ts";
 import {
   CallError,
@@ -17,6 +19,7 @@ import {
 
 export interface ServerOptions {
   readonly bodyLimitBytes: number;
+  readonly bodiesLimitBytes: number | null;
   readonly trustedProxies: readonly string[];
   readonly log: Logger;
 }
@@ -24,6 +27,7 @@ export interface ServerOptions {
 /** The HTTP server without its routes: bodies are JSON whatever their content type says, every error has one shape. */
 export function createServer({
   bodyLimitBytes,
+  bodiesLimitBytes,
   trustedProxies,
   log,
 }: ServerOptions): FastifyInstance {
@@ -49,37 +53,19 @@ export function createServer({
         ),
       ),
   });
+  const bodies = createBodies(bodiesLimitBytes);
   server.removeAllContentTypeParsers();
-  server.addContentTypeParser(
-    "*",
-    { parseAs: "buffer" },
-    (request, body, done) => {
-      if (body.length === 0) return done(null, undefined);
-      if (request.routeOptions.config.takesForm === true)
-        return done(
-          null,
-          Object.fromEntries(new URLSearchParams(body.toString("utf8"))),
-        );
-      try {
-        done(null, JSON.parse(body.toString("utf8")));
-      } catch (error) {
-        done(
-          new CallError(
-            "invalid_request",
-            `The body is not JSON: ${(error as Error).message}.`,
-          ),
-        );
-      }
-    },
-  );
+  server.addContentTypeParser("*", bodies.parse);
+  server.decorateRequest("caller", null);
+  server.addHook("onRequest", (request, reply, done) => {
+    reply.raw.on("close", bodies.onClose);
+    // Before the body is read, which nothing would use.
+    if (request.is404) sendError(reply, noRoute(request));
+    else done();
+  });
+  // Its hooks answer first; without it a body would have no parser.
   server.setNotFoundHandler((request, reply) =>
-    sendError(
-      reply,
-      new CallError(
-        "not_found",
-        `There is no route ${request.method} ${pathOf(request)}. See /openapi.json for those there are.`,
-      ),
-    ),
+    sendError(reply, noRoute(request)),
   );
   server.setErrorHandler((error, request, reply) =>
     sendError(
@@ -98,6 +84,22 @@ declare module "fastify" {
     /** A page's form is sent here; everywhere else a body is JSON whatever its content type says. */
     readonly takesForm?: boolean;
   }
+  interface FastifyRequest {
+    /** Who asks, known before the body is read; null on routes without a key. */
+    caller: Caller | null;
+  }
+}
+
+/** An unread body up to this size is discarded, and the connection kept. */
+const MAX_DISCARDED_BYTES = 1_048_576;
+
+/** Whether a request still sends more than is worth reading. */
+function stillSends({ raw, headers }: FastifyRequest): boolean {
+  if (raw.complete) return false;
+  return (
+    headers["transfer-encoding"] !== undefined ||
+    Number(headers["content-length"] ?? 0) > MAX_DISCARDED_BYTES
+  );
 }
 
 function sendError(
@@ -105,6 +107,7 @@ function sendError(
   error: CallError,
   bodyOf: (error: CallError) => unknown = errorBody,
 ): FastifyReply {
+  if (stillSends(reply.request)) reply.header("connection", "close");
   return reply
     .code(statusOf(error))
     .headers(error.details.headers ?? {})
@@ -128,11 +131,6 @@ function asCallError(
   const conflict = conflictOf(error);
   if (conflict !== null) return conflict;
   const { code } = error as { code?: string };
-  if (code === "FST_ERR_CTP_BODY_TOO_LARGE")
-    return new CallError(
-      "body_too_large",
-      "The body is larger than this gateway takes. Send a shorter prompt or fewer images.",
-    );
   if (code?.startsWith("FST_ERR_CTP") === true)
     return new CallError(
       "invalid_request",
@@ -145,6 +143,13 @@ function asCallError(
   return new CallError(
     "internal",
     "The gateway failed unexpectedly; its log says more. Nothing was charged for what was not answered.",
+  );
+}
+
+function noRoute(request: FastifyRequest): CallError {
+  return new CallError(
+    "not_found",
+    `There is no route ${request.method} ${pathOf(request)}. See /openapi.json for those there are.`,
   );
 }
 

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { adminFor } from "../admin/route.ts";
+import { authenticate } from "../access/authenticate.ts";
+import { adminOf } from "../admin/route.ts";
 import { dayOf } from "../accounting/windows.ts";
 import type { Gateway } from "../gateway.ts";
 import { CallError, databaseUnavailable, statusOf } from "../http/errors.ts";
@@ -41,7 +42,8 @@ async function showUsage(
   try {
     if (!gateway.database.ready()) throw databaseUnavailable();
     const headers = { authorization: `Bearer ${key.trim()}` };
-    const admin = await adminFor(gateway, headers, "GET /me/usage");
+    const caller = await authenticate(gateway, headers);
+    const admin = await adminOf(gateway, caller, headers, "GET /me/usage");
     const start = dayOf(
       admin.now - (days - 1) * DAY_MS,
       admin.windowing.timeZone,

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { authenticate } from "../access/authenticate.ts";
+import { callerOf } from "../access/authenticate.ts";
 import { authorizeRoute } from "../access/authorize.ts";
 import { z } from "zod";
 import { auditDone } from "../admin/audit.ts";
@@ -25,10 +25,7 @@ export async function pingCache(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<CachePing> {
-  authorizeRoute(
-    await authenticate(gateway, request.headers),
-    "GET /cache/ping",
-  );
+  authorizeRoute(callerOf(request), "GET /cache/ping");
   const { cache } = gateway;
   const works = await cache.ping().then(
     () => true,
@@ -49,10 +46,7 @@ export async function pingCache(
 
 /** GET /cache/redis/info (admin): Redis's own account of itself. */
 export async function redisInfo(gateway: Gateway, request: FastifyRequest) {
-  authorizeRoute(
-    await authenticate(gateway, request.headers),
-    "GET /cache/redis/info",
-  );
+  authorizeRoute(callerOf(request), "GET /cache/redis/info");
   const { cache } = gateway;
   const info = await cache.serverInfo().catch(() => {
     throw new CallError(
@@ -82,10 +76,7 @@ export async function deleteFromCache(
   gateway: Gateway,
   request: FastifyRequest,
 ) {
-  authorizeRoute(
-    await authenticate(gateway, request.headers),
-    "POST /cache/delete",
-  );
+  authorizeRoute(callerOf(request), "POST /cache/delete");
   const { keys } = validateBody(deleteBody, request.body);
   const own = keys.filter((key) =>
     key.startsWith(`${gateway.config.cache.namespace}:`),
@@ -95,11 +86,7 @@ export async function deleteFromCache(
 
 /** POST /cache/flushall (admin): everything under the cache's own prefix, nothing else. */
 export async function flushCache(gateway: Gateway, request: FastifyRequest) {
-  const admin = await adminFor(
-    gateway,
-    request.headers,
-    "POST /cache/flushall",
-  );
+  const admin = await adminFor(gateway, request, "POST /cache/flushall");
   const done = { deleted: await gateway.cache.flush() };
   const { namespace } = gateway.config.cache;
   await auditDone(admin, "flushed", "cache", namespace, done);

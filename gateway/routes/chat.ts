@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { authenticate } from "../access/authenticate.ts";
+import { callerOf } from "../access/authenticate.ts";
 import { authorizeRoute } from "../access/authorize.ts";
 import { authorizeModel } from "../access/models.ts";
 import { lookupAndAdmit } from "../calls/admit.ts";
@@ -54,7 +54,7 @@ export async function carryOut(
   reply: FastifyReply,
   kind: CallKind,
 ): Promise<FastifyReply> {
-  const caller = await authenticate(gateway, request.headers);
+  const caller = callerOf(request);
   authorizeRoute(caller, kind.route);
   const group = authorizeModel(gateway, caller, modelOf(request));
   const body = validateBody(kind.schema, request.body);

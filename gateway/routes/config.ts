@@ -7,7 +7,7 @@ import { CallError } from "../http/errors.ts";
 
 /** POST /config/reload (admin): reads the configuration again; with a mistake in it the old one stays. */
 export async function reloadConfig(gateway: Gateway, request: FastifyRequest) {
-  const admin = await adminFor(gateway, request.headers, "POST /config/reload");
+  const admin = await adminFor(gateway, request, "POST /config/reload");
   const reloaded = await gateway.reload();
   if (!reloaded.ok)
     throw new CallError(

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { authenticate } from "../access/authenticate.ts";
+import { callerOf } from "../access/authenticate.ts";
 import { authorizeRoute } from "../access/authorize.ts";
 import { authorizeModel } from "../access/models.ts";
 import { lookupAndAdmit } from "../calls/admit.ts";
@@ -59,7 +59,7 @@ async function carryOutItems(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const caller = await authenticate(gateway, request.headers);
+  const caller = callerOf(request);
   authorizeRoute(caller, EMBEDDING.route);
   const group = authorizeModel(gateway, caller, modelOf(request));
   const body = validateBody(embeddingBody, request.body);

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { authenticate } from "../access/authenticate.ts";
+import { callerOf } from "../access/authenticate.ts";
 import { authorizeRoute } from "../access/authorize.ts";
 import { unknownModel } from "../access/models.ts";
 import { validateBody } from "../calls/validate.ts";
@@ -48,7 +48,7 @@ export const healthQuery = z.object({
 
 /** GET /health (admin): every deployment, asked for what it has. */
 export async function health(gateway: Gateway, request: FastifyRequest) {
-  authorizeRoute(await authenticate(gateway, request.headers), "GET /health");
+  authorizeRoute(callerOf(request), "GET /health");
   const { model, deep } = validateBody(healthQuery, request.query);
   if (model === undefined) return gateway.modelHealth.check(null, deep);
   const group = gateway.catalog.find(model);

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
-import { authenticate } from "../access/authenticate.ts";
+import { callerOf } from "../access/authenticate.ts";
 import { authorizeRoute } from "../access/authorize.ts";
 import { authorizeModel } from "../access/models.ts";
 import type { CallKind } from "../calls/call.ts";
@@ -42,7 +42,7 @@ export const countBody = z.looseObject({
 
 /** POST /v1/messages/count_tokens: counted here, nothing is asked of a provider. */
 export async function countTokens(gateway: Gateway, request: FastifyRequest) {
-  const caller = await authenticate(gateway, request.headers);
+  const caller = callerOf(request);
   authorizeRoute(caller, "POST /v1/messages/count_tokens");
   const group = authorizeModel(gateway, caller, modelOf(request));
   const body = validateBody(countBody, request.body);

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from "fastify";
-import { authenticate } from "../access/authenticate.ts";
+import { callerOf } from "../access/authenticate.ts";
 import { mayUse } from "../access/models.ts";
 import type { Gateway } from "../gateway.ts";
 import { CallError } from "../http/errors.ts";
@@ -19,7 +19,7 @@ export async function listModels(
   gateway: Gateway,
   request: FastifyRequest,
 ): Promise<{ readonly object: "list"; readonly data: readonly Model[] }> {
-  const caller = await authenticate(gateway, request.headers);
+  const caller = callerOf(request);
   const data = gateway.catalog.groups
     .filter((group) => mayUse(caller, group.alias))
     .map((group) => modelOf(gateway, group));
@@ -31,7 +31,7 @@ export async function showModel(
   gateway: Gateway,
   request: FastifyRequest<{ Params: { "*": string } }>,
 ): Promise<Model> {
-  const caller = await authenticate(gateway, request.headers);
+  const caller = callerOf(request);
   const id = request.params["*"];
   const group = mayUse(caller, id) ? gateway.catalog.find(id) : null;
   if (group === null)

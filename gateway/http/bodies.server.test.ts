@@ -1,0 +1,140 @@
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import {
+  modelYaml,
+  startStand,
+  type Stand,
+} from "../../test/servers/gateway.ts";
+import { ROUTES } from "./route-table.ts";
+
+/** Of one request, and of all together. */
+const ONE_MB = 1;
+const ALL_MB = 2;
+const MB = 1024 * 1024;
+
+let stand: Stand;
+let key: string;
+
+beforeAll(async () => {
+  stand = await startStand((url) =>
+    modelYaml(
+      url,
+      `general_settings: { max_request_size_mb: ${ONE_MB}, max_request_bodies_mb: ${ALL_MB} }`,
+    ),
+  );
+  key = await stand.gateway.makeKey();
+});
+afterAll(() => stand?.stop());
+
+/** A request whose headers promise a body that never comes. */
+async function askWithoutBody(
+  route: string,
+  headers: readonly string[],
+): Promise<string> {
+  const socket = open(route, ["content-length: 500000", ...headers]);
+  const [head] = (await once(socket, "data")) as [Buffer];
+  socket.destroy();
+  return head.toString();
+}
+
+function open(route: string, headers: readonly string[]): Socket {
+  const socket = connect(Number(new URL(stand.gateway.url).port), "127.0.0.1");
+  socket.write(
+    [`${route} HTTP/1.1`, "host: gateway", ...headers, "", ""].join("\r\n"),
+  );
+  return socket;
+}
+
+const withBody = ROUTES.filter(({ method }) => method !== "GET").flatMap(
+  ({ method, paths }) => paths.map((path) => `${method} ${path}`),
+);
+
+test.each(withBody)("%s answers 401 before its body comes", async (route) => {
+  const path = route.replaceAll(/:\w+/g, "x");
+  expect(await askWithoutBody(path, [])).toMatch(/^HTTP\/1.1 401 /);
+  expect(
+    await askWithoutBody(path, ["authorization: Bearer sk-unknown"]),
+  ).toMatch(/^HTTP\/1.1 401 /);
+});
+
+test("an unknown route answers 404 before its body comes", async () => {
+  expect(await askWithoutBody("POST /no/such/route", [])).toMatch(
+    /^HTTP\/1.1 404 /,
+  );
+});
+
+test("a connection that still sends a large body is closed, another is kept", async () => {
+  const path = "POST /v1/chat/completions";
+  const small = await askWithoutBody(path, []);
+  expect(small).toMatch(/connection: keep-alive/i);
+  const socket = open(path, ["transfer-encoding: chunked"]);
+  const [head] = (await once(socket, "data")) as [Buffer];
+  expect(head.toString()).toMatch(/connection: close/i);
+  await once(socket, "close");
+});
+
+test("bodies above the limit of one are rejected, with a length and without one", async () => {
+  const long = JSON.stringify({ model: "mock", text: "x".repeat(ONE_MB * MB) });
+  const { status, json } = await stand.gateway.request(
+    "POST",
+    "/v1/chat/completions",
+    long,
+    key,
+  );
+  expect(status).toBe(413);
+  expect(json["error"]?.["message"]).toMatch(/larger than this gateway takes/);
+  const socket = open("POST /v1/chat/completions", [
+    `authorization: Bearer ${key}`,
+    "transfer-encoding: chunked",
+  ]);
+  const piece = "x".repeat(200_000);
+  for (let sent = 0; sent < 8; sent++)
+    socket.write(`${piece.length.toString(16)}\r\n${piece}\r\n`);
+  const [head] = (await once(socket, "data")) as [Buffer];
+  expect(head.toString()).toMatch(/^HTTP\/1.1 413 /);
+  socket.destroy();
+});
+
+test("bodies of all requests together have a limit: 503 above it, room again when they end", async () => {
+  const half = ONE_MB * MB - 200_000;
+  const waiting = Array.from({ length: ALL_MB }, () => {
+    const socket = open("POST /key/generate", [
+      `authorization: Bearer ${key}`,
+      `content-length: ${ONE_MB * MB}`,
+    ]);
+    socket.write("x".repeat(half));
+    return socket;
+  });
+  const text = JSON.stringify({ model: "mock", text: "x".repeat(500_000) });
+  const ask = () =>
+    stand.gateway.request("POST", "/v1/chat/completions", text, key);
+  await expect.poll(async () => (await ask()).status).toBe(503);
+  const { json, headers } = await ask();
+  expect(json["error"]?.["type"]).toBe("overloaded");
+  expect(headers.get("retry-after")).toBe("1");
+  // A small call still fits.
+  expect((await stand.gateway.chat(key, "small")).status).toBe(200);
+  for (const socket of waiting) socket.destroy();
+  await expect.poll(async () => (await ask()).status).toBe(400);
+});
+
+test("what bodies held is given back after every call", async () => {
+  for (let call = 0; call < 20; call++) {
+    const { status } = await stand.gateway.chat(key, "x".repeat(500_000), {
+      stream: call % 2 === 0,
+    });
+    expect(status).toBe(200);
+  }
+});
+
+const nested = `${'{"a":'.repeat(50_000)}1${"}".repeat(50_000)}`;
+
+test.each(withBody)("%s rejects 50,000 nested objects", async (route) => {
+  const [method = "", path = ""] = route.replaceAll(/:\w+/g, "x").split(" ");
+  for (const body of [nested, `{"metadata":${nested}}`]) {
+    const { status, text } = await stand.gateway.request(method, path, body);
+    expect(status).toBe(400);
+    expect(text).toContain("nested deeper than 200");
+  }
+});

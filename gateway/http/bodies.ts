@@ -1,0 +1,141 @@
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { totalmem } from "node:os";
+import { getHeapStatistics } from "node:v8";
+import type { FastifyRequest } from "fastify";
+import { countValues } from "../wire/scan-json.ts";
+import { CallError } from "./errors.ts";
+
+/** Of the memory that this process may use: a body takes up to four times its size while it is parsed and sent on. */
+const SHARE = 1 / 4;
+/** Of a list or an object, on average over `[[],[],…]` and `{"a":{}}`; the text is counted besides. */
+const BYTES_PER_VALUE = 32;
+
+type Done = (error: Error | null, body?: unknown) => void;
+
+export interface Bodies {
+  /** Frees what the request of a response held; to be called when the response is closed. */
+  readonly onClose: (this: ServerResponse) => void;
+  /** A content type parser of Fastify. */
+  readonly parse: (
+    request: FastifyRequest,
+    payload: IncomingMessage,
+    done: Done,
+  ) => void;
+}
+
+/**
+ * Reads bodies. All of them together, each from its first byte until its response is closed, hold at most `limitBytes`; null: a
+ * quarter of the memory that this process may use.
+ */
+export function createBodies(limitBytes: number | null): Bodies {
+  const totalLimit = limitBytes ?? memoryLimit() * SHARE;
+  const held = new Map<IncomingMessage, number>();
+  let total = 0;
+
+  /** Throws 503 where there is no room for so many bytes more. */
+  function hold(request: IncomingMessage, bytes: number): void {
+    if (total + bytes > totalLimit) throw busy();
+    total += bytes;
+    held.set(request, (held.get(request) ?? 0) + bytes);
+  }
+
+  function parsed(
+    { raw, routeOptions }: FastifyRequest,
+    chunks: readonly Buffer[],
+  ): unknown {
+    const [first] = chunks;
+    if (first === undefined) return undefined;
+    const body = chunks.length === 1 ? first : Buffer.concat(chunks);
+    if (routeOptions.config.takesForm === true)
+      return Object.fromEntries(new URLSearchParams(body.toString("utf8")));
+    hold(raw, countValues(body) * BYTES_PER_VALUE);
+    return parseJson(body.toString("utf8"));
+  }
+
+  return {
+    onClose() {
+      total -= held.get(this.req) ?? 0;
+      held.delete(this.req);
+    },
+    parse(request, payload, done) {
+      const limit = Math.min(request.routeOptions.bodyLimit, totalLimit);
+      const announced = Number(request.headers["content-length"] ?? 0);
+      if (announced > limit) return done(tooLarge());
+      if (total + announced > totalLimit) return done(busy());
+      const chunks: Buffer[] = [];
+      let size = 0;
+      const end = (error: Error | null, body?: unknown) => {
+        payload.removeListener("data", onData);
+        payload.removeListener("end", onEnd);
+        payload.removeListener("error", onError);
+        // What still comes is thrown away.
+        if (error !== null) payload.resume();
+        done(error, body);
+      };
+      const onData = (chunk: Buffer) => {
+        size += chunk.length;
+        if (size > limit) return end(tooLarge());
+        try {
+          hold(request.raw, chunk.length);
+        } catch (error) {
+          return end(error as Error);
+        }
+        chunks.push(chunk);
+      };
+      const onError = () => end(incomplete());
+      const onEnd = () => {
+        try {
+          end(null, parsed(request, chunks));
+        } catch (error) {
+          end(error as Error);
+        }
+      };
+      payload.on("data", onData);
+      payload.on("end", onEnd);
+      payload.on("error", onError);
+    },
+  };
+}
+
+/** What the container, V8's heap and the machine leave to this process, in bytes. */
+function memoryLimit(): number {
+  const constrained = process.constrainedMemory();
+  return Math.min(
+    getHeapStatistics().heap_size_limit,
+    constrained === 0 ? Infinity : constrained,
+    totalmem(),
+  );
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new CallError(
+      "invalid_request",
+      `The body is not JSON: ${(error as Error).message}.`,
+    );
+  }
+}
+
+function tooLarge(): CallError {
+  return new CallError(
+    "body_too_large",
+    "The body is larger than this gateway takes. Send a shorter prompt or fewer images.",
+  );
+}
+
+function incomplete(): CallError {
+  return new CallError(
+    "invalid_request",
+    "The connection was closed before the body was complete.",
+  );
+}
+
+function busy(): CallError {
+  return new CallError(
+    "overloaded",
+    "The bodies of all requests together are at their limit. Try again in a moment.",
+    { headers: { "retry-after": "1" } },
+  );
+}

@@ -1,0 +1,57 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { countValues, MAX_DEPTH, MAX_VALUES } from "./scan-json.ts";
+
+const count = (text: string) => countValues(Buffer.from(text));
+
+/** Nesting counts once more: a list and its first value are two. */
+function valuesOf(value: unknown): number {
+  if (typeof value !== "object" || value === null) return 0;
+  const inner: readonly unknown[] = Object.values(value);
+  return inner.reduce<number>(
+    (sum, one) => sum + valuesOf(one),
+    1 + Math.max(0, inner.length - 1),
+  );
+}
+
+test("counts the values of any JSON, whatever its strings hold", () => {
+  fc.assert(
+    fc.property(fc.jsonValue({ stringUnit: "binary" }), (value) => {
+      expect(count(JSON.stringify(value))).toBe(1 + valuesOf(value));
+    }),
+  );
+});
+
+test("skips strings of every length with quotes, brackets and backslashes at every place", () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.constantFrom('"', "\\", "[", ",", "a".repeat(70), "ü"), {
+        maxLength: 200,
+      }),
+      (pieces) => {
+        expect(count(JSON.stringify([pieces.join(""), 1]))).toBe(3);
+      },
+    ),
+  );
+});
+
+test.each(["", '"', '"\\', '["a', "]]]]", "{", `"${"a".repeat(100)}`])(
+  "leaves %j, which is no JSON, to the parser",
+  (text) => {
+    expect(count(text)).toBeLessThan(3);
+  },
+);
+
+test("takes the deepest nesting that is allowed and rejects the next", () => {
+  const nested = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
+  expect(count(nested(MAX_DEPTH))).toBe(MAX_DEPTH + 1);
+  expect(() => count(nested(MAX_DEPTH + 1))).toThrow("nested deeper than 200");
+  expect(() => count('{"a":'.repeat(50_000))).toThrow("nested deeper than 200");
+});
+
+test("rejects more values than any real body has", () => {
+  expect(count(`[${"1,".repeat(MAX_VALUES - 2)}1]`)).toBe(MAX_VALUES);
+  expect(() => count(`[${"[],".repeat(MAX_VALUES)}1]`)).toThrow(
+    "more than 1,000,000 values",
+  );
+});
