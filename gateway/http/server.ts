@@ -107,7 +107,11 @@ function sendError(
   error: CallError,
   bodyOf: (error: CallError) => unknown = errorBody,
 ): FastifyReply {
-  if (stillSends(reply.request)) reply.header("connection", "close");
+  if (stillSends(reply.request)) {
+    // Else one more piece of it is read before the connection is closed.
+    reply.request.raw.socket.pause();
+    reply.header("connection", "close");
+  }
   return reply
     .code(statusOf(error))
     .headers(error.details.headers ?? {})

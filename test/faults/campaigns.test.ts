@@ -26,6 +26,7 @@ const SHORT: Readonly<
   "crowd-one": { rounds: 1, awayMs: 0 },
   "crowd-three": { rounds: 1, awayMs: 0 },
   disconnect: { rounds: 1, awayMs: 0 },
+  keyless: { rounds: 1, awayMs: 3_000 },
   mixed: { rounds: 1, awayMs: 0 },
 };
 const MIXED_MINUTES = 0.1;
@@ -33,6 +34,7 @@ const WITHOUT_REDIS: readonly CampaignName[] = [
   "kill-memory",
   "crowd-memory",
   "disconnect",
+  "keyless",
 ];
 
 const names = (Object.keys(CAMPAIGNS) as CampaignName[]).filter(

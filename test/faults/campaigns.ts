@@ -3,6 +3,7 @@ import type { CampaignOptions } from "./campaign.ts";
 import type { Verdict } from "./judge.ts";
 import { crowdCampaign } from "./crowd.ts";
 import { disconnectCampaign } from "./disconnect.ts";
+import { keylessCampaign } from "./keyless.ts";
 import { killCampaign } from "./kill.ts";
 import { mixedCampaign } from "./mixed.ts";
 import { postgresCampaign, redisCampaign } from "./outage.ts";
@@ -26,6 +27,7 @@ export const CAMPAIGNS = {
   "crowd-three": (postgres, options) =>
     crowdCampaign(postgres, options, { gateways: 3, redis: true }),
   disconnect: disconnectCampaign,
+  keyless: keylessCampaign,
   mixed: mixedCampaign,
 } as const satisfies Record<string, Campaign>;
 

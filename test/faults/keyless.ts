@@ -1,0 +1,118 @@
+import { execFile } from "node:child_process";
+import { connect } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+import type { TestPostgres } from "../servers/postgres.ts";
+import { endsOf } from "./calls.ts";
+import { startRun, type CampaignOptions } from "./campaign.ts";
+import type { Verdict } from "./judge.ts";
+import { openStand, type Stand } from "./stand.ts";
+
+const runProgram = promisify(execFile);
+
+const ATTACKERS = 64;
+/** 14 MB of `[[],[],…]`, which would take 13 times as much once parsed. */
+const BODY = Buffer.from(`[${"[],".repeat(4_900_000)}[]]`);
+const PATHS = ["/v1/chat/completions", "/key/generate", "/no/such/route"];
+const MAX_GROWTH_MB = 50;
+/** Until V8's young generation has its full size: what is measured is what large bodies add. */
+const WARM_UP_MS = 4_000;
+const SMALL_BODY = Buffer.from("{}");
+
+/** Clients without a key send large bodies for as long as `awayMs`; calls with known keys continue and memory stays flat. */
+export async function keylessCampaign(
+  postgres: TestPostgres,
+  options: CampaignOptions,
+): Promise<Verdict> {
+  const { say, awayMs } = options;
+  const stand = await openStand(postgres.url("postgres"), {
+    gateways: 1,
+    redis: false,
+  });
+  try {
+    const run = await startRun(stand, options, { calls: 60 });
+    const warmUp = startAttack(stand, SMALL_BODY);
+    await sleep(WARM_UP_MS);
+    await warmUp.stop();
+    const before = await rssMbOf(stand);
+    const from = run.told.length;
+    const attack = startAttack(stand, BODY);
+    let most = before;
+    for (const until = Date.now() + awayMs; Date.now() < until;) {
+      await sleep(100);
+      most = Math.max(most, await rssMbOf(stand));
+    }
+    const served = run.told.slice(from);
+    const answers = await attack.stop();
+    say(
+      `keyless: ${endsOf(served)}; attackers were told ${answers}; RSS ${before} MB, at most ${most} MB`,
+    );
+    const verdict = await run.end("keyless");
+    const faults = [
+      ...(most - before < MAX_GROWTH_MB
+        ? []
+        : [`RSS grew from ${before} to ${most} MB`]),
+      ...(served.some(({ end }) => end === "ok") ? [] : ["no call was served"]),
+      ...(answers === "401, 404" ? [] : [`attackers were told ${answers}`]),
+    ];
+    return {
+      ...verdict,
+      wrongAnswers: verdict.wrongAnswers + faults.length,
+      details: [...verdict.details, ...faults],
+    };
+  } finally {
+    await stand.close();
+  }
+}
+
+async function rssMbOf({ gateways: [gateway] }: Stand): Promise<number> {
+  const { stdout } = await runProgram("ps", [
+    "-o",
+    "rss=",
+    "-p",
+    `${gateway?.pid()}`,
+  ]);
+  return Math.round(Number(stdout) / 1_024);
+}
+
+/** Each attacker sends one body after the other, on a connection of its own, until it is answered. */
+function startAttack(stand: Stand, body: Buffer): { stop(): Promise<string> } {
+  const [gateway] = stand.gateways;
+  if (gateway === undefined) throw new Error("a stand without a gateway");
+  const { port } = gateway;
+  const statuses = new Set<string>();
+  let stopped = false;
+
+  function sendOne(path: string): Promise<void> {
+    return new Promise((resolve) => {
+      const socket = connect(port, "127.0.0.1");
+      socket.on("data", (answer) => {
+        const status = /^HTTP\/1.1 (\d+)/.exec(answer.toString("latin1"))?.[1];
+        if (status !== undefined) statuses.add(status);
+        socket.destroy();
+      });
+      // The gateway closes the connection before the body is sent.
+      socket.on("error", () => undefined);
+      socket.on("close", () => resolve());
+      socket.write(
+        `POST ${path} HTTP/1.1\r\nhost: gateway\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`,
+      );
+      socket.write(body);
+    });
+  }
+
+  async function attacker(at: number): Promise<void> {
+    while (!stopped) await sendOne(PATHS[at % PATHS.length] ?? "/");
+  }
+
+  const attackers = Promise.all(
+    Array.from({ length: ATTACKERS }, (_, at) => attacker(at)),
+  );
+  return {
+    async stop() {
+      stopped = true;
+      await attackers;
+      return [...statuses].sort().join(", ");
+    },
+  };
+}
