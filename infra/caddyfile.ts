@@ -2,10 +2,19 @@ import { edgeProbeSeconds } from "./config-schema.ts";
 import type { HearthConfig } from "./config.ts";
 import { otherHost, ports, type Host, type Hosts } from "./hosts.ts";
 
+/** Of one request to the gateway: what its configuration allows at most. */
+const MAX_BODY_MB = 1_000;
+/** Caddy's own limits are 1 MB and none. */
+const headerLimits = `max_header_size 64KiB
+		timeouts {
+			read_header 10s
+		}`;
+
 /**
  * The edge's configuration. The local gateway comes first; both are probed every second, which is why a gateway that stops says
  * so for longer than two probes before it closes. What cannot be connected is tried again elsewhere: nothing was sent yet.
- * Answers of unknown length (streams, change feeds) are passed on as they come, and bodies of any size: no limit is set.
+ * Answers of unknown length (streams, change feeds) are passed on as they come. Headers have limits of size and time; a body
+ * has the largest `max_request_size_mb` at the gateway, which enforces its own setting, and none at the notes (attachments).
  */
 export function buildCaddyfile(
   config: HearthConfig,
@@ -14,7 +23,10 @@ export function buildCaddyfile(
   healthPort: number,
 ): string {
   const other = hosts[otherHost(host.name)];
-  const gateways = `reverse_proxy gateway:${ports.gateway} ${bracketed(other.address)}:${ports.gateway} {
+  const gateways = `request_body {
+		max_size ${MAX_BODY_MB}MiB
+	}
+	reverse_proxy gateway:${ports.gateway} ${bracketed(other.address)}:${ports.gateway} {
 		lb_policy first
 		lb_try_duration 15s
 		lb_try_interval 100ms
@@ -38,6 +50,7 @@ export function buildCaddyfile(
     ? `
 	servers :${ports.notes} {
 		enable_full_duplex
+		${headerLimits}
 		trusted_proxies static ${other.address}/${other.address.includes(":") ? 128 : 32}
 	}`
     : "";
@@ -59,6 +72,7 @@ export function buildCaddyfile(
 	# not yet seen to end: on a busy machine one stream in some hundreds was cut.
 	servers {
 		enable_full_duplex
+		${headerLimits}
 	}${believed}
 }
 

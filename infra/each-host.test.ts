@@ -241,6 +241,10 @@ describe.each([
           ? `
 	servers :5984 {
 		enable_full_duplex
+		max_header_size 64KiB
+		timeouts {
+			read_header 10s
+		}
 		trusted_proxies static 10.8.0.2/32
 	}`
           : "",

@@ -12,10 +12,17 @@ export const caddyfile = (of: {
 	# not yet seen to end: on a busy machine one stream in some hundreds was cut.
 	servers {
 		enable_full_duplex
+		max_header_size 64KiB
+		timeouts {
+			read_header 10s
+		}
 	}${of.notesListener}
 }
 
 http://:4000 {
+	request_body {
+		max_size 1000MiB
+	}
 	reverse_proxy gateway:4001 ${of.other}:4001 {
 		lb_policy first
 		lb_try_duration 15s
