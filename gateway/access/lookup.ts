@@ -21,10 +21,12 @@ interface Entry<Value> {
 const REFRESH_AFTER_MS = 60_000;
 /** While the database is away, known values are served at once and it is asked again only this often. */
 const RETRY_AFTER_MS = 1_000;
-const MOST_ENTRIES = 50_000;
+const MAX_ENTRIES = 50_000;
+/** Ids without a row have a space of their own: random keys must not evict known ones. */
+const MAX_ABSENT = 10_000;
 
 /**
- * Rows looked up once and kept in process. Changes are heard of through Postgres LISTEN (`invalidate`).
+ * Rows looked up once and kept in process, and ids that have none (null). Changes are heard of through Postgres LISTEN (`invalidate`).
  * While the database is away a known value is served until `keepMs` after it was last checked.
  */
 export function createLookup<Value>(options: {
@@ -35,6 +37,7 @@ export function createLookup<Value>(options: {
   const { load, keepMs, now = Date.now } = options;
   const refreshAfterMs = Math.min(REFRESH_AFTER_MS, keepMs);
   const entries = new Map<string, Entry<Value>>();
+  const absent = new Map<string, Entry<Value>>();
   const loading = new Map<string, Promise<Value>>();
   let awayUntil = 0;
   let invalidations = 0;
@@ -43,13 +46,25 @@ export function createLookup<Value>(options: {
     return !entry.stale && at - entry.checkedAt < refreshAfterMs;
   }
 
+  function entryOf(id: string): Entry<Value> | undefined {
+    return entries.get(id) ?? absent.get(id);
+  }
+
+  /** A tenth at once: a map's first key is behind all that were deleted since it grew. */
+  function evict(space: Map<string, Entry<Value>>, max: number): void {
+    for (const oldest of space.keys()) {
+      space.delete(oldest);
+      if (space.size <= max * 0.9) return;
+    }
+  }
+
   function keep(id: string, value: Value, stale: boolean): void {
     entries.delete(id);
-    entries.set(id, { value, checkedAt: now(), stale });
-    if (entries.size > MOST_ENTRIES) {
-      const [oldest] = entries.keys();
-      if (oldest !== undefined) entries.delete(oldest);
-    }
+    absent.delete(id);
+    const [space, max] =
+      value === null ? [absent, MAX_ABSENT] : [entries, MAX_ENTRIES];
+    space.set(id, { value, checkedAt: now(), stale });
+    if (space.size > max) evict(space, max);
   }
 
   function ask(id: string): Promise<Value> {
@@ -74,15 +89,15 @@ export function createLookup<Value>(options: {
 
   return {
     peek(id) {
-      const entry = entries.get(id);
+      const entry = entryOf(id);
       return entry !== undefined && isFresh(entry, now())
         ? entry.value
         : undefined;
     },
-    recall: (id) => entries.get(id)?.value,
+    recall: (id) => entryOf(id)?.value,
     async find(id) {
       const at = now();
-      const entry = entries.get(id);
+      const entry = entryOf(id);
       if (entry === undefined) return ask(id);
       if (isFresh(entry, at)) return entry.value;
       const keepable = at - entry.checkedAt < keepMs;
@@ -100,8 +115,9 @@ export function createLookup<Value>(options: {
       }
     },
     invalidate(concerns) {
-      for (const [id, entry] of entries)
-        if (concerns(entry.value, id)) entry.stale = true;
+      for (const space of [entries, absent])
+        for (const [id, entry] of space)
+          if (concerns(entry.value, id)) entry.stale = true;
       invalidations++;
       loading.clear();
     },

@@ -1,0 +1,36 @@
+import { expect, test } from "vitest";
+import { DatabaseUnavailable } from "../db/pool.ts";
+import { createLookup } from "./lookup.ts";
+
+test("60,000 unknown ids evict no known one, and few of them are kept", async () => {
+  let away = false;
+  const lookup = createLookup({
+    keepMs: 3_600_000,
+    load: (id) => {
+      if (away) return Promise.reject(new DatabaseUnavailable("away"));
+      return Promise.resolve(id === "known" ? { id } : null);
+    },
+  });
+  await lookup.find("known");
+  for (let guess = 0; guess < 60_000; guess++)
+    await lookup.find(`guess-${guess}`);
+  away = true;
+  expect(lookup.peek("known")).toEqual({ id: "known" });
+  expect(lookup.recall("guess-0")).toBeUndefined();
+  expect(lookup.recall("guess-59999")).toBeNull();
+});
+
+test("a row that comes or goes changes its space", async () => {
+  let row: string | null = "row";
+  const lookup = createLookup({
+    keepMs: 3_600_000,
+    load: () => Promise.resolve(row),
+  });
+  expect(await lookup.find("id")).toBe("row");
+  for (const next of [null, "again"]) {
+    row = next;
+    lookup.invalidate((_, id) => id === "id");
+    expect(lookup.peek("id")).toBeUndefined();
+    expect(await lookup.find("id")).toBe(next);
+  }
+});
