@@ -32,6 +32,8 @@ export interface Gateway {
   readonly config: GatewayConfig;
   readonly log: Logger;
   readonly pool: Pool;
+  /** Connections for statements in the path of calls, which have deadlines. */
+  readonly callPool: Pool;
   readonly database: DatabaseState;
   readonly callers: Callers;
   readonly catalog: Catalog;

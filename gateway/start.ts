@@ -84,7 +84,14 @@ export async function startGateway({
 }: StartOptions): Promise<RunningGateway> {
   const journal = await openGatewayJournal(config, log);
   let databaseUrl = config.database.url.reveal();
-  const pool = createPool(databaseUrl, config.database.poolSize, log);
+  const { poolSize } = config.database;
+  const callConnections = Math.max(1, Math.floor(poolSize / 2));
+  const pool = createPool(
+    databaseUrl,
+    Math.max(1, poolSize - callConnections),
+    log,
+  );
+  const callPool = createPool(databaseUrl, callConnections, log, "calls");
   const redis =
     config.redis === null
       ? null
@@ -117,7 +124,7 @@ export async function startGateway({
     ...(redis === null ? { lookup: memoryCache.get } : { redis }),
   });
   const metrics = createCallMetrics(config.general.metricsLabelValues);
-  const callers = createCallers(pool, config.general.keyCacheMs);
+  const callers = createCallers(callPool, config.general.keyCacheMs);
   const pending = createPendingSums();
   const prices = openPrices(config.general.pricesFile);
   const ledger = createLedger({
@@ -141,6 +148,7 @@ export async function startGateway({
   const database = watchDatabase({
     databaseUrl: () => databaseUrl,
     pool,
+    callPool,
     log,
     shared: redis !== null,
     onChange(table, id) {
@@ -223,6 +231,7 @@ export async function startGateway({
     },
     log,
     pool,
+    callPool,
     database,
     callers,
     limits,
@@ -269,6 +278,7 @@ export async function startGateway({
       if (sameDatabase(databaseUrl, login)) {
         databaseUrl = login;
         followLogin(pool, login);
+        followLogin(callPool, login);
       }
       await recordModels();
       log.info(diff, "the configuration was read again");
@@ -318,7 +328,7 @@ export async function startGateway({
     await database.stop();
     await gateway.providers.close();
     await journal.close();
-    await pool.end();
+    await Promise.all([pool.end(), callPool.end()]);
     log.info("stopped");
   }
 

@@ -39,7 +39,8 @@ export function createLookup<Value>(options: {
   const entries = new Map<string, Entry<Value>>();
   const absent = new Map<string, Entry<Value>>();
   const loading = new Map<string, Promise<Value>>();
-  let awayUntil = 0;
+  let away = false;
+  let retryAt = 0;
   let invalidations = 0;
 
   function isFresh(entry: Entry<Value>, at: number): boolean {
@@ -73,13 +74,16 @@ export function createLookup<Value>(options: {
     const heardOf = invalidations;
     const asked = load(id)
       .then((value) => {
+        away = false;
         // A change announced while the answer was on its way may not be in it.
         keep(id, value, invalidations !== heardOf);
         return value;
       })
       .catch((error: unknown) => {
-        if (error instanceof DatabaseUnavailable)
-          awayUntil = now() + RETRY_AFTER_MS;
+        if (error instanceof DatabaseUnavailable) {
+          away = true;
+          retryAt = now() + RETRY_AFTER_MS;
+        }
         throw error;
       })
       .finally(() => loading.delete(id));
@@ -101,9 +105,8 @@ export function createLookup<Value>(options: {
       if (entry === undefined) return ask(id);
       if (isFresh(entry, at)) return entry.value;
       const keepable = at - entry.checkedAt < keepMs;
-      if (keepable && at < awayUntil) return entry.value;
-      if (keepable && !entry.stale) {
-        ask(id).catch(() => undefined);
+      if (keepable && (away || !entry.stale)) {
+        if (!away || at >= retryAt) ask(id).catch(() => undefined);
         return entry.value;
       }
       try {
@@ -120,6 +123,8 @@ export function createLookup<Value>(options: {
           if (concerns(entry.value, id)) entry.stale = true;
       invalidations++;
       loading.clear();
+      // Only a database that is there announces changes.
+      away = false;
     },
   };
 }

@@ -1,14 +1,15 @@
 import pg from "pg";
 import type { Logger } from "pino";
 import { migrate } from "./migrate.ts";
-import type { Pool } from "./pool.ts";
+import { setSilent, type Pool } from "./pool.ts";
+import { isOverdue, startProbe } from "./probe.ts";
 
 /** Whether the database answers now, and whether it ever did in this run. */
 export interface DatabaseState {
   /** The schema is there and calls can be served. Once true it stays true: an outage later is another matter. */
   readonly ready: () => boolean;
   readonly connected: () => boolean;
-  /** When the database was last known to be there, ms since the epoch: now while it is connected. */
+  /** When the database last answered, ms since the epoch. */
   readonly lastSeenAt: () => number;
   /** Gateways on this database, this one included, when it was last asked; 1 before. */
   readonly instances: () => number;
@@ -19,6 +20,8 @@ export interface DatabaseOptions {
   /** Asked for each connection: a rotated password counts from the next one. */
   readonly databaseUrl: () => string;
   readonly pool: Pool;
+  /** Of statements in the path of calls. */
+  readonly callPool: Pool;
   readonly log: Logger;
   /** Instances that share Redis may share the database; without it only one may run. */
   readonly shared: boolean;
@@ -34,6 +37,8 @@ export interface DatabaseOptions {
 
 /** Names the lock that says whether one gateway has the database for itself. */
 const INSTANCE_LOCK = 0x68_65_61_73;
+/** To connect, and for each statement of the connection. */
+const ANSWER_MS = 2_000;
 const RETRY_AFTER_MS = 500;
 const MOST_RETRY_MS = 3_000;
 /** A gateway that was killed holds the lock until Postgres notices. */
@@ -41,14 +46,14 @@ const LOCK_PATIENCE_MS = 10_000;
 const COUNT_EVERY_MS = 5_000;
 
 /**
- * Keeps one connection beside the pool: it holds the instance lock, hears of changes (LISTEN), and tells by its loss
- * that the database is away. It tries again for ever.
+ * Keeps one connection beside the pools: it holds the instance lock, hears of changes (LISTEN), and tells by its loss, or by
+ * an answer that is overdue, that the database is away. It tries again for ever.
  */
 export function watchDatabase(options: DatabaseOptions): DatabaseState {
-  const { pool, log, shared } = options;
+  const { pool, callPool, log, shared } = options;
   let ready = false;
   let connected = false;
-  let lostAt = -Infinity;
+  let answeredAt = () => -Infinity;
   let instances = 1;
   let stopped = false;
   let client: pg.Client | null = null;
@@ -56,17 +61,25 @@ export function watchDatabase(options: DatabaseOptions): DatabaseState {
   let retryMs = RETRY_AFTER_MS;
   let refusedSince: number | null = null;
 
+  /** Statements of the pools fail at once while Postgres is silent; refused and cut connections fail by themselves. */
+  function setAllSilent(silent: boolean): void {
+    setSilent(pool, silent);
+    setSilent(callPool, silent);
+  }
+
   async function connect(): Promise<void> {
     const attempt = new pg.Client({
       connectionString: options.databaseUrl(),
-      connectionTimeoutMillis: 3_000,
+      connectionTimeoutMillis: ANSWER_MS,
+      query_timeout: ANSWER_MS,
       keepAlive: true,
       application_name: "hearth-gateway-listen",
     });
     let counting: NodeJS.Timeout | undefined;
-    const lost = new Promise<string>((resolve) => {
-      attempt.on("error", (error) => resolve(error.message));
-      attempt.on("end", () => resolve("the connection ended"));
+    let stopProbe: (() => void) | undefined;
+    const closed = new Promise<Error>((resolve) => {
+      attempt.on("error", resolve);
+      attempt.on("end", () => resolve(new Error("the connection ended")));
     });
     try {
       await attempt.connect();
@@ -83,26 +96,31 @@ export function watchDatabase(options: DatabaseOptions): DatabaseState {
         const colon = payload.indexOf(":");
         options.onChange(payload.slice(0, colon), payload.slice(colon + 1));
       });
+      setAllSilent(false);
+      const probe = startProbe(attempt);
+      stopProbe = probe.stop;
+      const lost = Promise.race([closed, probe.failed]).then((reason) => {
+        connected = false;
+        if (isOverdue(reason)) setAllSilent(true);
+        return reason;
+      });
       if (!ready) await migrate(pool, log);
       client = attempt;
+      answeredAt = probe.answeredAt;
       connected = true;
       retryMs = RETRY_AFTER_MS;
       if (ready) options.onReconnect();
       else await options.onReady();
       ready = true;
       log.info("connected to the database");
-    } catch (error) {
+      throw await lost;
+    } finally {
       connected = false;
+      client = null;
       clearInterval(counting);
+      stopProbe?.();
       await attempt.end().catch(() => undefined);
-      throw error;
     }
-    const reason = await lost;
-    clearInterval(counting);
-    connected = false;
-    lostAt = Date.now();
-    client = null;
-    throw new Error(reason);
   }
 
   async function lockInstance(attempt: pg.Client): Promise<void> {
@@ -118,13 +136,16 @@ export function watchDatabase(options: DatabaseOptions): DatabaseState {
       return;
     }
     refusedSince ??= Date.now();
-    if (Date.now() - refusedSince > LOCK_PATIENCE_MS) options.onRefused();
+    // One that had the database to itself before a silence waits until Postgres has given up its former session.
+    if (!ready && Date.now() - refusedSince > LOCK_PATIENCE_MS)
+      options.onRefused();
     throw new Error("another gateway has this database for itself");
   }
 
   function keepTrying(): void {
     connect().catch((error: unknown) => {
       if (stopped) return;
+      setAllSilent(isOverdue(error));
       log.warn(
         { error: error instanceof Error ? error.message : String(error) },
         "no connection to the database; trying again",
@@ -139,7 +160,7 @@ export function watchDatabase(options: DatabaseOptions): DatabaseState {
     ready: () => ready,
     connected: () => connected,
     instances: () => instances,
-    lastSeenAt: () => (connected ? Date.now() : lostAt),
+    lastSeenAt: () => answeredAt(),
     async stop() {
       stopped = true;
       clearTimeout(timer);

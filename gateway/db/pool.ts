@@ -1,3 +1,7 @@
+import {
+  setImmediate as nextTurn,
+  setTimeout as sleep,
+} from "node:timers/promises";
 import pg from "pg";
 import type { Logger } from "pino";
 
@@ -11,28 +15,52 @@ export class DatabaseUnavailable extends Error {
   }
 }
 
-const CONNECT_TIMEOUT_MS = 3_000;
+/** A statement in the path of a call is answered within this time, the wait for a connection included, or Postgres is away. */
+export const CALL_DEADLINE_MS = 2_000;
+const CONNECT_TIMEOUT_MS = 2_000;
 const STATEMENT_TIMEOUT_MS = 30_000;
+/** The driver's limit comes after the server's own: only a connection that went silent is cut by it. */
+const DRIVER_MARGIN_MS = 5_000;
+/** After an overdue answer, statements of calls fail at once for this time, so that one call waits once. */
+const RETRY_AFTER_MS = 1_000;
 
 // Counts and token sums fit a double; money is asked for as text or float where it is needed.
 pg.types.setTypeParser(pg.types.builtins.INT8, Number);
 pg.types.setTypeParser(pg.types.builtins.NUMERIC, Number);
 
+/** `calls`: statements in the path of calls, with deadlines. They share no connection with what may take long. */
+export type Purpose = "calls" | "work";
+
+/** What is known of a pool beside what the driver knows. */
+interface PoolState {
+  readonly purpose: Purpose;
+  readonly busy: Set<{ end(): Promise<void> }>;
+  silent: boolean;
+  awayUntil: number;
+}
+const states = new WeakMap<object, PoolState>();
+
 export function createPool(
   databaseUrl: string,
   size: number,
   log: Logger,
+  purpose: Purpose = "work",
 ): Pool {
+  const statementMs =
+    purpose === "calls" ? CALL_DEADLINE_MS : STATEMENT_TIMEOUT_MS;
   const pool = new pg.Pool({
     connectionString: databaseUrl,
     max: size,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    statement_timeout: STATEMENT_TIMEOUT_MS,
-    // Longer than the server's own limit: only a connection that went silent is cut by it.
-    query_timeout: STATEMENT_TIMEOUT_MS + 5_000,
+    statement_timeout: statementMs,
+    query_timeout: statementMs + DRIVER_MARGIN_MS,
     application_name: "hearth-gateway",
     keepAlive: true,
   });
+  const busy: PoolState["busy"] = new Set();
+  states.set(pool, { purpose, busy, silent: false, awayUntil: 0 });
+  pool.on("acquire", (client) => void busy.add(client));
+  pool.on("release", (_error, client) => void busy.delete(client));
   // An idle connection that the server closed: the pool replaces it by itself.
   pool.on("error", (error) =>
     log.warn({ error: error.message }, "a database connection was lost"),
@@ -52,13 +80,29 @@ export function createPool(
   return pool;
 }
 
+/**
+ * Whether Postgres stopped answering without closing its connections. While it is silent, statements under way are cut off
+ * and new ones fail at once, instead of each waiting for its own timeout.
+ */
+export function setSilent(pool: Pool, silent: boolean): void {
+  const state = states.get(pool);
+  if (state === undefined) return;
+  state.silent = silent;
+  state.awayUntil = 0;
+  if (!silent) return;
+  for (const client of state.busy) void client.end().catch(() => undefined);
+}
+
 /** Connections made from now on log in as this address says; those that are open end after the work they are given next. */
 export function followLogin(pool: Pool, databaseUrl: string): void {
   (pool.options as pg.PoolConfig).connectionString = databaseUrl;
 }
 
-/** SQLSTATE classes 08 (connection), 53 (resources), 57P (shutdown), and a server that only reads (25006). */
-const AWAY_STATES = /^(08|53|57P|57014|25006)/;
+/**
+ * SQLSTATE classes 08 (connection), 53 (resources), 57P (shutdown), a statement or lock that took too long (57014, 55P03),
+ * and a server that only reads (25006).
+ */
+const AWAY_STATES = /^(08|53|57P|57014|55P03|25006)/;
 /** What node-postgres says, without a code, of a connection that ended or never came. */
 const AWAY_WORDS = /terminat|timeout|timed out|connection|not queryable/i;
 
@@ -100,10 +144,43 @@ export async function query<Row extends pg.QueryResultRow>(
   text: string,
   values: readonly unknown[] = [],
 ): Promise<readonly Row[]> {
+  const state = states.get(pool);
+  refuseWhileAway(state);
+  const ofCall = state?.purpose === "calls";
   try {
-    return (await pool.query<Row>(text, values as unknown[])).rows;
+    const answer = pool.query<Row>(text, values as unknown[]);
+    return (await (ofCall ? within(CALL_DEADLINE_MS, answer) : answer)).rows;
   } catch (error) {
-    throw isUnavailable(error) ? new DatabaseUnavailable(error) : error;
+    if (!isUnavailable(error)) throw error;
+    if (ofCall) state.awayUntil = Date.now() + RETRY_AFTER_MS;
+    throw asUnavailable(error);
+  }
+}
+
+function asUnavailable(error: unknown): DatabaseUnavailable {
+  return error instanceof DatabaseUnavailable
+    ? error
+    : new DatabaseUnavailable(error);
+}
+
+function refuseWhileAway(state: PoolState | undefined): void {
+  if (state === undefined) return;
+  if (state.silent || Date.now() < state.awayUntil)
+    throw new DatabaseUnavailable(new Error("Postgres does not answer"));
+}
+
+/** What `work` answers; throws {@link DatabaseUnavailable} after `ms`. An answer that is there while this process is busy is in time. */
+export async function within<T>(ms: number, work: Promise<T>): Promise<T> {
+  const answered = new AbortController();
+  const overdue = async (): Promise<never> => {
+    await sleep(ms, undefined, { signal: answered.signal });
+    await nextTurn();
+    throw new DatabaseUnavailable(new Error(`timeout: no answer in ${ms} ms`));
+  };
+  try {
+    return await Promise.race([work, overdue()]);
+  } finally {
+    answered.abort();
   }
 }
 
@@ -119,7 +196,7 @@ export async function longQuery<Row extends pg.QueryResultRow>(
   const statement: pg.QueryConfig & { readonly query_timeout: number } = {
     text,
     values: [...values],
-    query_timeout: timeoutMs + 5_000,
+    query_timeout: timeoutMs + DRIVER_MARGIN_MS,
   };
   try {
     return (await client.query<Row>(statement)).rows;
@@ -135,6 +212,7 @@ export async function transaction<T>(
 ): Promise<T> {
   let client: pg.PoolClient;
   try {
+    refuseWhileAway(states.get(pool));
     client = await pool.connect();
   } catch (error) {
     throw new DatabaseUnavailable(error);

@@ -174,7 +174,7 @@ function ofTrouble(gateway: Gateway): readonly Family[] {
 }
 
 function ofParts(gateway: Gateway): readonly Family[] {
-  const { cache, journal, ledger, limits, pool, database } = gateway;
+  const { cache, journal, ledger, limits, pool, callPool, database } = gateway;
   const one = (value: () => number) => () => [[{}, value()] as const];
   const { version } = gateway;
   return [
@@ -227,9 +227,9 @@ function ofParts(gateway: Gateway): readonly Family[] {
       one(() => Number(database.connected())),
     ),
     gauge("hearth_pool_connections", "Postgres connections by state.", () => [
-      [{ state: "open" }, pool.totalCount],
-      [{ state: "idle" }, pool.idleCount],
-      [{ state: "waited_for" }, pool.waitingCount],
+      [{ state: "open" }, pool.totalCount + callPool.totalCount],
+      [{ state: "idle" }, pool.idleCount + callPool.idleCount],
+      [{ state: "waited_for" }, pool.waitingCount + callPool.waitingCount],
     ]),
     gauge("hearth_limits_mode", "1 for how limits are kept now.", () =>
       (["memory", "redis", "redis_away"] as const).map((mode) => [

@@ -1,0 +1,45 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import pg from "pg";
+import { DatabaseUnavailable, within } from "./pool.ts";
+
+/** Asks a connection again and again whether Postgres still answers on it. */
+export interface Probe {
+  /** When it last did, ms since the epoch. */
+  readonly answeredAt: () => number;
+  /** Why there will be no further answer; pending while there are some. */
+  readonly failed: Promise<Error>;
+  stop(): void;
+}
+
+/** Together they are the time in which silence is noticed: below the deadline of a call's statement. */
+const EVERY_MS = 500;
+const WITHIN_MS = 1_400;
+
+export function startProbe(client: pg.Client): Probe {
+  const stopped = new AbortController();
+  let answeredAt = Date.now();
+
+  async function askOn(): Promise<never> {
+    for (;;) {
+      await within(WITHIN_MS, client.query("SELECT"));
+      answeredAt = Date.now();
+      await sleep(EVERY_MS, undefined, { signal: stopped.signal });
+    }
+  }
+
+  return {
+    answeredAt: () => answeredAt,
+    failed: askOn().catch((error: Error) => error),
+    stop: () => stopped.abort(),
+  };
+}
+
+/** Whether an error is that of an answer that never came, as against one that Postgres gave. */
+export function isOverdue(error: unknown): boolean {
+  if (error instanceof DatabaseUnavailable) return isOverdue(error.cause);
+  return (
+    error instanceof Error &&
+    !(error instanceof pg.DatabaseError) &&
+    /timeout/i.test(error.message)
+  );
+}
