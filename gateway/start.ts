@@ -129,6 +129,7 @@ export async function startGateway({
   const prices = openPrices(config.general.pricesFile);
   const ledger = createLedger({
     pool,
+    callPool,
     journal,
     limits,
     pending,

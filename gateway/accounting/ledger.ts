@@ -1,7 +1,12 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Logger } from "pino";
 import { recordRows } from "../db/ledger.ts";
-import { DatabaseUnavailable, type Pool } from "../db/pool.ts";
+import {
+  CALL_DEADLINE_MS,
+  DatabaseUnavailable,
+  within,
+  type Pool,
+} from "../db/pool.ts";
 import {
   openCounters,
   readTotals,
@@ -42,6 +47,8 @@ export interface Ledger {
 
 export interface LedgerOptions {
   readonly pool: Pool;
+  /** For totals that calls wait for. */
+  readonly callPool: Pool;
   readonly journal: Journal<Intent, Outcome>;
   readonly limits: LimitStore;
   readonly pending: PendingSums;
@@ -59,8 +66,8 @@ export interface LedgerOptions {
  * While the database is away it tries again; the journal keeps what is waiting.
  */
 export function createLedger(options: LedgerOptions): Ledger {
-  const { pool, journal, limits, pending, timeZone, proxyDuration, log } =
-    options;
+  const { pool, callPool, journal, limits, pending } = options;
+  const { timeZone, proxyDuration, log } = options;
   let running: Promise<number> | null = null;
   let stopped = false;
   let away = false;
@@ -130,7 +137,9 @@ export function createLedger(options: LedgerOptions): Ledger {
     counters: readonly Counter[],
   ): Promise<readonly Total[]> {
     try {
-      return await readTotals(pool, counters);
+      const totals = alone(() => readTotals(callPool, counters));
+      // A drain that waits for Postgres must not make a call wait with it.
+      return await within(CALL_DEADLINE_MS, totals);
     } catch (error) {
       const seenAt = options.databaseSeenAt();
       const began = ({ window }: Counter) => windowStart(window) > seenAt;
@@ -203,12 +212,12 @@ export function createLedger(options: LedgerOptions): Ledger {
       timer = setTimeout(tick, DRAIN_EVERY_MS);
     },
     async loadTotals(counters) {
-      await alone(async () => assignTotals(await findTotals(counters)));
+      await assignTotals(await findTotals(counters));
     },
     async reload(entities) {
       await alone(async () => {
-        const counters = await openCounters(pool, entities);
-        await assignTotals(await readTotals(pool, counters));
+        const counters = await openCounters(callPool, entities);
+        await assignTotals(await readTotals(callPool, counters));
       });
     },
     async flush() {
