@@ -36,6 +36,7 @@ import { adjustedSince } from "./db/adjustments.ts";
 import { watchDatabase } from "./db/connection.ts";
 import { recordDeployments } from "./db/deployments.ts";
 import { createPool, followLogin } from "./db/pool.ts";
+import { createPartitionKeeper } from "./db/partitions.ts";
 import { followSettings } from "./db/settings.ts";
 import type { Gateway } from "./gateway.ts";
 import { addRoutes } from "./http/routes.ts";
@@ -144,6 +145,7 @@ export async function startGateway({
     config: () => live.config.general.retention,
     log,
   });
+  const partitions = createPartitionKeeper(pool, log);
   const tokens = createTokenCounter();
   let stopping = false;
   const database = watchDatabase({
@@ -183,6 +185,7 @@ export async function startGateway({
         },
         Date.now(),
       );
+      await partitions.start();
       await ledger.start();
       limits.formerLifeDrained();
       retention.start();
@@ -322,6 +325,7 @@ export async function startGateway({
       sleep(LAST_FLUSH_MS, undefined, { ref: false }),
     ]);
     retention.stop();
+    partitions.stop();
     gateway.underWay.stop();
     gateway.router.cooldowns.stop();
     await limits.close();

@@ -5,11 +5,13 @@ import { dropOldRefusals } from "../db/refusals.ts";
 import { dropOldAudit, dropOldPrompts, dropOldSpend } from "../db/retention.ts";
 
 const DAY_MS = 86_400_000;
+/** A backup that reads the ledger keeps its months from being dropped, perhaps at the same hour of every day. */
+const RETRY_AFTER_MS = 3_600_000;
 /** Refusals cost nothing and are of no account: they go after this time whatever the configuration keeps. */
 const REFUSAL_DAYS = 30;
 
 export interface Retention {
-  /** From now on once a day; the first time at once. */
+  /** From now on once a day, the first time at once; an hour later where it fails. */
   start(): void;
   stop(): void;
 }
@@ -23,6 +25,7 @@ export function createRetention(options: {
 }): Retention {
   const { pool, log } = options;
   let timer: NodeJS.Timeout | undefined;
+  let stopped = false;
 
   async function run(): Promise<void> {
     const { spendLogDays, auditLogDays } = options.config();
@@ -41,20 +44,26 @@ export function createRetention(options: {
   }
 
   function runAndLog(): void {
-    run().catch((error: unknown) =>
-      log.warn(
-        { error },
-        "old rows could not be dropped; this is tried again tomorrow",
-      ),
-    );
+    run()
+      .then(
+        () => DAY_MS,
+        (error: unknown) => {
+          log.warn({ error }, "old rows were not dropped; retrying in an hour");
+          return RETRY_AFTER_MS;
+        },
+      )
+      .then((pauseMs) => {
+        if (stopped) return;
+        timer = setTimeout(runAndLog, pauseMs);
+        timer.unref();
+      });
   }
 
   return {
-    start() {
-      runAndLog();
-      timer = setInterval(runAndLog, DAY_MS);
-      timer.unref();
+    start: runAndLog,
+    stop() {
+      stopped = true;
+      clearTimeout(timer);
     },
-    stop: () => clearInterval(timer),
   };
 }

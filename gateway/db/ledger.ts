@@ -1,10 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { SpendRow } from "../accounting/rows.ts";
-import {
-  ensurePartitions,
-  forgetPartitions,
-  isPartitionMissing,
-} from "./partitions.ts";
+import { ensurePartitions, isPartitionMissing } from "./partitions.ts";
 import { query, transaction, type Client, type Pool } from "./pool.ts";
 import {
   addTotals,
@@ -92,6 +88,9 @@ const INSERT_ROWS = `
   )
   SELECT request_id FROM inserted`;
 
+/** Calls wait for totals while a drain waits: it tries again rather. */
+const DRAIN_LOCK_MS = 1_000;
+
 export interface Recorded {
   /** Ids of the rows that were new. */
   readonly inserted: ReadonlySet<string>;
@@ -111,10 +110,9 @@ export async function recordRows(
   timeZone: string,
 ): Promise<Recorded> {
   const { rows, json } = await holdable(delivered);
-  const record = async () => {
-    await ensurePartitions(pool, rows);
-    return transaction(pool, async (client) => {
-      await lockLedger(client);
+  const record = () =>
+    transaction(pool, async (client) => {
+      await lockLedger(client, DRAIN_LOCK_MS);
       const windowing = { proxyDuration, timeZone };
       const { inserted, windows, softBudgets } = await insertRows(
         client,
@@ -129,12 +127,12 @@ export async function recordRows(
         totals: [...totals, ...othersOf(counters, windows)],
       };
     });
-  };
   try {
     return await record();
   } catch (error) {
+    // Of a month whose partition retention has dropped, or that was not created ahead.
     if (!isPartitionMissing(error)) throw error;
-    forgetPartitions(pool);
+    await ensurePartitions(pool, rows);
     return record();
   }
 }

@@ -21,6 +21,9 @@ export async function migrate(pool: Pool, log: Logger): Promise<void> {
   try {
     // A long migration must not be cut by the pool's limit for ordinary statements.
     await client.query("SET statement_timeout = 0");
+    // While a migration waits for a table (a pg_dump may hold it for hours), so does every gateway behind it: it gives up
+    // and tries again instead.
+    await client.query("SET lock_timeout = '2s'");
     const ran = await runner({
       dbClient: client,
       dir: directory,

@@ -1,4 +1,4 @@
-import { forgetPartitions, partitionOf } from "./partitions.ts";
+import { partitionOf } from "./partitions.ts";
 import {
   longQuery,
   query,
@@ -6,8 +6,11 @@ import {
   type Client,
   type Pool,
 } from "./pool.ts";
-import { lockLedger } from "./totals.ts";
+import { lockLedger, lockWithin } from "./totals.ts";
 
+/** Names the lock of instances that archive. */
+const ARCHIVE_LOCK = 0x68_65_61_64;
+const LOCK_TIMEOUT_MS = 1_000;
 /** Archiving a month of ten million rows takes about a minute. */
 const ARCHIVE_TIMEOUT_MS = 900_000;
 /** Windows shorter than a day are closed and forgotten before their rows are. */
@@ -38,17 +41,20 @@ export async function dropOldSpend(
     );
     if (gone) dropped.push(month);
   }
-  if (dropped.length > 0) forgetPartitions(pool);
   return dropped;
 }
 
-/** False where another instance was faster, or calls of the month ended too lately. */
+/**
+ * False where another instance was faster, or calls of the month ended too lately. The sums are made without the ledger
+ * lock, under one that keeps only late rows of this month waiting. The lock on the whole ledger that dropping takes is
+ * waited for briefly: while a `pg_dump` runs this fails, and the next round tries again.
+ */
 async function archive(
   client: Client,
   month: string,
   now: number,
 ): Promise<boolean> {
-  await lockLedger(client);
+  await lockWithin(client, ARCHIVE_LOCK, LOCK_TIMEOUT_MS);
   const partition = partitionOf(month);
   const [found] = await query<{ there: boolean }>(
     client,
@@ -56,6 +62,7 @@ async function archive(
     [partition],
   );
   if (found?.there !== true) return false;
+  await query(client, `LOCK TABLE ${partition} IN SHARE MODE`);
   const [last] = await longQuery<{ at: Date | null }>(
     client,
     `SELECT max(ended_at) AS at FROM ${partition}`,
@@ -70,6 +77,7 @@ async function archive(
          FROM ${partition} GROUP BY day, payer, api_key, user_id, team_id, organization_id, end_user, tags, model_group`,
     ARCHIVE_TIMEOUT_MS,
   );
+  await lockLedger(client);
   // Windows that are over and reach into the month cannot be summed by the hour any more, and nobody asks for them.
   if (Number.isFinite(lastEnd))
     await query(

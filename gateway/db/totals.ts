@@ -36,10 +36,35 @@ export interface Windowing {
 
 /** Held while sums change, so that two instances never wait for each other's rows in opposite order, and a window that an admin changes is summed without a gap. */
 const LEDGER_LOCK = 0x68_65_61_72;
+/** Who holds it waits no longer for any other lock: all other instances wait with it. */
+const OTHER_LOCKS_MS = 1_000;
+const LEDGER_LOCK_MS = 10_000;
 
-/** Until the end of the transaction nobody else changes a sum. */
-export async function lockLedger(client: Client): Promise<void> {
-  await query(client, "SELECT pg_advisory_xact_lock($1)", [LEDGER_LOCK]);
+/**
+ * Until the end of the transaction nobody else changes a sum. Throws {@link DatabaseUnavailable} when another transaction
+ * holds the lock for longer than `waitMs`, and so do later statements that wait long for a lock.
+ */
+export async function lockLedger(
+  client: Client,
+  waitMs = LEDGER_LOCK_MS,
+): Promise<void> {
+  await lockWithin(client, LEDGER_LOCK, waitMs, OTHER_LOCKS_MS);
+}
+
+/** Takes an advisory lock until the end of the transaction; from then on no statement waits longer than `othersMs` for one. */
+export async function lockWithin(
+  client: Client,
+  lock: number,
+  waitMs: number,
+  othersMs = waitMs,
+): Promise<void> {
+  // Three statements in one round trip.
+  await query(
+    client,
+    `SET LOCAL lock_timeout = ${waitMs};
+     SELECT pg_advisory_xact_lock(${lock});
+     SET LOCAL lock_timeout = ${othersMs}`,
+  );
 }
 
 /** The budget durations that payers have now; those without one are left out. */

@@ -1,0 +1,177 @@
+import pg from "pg";
+import { pino } from "pino";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { ledgerRow } from "../../test/servers/admin.ts";
+import {
+  superuserUrl,
+  throwAwayDatabase,
+} from "../../test/servers/database.ts";
+import { modelYaml, startTestGateway } from "../../test/servers/gateway.ts";
+import { startMockProvider } from "../../test/servers/provider.ts";
+import { recordRows } from "./ledger.ts";
+import { createPartitionKeeper, ensurePartitions } from "./partitions.ts";
+import {
+  createPool,
+  DatabaseUnavailable,
+  query,
+  transaction,
+  type Pool,
+} from "./pool.ts";
+import { dropOldSpend } from "./retention.ts";
+import { lockLedger } from "./totals.ts";
+
+// What others lock: a `pg_dump` reads every table for hours, and whatever changes a table waits for it with all behind it.
+let database: Awaited<ReturnType<typeof throwAwayDatabase>>;
+let pool: Pool;
+const silent = pino({ level: "silent" });
+const holders: pg.Client[] = [];
+
+beforeAll(async () => {
+  database = await throwAwayDatabase();
+  pool = createPool(database.url, 4, silent);
+});
+
+afterEach(async () => {
+  for (const holder of holders.splice(0)) await holder.end();
+});
+
+afterAll(async () => {
+  await pool?.end();
+  await database?.drop();
+});
+
+async function connection(): Promise<pg.Client> {
+  const client = new pg.Client({
+    connectionString: superuserUrl(database.url),
+  });
+  client.on("error", () => undefined);
+  await client.connect();
+  holders.push(client);
+  return client;
+}
+
+async function dump(): Promise<void> {
+  const client = await connection();
+  await client.query("BEGIN; LOCK TABLE spend_log IN ACCESS SHARE MODE");
+}
+
+/** Waits in the queue of a table's lock until the test ends. */
+async function waitForAll(tables: string): Promise<void> {
+  const waiter = await connection();
+  await waiter.query("BEGIN");
+  const { rows } = await waiter.query<{ pid: number }>(
+    "SELECT pg_backend_pid() AS pid",
+  );
+  waiter.query(`LOCK TABLE ${tables}`).catch(() => undefined);
+  const watcher = await connection();
+  for (;;) {
+    const { rows: waits } = await watcher.query(
+      "SELECT FROM pg_locks WHERE NOT granted AND pid = $1",
+      [rows[0]?.pid],
+    );
+    if (waits.length > 0) return;
+  }
+}
+
+function record(started: string) {
+  const row = ledgerRow({ started_at: started, ended_at: started });
+  return recordRows(pool, [row], [], null, "UTC");
+}
+
+async function partitions(): Promise<readonly string[]> {
+  const rows = await query<{ name: string }>(
+    pool,
+    "SELECT inhrelid::regclass::text AS name FROM pg_inherits WHERE inhparent = 'spend_log'::regclass ORDER BY 1",
+  );
+  return rows.map(({ name }) => name);
+}
+
+test("partitions are there days before their month, and a pg_dump or a writer does not hold them up", async () => {
+  await ensurePartitions(pool, [{ started_at: "2027-01-01T00:00:00.000Z" }]);
+  await dump();
+  const writer = await connection();
+  await writer.query("BEGIN; LOCK TABLE spend_log IN ROW EXCLUSIVE MODE");
+  const now = () => Date.parse("2027-01-25T00:00:00.000Z");
+  const keeper = createPartitionKeeper(pool, silent, now);
+  await keeper.start();
+  keeper.stop();
+  expect(await partitions()).toEqual([
+    "spend_log_2027_01",
+    "spend_log_2027_02",
+  ]);
+  const [indexes] = await query<{ own: number; attached: number }>(
+    pool,
+    `SELECT count(*) AS own, count(i.inhparent) AS attached
+       FROM pg_index x LEFT JOIN pg_inherits i ON i.inhrelid = x.indexrelid WHERE x.indrelid = 'spend_log_2027_02'::regclass`,
+  );
+  expect(indexes?.own).toBeGreaterThan(5);
+  expect(indexes?.attached).toBe(indexes?.own);
+  await record("2027-02-03T00:00:00.000Z");
+});
+
+test("two instances create the same partition once", async () => {
+  const rows = [{ started_at: "2027-05-01T00:00:00.000Z" }];
+  await Promise.all([1, 2, 3].map(() => ensurePartitions(pool, rows)));
+  expect(await partitions()).toContain("spend_log_2027_05");
+});
+
+test("a month is not dropped while a pg_dump reads it, and rows of now go on into the ledger", async () => {
+  await record("2025-01-10T00:00:00.000Z");
+  await record("2027-02-04T00:00:00.000Z");
+  await dump();
+  const dropped = dropOldSpend(pool, 30, Date.parse("2027-02-05T00:00:00Z"));
+  const refused = expect(dropped).rejects.toBeInstanceOf(DatabaseUnavailable);
+  await record("2027-02-04T00:00:01.000Z");
+  await refused;
+  expect(await partitions()).toContain("spend_log_2025_01");
+  expect(await query(pool, "SELECT * FROM spend_check")).toEqual([]);
+});
+
+test("who holds the ledger lock waits no longer than a second for another one, and a drain no longer for it", async () => {
+  await dump();
+  await waitForAll("spend_log");
+  await expect(record("2027-02-05T00:00:00.000Z")).rejects.toBeInstanceOf(
+    DatabaseUnavailable,
+  );
+  for (const holder of holders.splice(0)) await holder.end();
+  await transaction(pool, async (client) => {
+    await lockLedger(client);
+    await expect(record("2027-02-05T00:00:00.000Z")).rejects.toBeInstanceOf(
+      DatabaseUnavailable,
+    );
+  });
+  await record("2027-02-05T00:00:00.000Z");
+});
+
+test("calls do not wait behind a change of the ledger's tables that waits for a pg_dump", async () => {
+  const provider = await startMockProvider();
+  const gateway = await startTestGateway({
+    databaseUrl: database.url,
+    providerUrl: provider.url,
+    yaml: modelYaml(provider.url),
+  });
+  try {
+    const known = await gateway.makeKey({
+      max_budget: 1,
+      budget_duration: "1s",
+    });
+    expect((await gateway.chat(known, "before")).status).toBe(200);
+    await dump();
+    await waitForAll("spend_log");
+    // Longer than the deadline of a call's statement: each second begins a window, whose total is read.
+    const until = Date.now() + 4_000;
+    const statuses = new Set<number>();
+    while (Date.now() < until)
+      statuses.add((await gateway.chat(known, "meanwhile")).status);
+    expect([...statuses]).toEqual([200]);
+    expect((await gateway.chat("sk-never-seen-before", "hello")).status).toBe(
+      401,
+    );
+    for (const holder of holders.splice(0)) await holder.end();
+    await gateway.running.gateway.ledger.flush();
+    expect(await query(pool, "SELECT * FROM spend_check")).toEqual([]);
+  } finally {
+    await gateway.stop();
+    await provider.close();
+  }
+});
