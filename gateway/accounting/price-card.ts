@@ -9,20 +9,46 @@ export type Price =
       }[];
     };
 
-/** null: the plain input (or output) rate holds. */
+/**
+ * Prices of tokens, and of what is sold by the piece. A part of the input (or output) without a price of its own is
+ * billed at the next coarser one: `cachedAudio` at `cachedInput`, `cacheWrite1h` at `cacheWrite`, others at `input`
+ * (or `output`).
+ */
 export interface Rates {
-  readonly input: Price;
-  readonly output: Price;
+  /** null: input tokens have no price. */
+  readonly input: Price | null;
+  /** null: output tokens have no price. */
+  readonly output: Price | null;
   readonly cachedInput: Price | null;
+  readonly cachedAudio?: Price | null;
+  readonly cachedImage?: Price | null;
   readonly cacheWrite: Price | null;
+  /** Written into a cache that is kept for an hour. */
+  readonly cacheWrite1h?: Price | null;
   readonly audioInput: Price | null;
+  readonly imageInput?: Price | null;
+  readonly videoInput?: Price | null;
   readonly audioOutput: Price | null;
+  readonly imageOutput?: Price | null;
+  readonly videoOutput?: Price | null;
   readonly reasoning: Price | null;
+  readonly citation?: Price | null;
   /** Dollars for each call. */
   readonly perRequest: number;
-  /** Dollars for each image made. */
-  readonly perImage: number;
+  /** Dollars for each image created; null: images have no price. */
+  readonly perImage: number | null;
+  /** Dollars for each; absent: no price. */
+  readonly perPiece?: Readonly<Partial<Record<Piece, number>>>;
 }
+
+/** What is sold by the piece, by its count in a call's usage. */
+export type Piece =
+  | "webSearches"
+  | "fileSearches"
+  | "pages"
+  | "annotatedPages"
+  | "audioSeconds"
+  | "textMessages";
 
 /** When rates hold: from a day on (ms since the epoch), or daily between two seconds of the UTC day. */
 export type PricePeriod =
@@ -40,10 +66,16 @@ export interface PriceCard {
   readonly source: "deployment" | "prices_file" | "catalogue" | "local";
   /** The last one that applies holds; the first one when none does. */
   readonly periods: readonly [PricePeriod, ...PricePeriod[]];
+  /** What another service tier costs; a tier that is missing has no known price. */
+  readonly serviceTiers?: Readonly<Record<string, TierPrice>>;
   /** The model's maximum, where known. */
   readonly maxOutputTokens: number | null;
   readonly contextWindow: number | null;
 }
+
+/** A multiple of the standard token prices, or rates that replace some of them. */
+export type TierPrice =
+  number | Readonly<Partial<Pick<Rates, "input" | "output" | "cachedInput">>>;
 
 /** A card whose rates do not change with time. */
 export function flatCard(source: PriceCard["source"], rates: Rates): PriceCard {
@@ -53,6 +85,14 @@ export function flatCard(source: PriceCard["source"], rates: Rates): PriceCard {
     maxOutputTokens: null,
     contextWindow: null,
   };
+}
+
+/** Whether a card prices anything that calls are billed by here: tokens, calls or images. */
+export function pricesCalls(card: PriceCard): boolean {
+  const { input, output, perRequest, perImage } = ratesAt(card, Date.now());
+  return (
+    input !== null || output !== null || perRequest > 0 || perImage !== null
+  );
 }
 
 /** Prices are kept per million tokens, where the usual ones are short decimals and products stay exact. */

@@ -6,7 +6,8 @@ import {
   type ModelPrice,
 } from "@pydantic/genai-prices";
 import type { Deployment } from "../config/types.ts";
-import type { Price, PriceCard, PricePeriod, Rates } from "./price-card.ts";
+import type { Piece, PriceCard, PricePeriod, Rates } from "./price-card.ts";
+import { publishedTiers } from "./service-tiers.ts";
 
 /** The catalogue's names of providers, where they differ from the configuration's. */
 const CATALOGUE_NAMES: ReadonlyMap<string, string> = new Map([
@@ -20,7 +21,7 @@ const CATALOGUE_NAMES: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * The prices of the pinned catalogue, which lies in the package: its updater stays off and nothing is fetched.
+ * The prices of the pinned catalogue, which is in the package: its updater stays off and nothing is fetched.
  * null when the provider or the model is not in it.
  */
 export function cataloguePrices(deployment: Deployment): PriceCard | null {
@@ -34,7 +35,7 @@ export function cataloguePrices(deployment: Deployment): PriceCard | null {
   if (providerId === undefined) return null;
   for (const model of modelNames(deployment)) {
     const found = calcPrice({}, model, { providerId });
-    if (found !== null) return cardOf(found.model);
+    if (found !== null) return cardOf(found.model, providerId);
   }
   return null;
 }
@@ -46,7 +47,7 @@ function modelNames({ baseModel, model }: Deployment): readonly string[] {
   return [baseModel, ...(slash < 0 ? [] : [baseModel.slice(slash + 1)]), model];
 }
 
-function cardOf(model: ModelInfo): PriceCard {
+function cardOf(model: ModelInfo, providerId: string): PriceCard {
   const prices = Array.isArray(model.prices)
     ? model.prices
     : [{ prices: model.prices }];
@@ -56,13 +57,14 @@ function cardOf(model: ModelInfo): PriceCard {
   return {
     source: "catalogue",
     periods: [first, ...rest],
+    serviceTiers: publishedTiers(providerId, model.id),
     maxOutputTokens: null,
     contextWindow: model.context_window ?? null,
   };
 }
 
 function periodOf({ constraint, prices }: ConditionalPrice): PricePeriod {
-  const rates = ratesOf(prices);
+  const rates = catalogueRates(prices);
   switch (constraint?.type) {
     case undefined:
       return { kind: "always", rates };
@@ -83,21 +85,73 @@ function secondOfDay(time: string): number {
   return (Date.parse(`2000-01-02T${time}`) / 1_000) % 86_400;
 }
 
-function ratesOf(prices: ModelPrice): Rates {
-  const price = (key: string): Price | null => prices[key] ?? null;
-  const perThousand = (key: string): number => {
-    const value = prices[key];
-    return typeof value === "number" ? value / 1_000 : 0;
+/** The catalogue's prices of tokens, in dollars per million. */
+const TOKEN_PRICES = {
+  input_mtok: "input",
+  output_mtok: "output",
+  cache_read_mtok: "cachedInput",
+  cache_audio_read_mtok: "cachedAudio",
+  cache_image_read_mtok: "cachedImage",
+  cache_write_mtok: "cacheWrite",
+  cache_write_1h_mtok: "cacheWrite1h",
+  input_audio_mtok: "audioInput",
+  input_image_mtok: "imageInput",
+  input_video_mtok: "videoInput",
+  output_audio_mtok: "audioOutput",
+  output_image_mtok: "imageOutput",
+  output_video_mtok: "videoOutput",
+  output_reasoning_mtok: "reasoning",
+  output_citation_mtok: "citation",
+} as const;
+
+/** Its prices of pieces, and how many it counts as one. `audio_hours` is for both directions and the older name. */
+const PIECE_PRICES = {
+  web_searches_kcount: ["webSearches", 1_000],
+  storage_searches_kcount: ["fileSearches", 1_000],
+  input_document_kpages: ["pages", 1_000],
+  input_annotated_document_kpages: ["annotatedPages", 1_000],
+  input_text_messages_kcount: ["textMessages", 1_000],
+  input_audio_hours: ["audioSeconds", 3_600],
+  audio_hours: ["audioSeconds", 3_600],
+} as const satisfies Readonly<Record<string, readonly [Piece, number]>>;
+
+const REQUESTS = "requests_kcount";
+
+/** Every price of the catalogue that is read here; a test fails on one that is not. */
+export const CATALOGUE_FIELDS: ReadonlySet<string> = new Set([
+  ...Object.keys(TOKEN_PRICES),
+  ...Object.keys(PIECE_PRICES),
+  REQUESTS,
+]);
+
+export function catalogueRates(prices: ModelPrice): Rates {
+  // A model without any price is free of charge, as the catalogue's comments on such models say.
+  const none = Object.keys(prices).length === 0 ? 0 : null;
+  const tokens = Object.entries(TOKEN_PRICES).flatMap(([field, rate]) => {
+    const price = prices[field];
+    return price === undefined ? [] : [[rate, price] as const];
+  });
+  const dollars = (field: string): number | null => {
+    const price = prices[field] ?? null;
+    return typeof price === "object" ? (price?.base ?? null) : price;
   };
+  const pieces = Object.entries(PIECE_PRICES).flatMap(
+    ([field, [piece, count]]) => {
+      const price = dollars(field);
+      return price === null ? [] : [[piece, price / count] as const];
+    },
+  );
   return {
-    input: price("input_mtok") ?? 0,
-    output: price("output_mtok") ?? 0,
-    cachedInput: price("cache_read_mtok"),
-    cacheWrite: price("cache_write_mtok"),
-    audioInput: price("input_audio_mtok"),
-    audioOutput: price("output_audio_mtok"),
-    reasoning: price("output_reasoning_mtok"),
-    perRequest: perThousand("requests_kcount"),
-    perImage: 0,
+    input: none,
+    output: none,
+    cachedInput: null,
+    cacheWrite: null,
+    audioInput: null,
+    audioOutput: null,
+    reasoning: null,
+    ...(Object.fromEntries(tokens) as Partial<Rates>),
+    perRequest: (dollars(REQUESTS) ?? 0) / 1_000,
+    perImage: none,
+    perPiece: Object.fromEntries(pieces) as Partial<Record<Piece, number>>,
   };
 }

@@ -4,10 +4,12 @@ import type { Deployment } from "../config/types.ts";
 import {
   flatCard,
   perMillion,
+  type Piece,
   type Price,
   type PriceCard,
   type Rates,
 } from "./price-card.ts";
+import { tierPrices } from "./service-tiers.ts";
 
 export interface FilePrices {
   /** By `provider/model`, the model, `base_model`, the alias: the first that the file has. */
@@ -92,38 +94,99 @@ function readEntries(file: string, report: Report): Entry {
 }
 
 function cardOf(entry: Entry, report: Report): PriceCard {
-  const rate = (key: string): Price | null => tiered(entry, key, report);
-  const dollars = (key: string): number => amount(entry, key, report) ?? 0;
+  const rate = (key: string, suffix = ""): Price | null =>
+    tiered(entry, key, suffix, report);
+  const dollars = (key: string): number | null => amount(entry, key, report);
+  const input = rate("input_cost_per_token");
+  const output = rate("output_cost_per_token");
   const rates: Rates = {
-    input: rate("input_cost_per_token") ?? 0,
-    output: rate("output_cost_per_token") ?? 0,
+    // One of the two alone says that the other side is free; neither, that tokens have no price.
+    input: input ?? (output === null ? null : 0),
+    output: output ?? (input === null ? null : 0),
     cachedInput: rate("cache_read_input_token_cost"),
+    cachedAudio: rate("cache_read_input_audio_token_cost"),
+    cachedImage: rate("cache_read_input_image_token_cost"),
     cacheWrite: rate("cache_creation_input_token_cost"),
+    cacheWrite1h: rate("cache_creation_input_token_cost_above_1hr"),
     audioInput: rate("input_cost_per_audio_token"),
+    imageInput: rate("input_cost_per_image_token"),
     audioOutput: rate("output_cost_per_audio_token"),
+    imageOutput: rate("output_cost_per_image_token"),
     reasoning: rate("output_cost_per_reasoning_token"),
-    perRequest: dollars("input_cost_per_request"),
+    citation: rate("citation_cost_per_token"),
+    perRequest: dollars("input_cost_per_request") ?? 0,
     perImage:
-      dollars("output_cost_per_image") || dollars("input_cost_per_image"),
+      dollars("output_cost_per_image") ?? dollars("input_cost_per_image"),
+    perPiece: piecePrices(entry, report),
   };
   return {
     ...flatCard("prices_file", rates),
+    serviceTiers: {
+      ...factorsOf(entry["provider_specific_entry"]),
+      ...tierPrices(rate),
+    },
     maxOutputTokens:
       limit(entry["max_output_tokens"]) ?? limit(entry["max_tokens"]),
     contextWindow: limit(entry["max_input_tokens"]),
   };
 }
 
-/** `input_cost_per_token_above_200k_tokens` and its like are tiers of `input_cost_per_token`. */
-function tiered(entry: Entry, key: string, report: Report): Price | null {
-  const base = perMillion(amount(entry, key, report));
+function piecePrices(
+  entry: Entry,
+  report: Report,
+): Partial<Record<Piece, number>> {
+  const searches = entry["search_context_cost_per_query"];
+  const fileSearches = amount(entry, "file_search_cost_per_1k_calls", report);
+  return present({
+    audioSeconds:
+      amount(entry, "input_cost_per_second", report) ??
+      amount(entry, "output_cost_per_second", report),
+    // The size of a search's context is not reported; providers' default is the middle one.
+    webSearches: isEntry(searches)
+      ? amount(searches, "search_context_size_medium", report)
+      : null,
+    fileSearches: fileSearches === null ? null : fileSearches / 1_000,
+    pages: amount(entry, "ocr_cost_per_page", report),
+    annotatedPages: amount(entry, "annotation_cost_per_page", report),
+  });
+}
+
+function present(
+  prices: Readonly<Partial<Record<Piece, number | null>>>,
+): Partial<Record<Piece, number>> {
+  return Object.fromEntries(
+    Object.entries(prices).filter(([, price]) => price !== null),
+  ) as Partial<Record<Piece, number>>;
+}
+
+/** Multiples such as `{"fast": 6, "us": 1.1}`. */
+function factorsOf(entry: unknown): Readonly<Record<string, number>> {
+  return Object.fromEntries(
+    Object.entries(isEntry(entry) ? entry : {}).filter(
+      (pair): pair is [string, number] =>
+        typeof pair[1] === "number" && pair[1] >= 0,
+    ),
+  );
+}
+
+/** `input_cost_per_token_above_200k_tokens` and its like are tiers of `input_cost_per_token`; a suffix ends them all. */
+function tiered(
+  entry: Entry,
+  key: string,
+  suffix: string,
+  report: Report,
+): Price | null {
+  const base = perMillion(amount(entry, key + suffix, report));
   if (base === null) return null;
   const tiers = Object.keys(entry).flatMap((other) => {
-    const thousands = /^_above_(\d+)k_tokens$/.exec(
-      other.startsWith(key) ? other.slice(key.length) : "",
-    )?.[1];
+    const [, thousands, end] =
+      /^_above_(\d+)k_tokens(.*)$/.exec(
+        other.startsWith(key) ? other.slice(key.length) : "",
+      ) ?? [];
     const price =
-      thousands === undefined ? null : perMillion(amount(entry, other, report));
+      thousands === undefined || end !== suffix
+        ? null
+        : perMillion(amount(entry, other, report));
     return price === null ? [] : [{ start: Number(thousands) * 1_000, price }];
   });
   return tiers.length === 0

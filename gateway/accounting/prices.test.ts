@@ -1,13 +1,16 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { calcPrice, findProvider } from "@pydantic/genai-prices";
+import { calcPrice, findProvider, waitForUpdate } from "@pydantic/genai-prices";
 import fc from "fast-check";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { loadConfig } from "../config/load.ts";
 import { deploymentFromRow } from "../config/stored.ts";
 import type { Deployment } from "../config/types.ts";
+import { CATALOGUE_FIELDS, catalogueRates } from "./price-catalogue.ts";
+import { flatCard, pricesCalls } from "./price-card.ts";
 import {
+  billOf,
   costOf,
   createPriceBook,
   dearest,
@@ -499,4 +502,148 @@ test.each<[unknown, Partial<Usage> | null]>([
   ],
 ])("usage %j is read leniently", (json, parts) => {
   expect(usageFromOpenAI(json)).toEqual(parts === null ? null : usage(parts));
+});
+
+test("every price field of the catalogue is read", async () => {
+  const providers = (await waitForUpdate()) ?? [];
+  const fields = new Set(
+    providers.flatMap(({ models }) =>
+      models.flatMap(({ prices }) =>
+        (Array.isArray(prices) ? prices : [{ prices }]).flatMap((one) =>
+          Object.keys(one.prices),
+        ),
+      ),
+    ),
+  );
+  expect(fields.size).toBeGreaterThan(20);
+  expect([...fields].filter((field) => !CATALOGUE_FIELDS.has(field))).toEqual(
+    [],
+  );
+});
+
+test("every price field of the catalogue changes what a call costs", () => {
+  const usageOfAll: Partial<Usage> = {
+    inputTokens: 1_000,
+    cachedInputTokens: 300,
+    cachedAudioTokens: 100,
+    cachedImageTokens: 100,
+    cacheWriteTokens: 300,
+    cacheWrite1hTokens: 100,
+    audioInputTokens: 100,
+    imageInputTokens: 100,
+    videoInputTokens: 100,
+    outputTokens: 1_000,
+    audioOutputTokens: 100,
+    imageOutputTokens: 100,
+    videoOutputTokens: 100,
+    reasoningTokens: 100,
+    citationTokens: 100,
+    webSearches: 1,
+    fileSearches: 1,
+    pages: 1,
+    annotatedPages: 1,
+    audioSeconds: 1,
+    textMessages: 1,
+  };
+  for (const field of CATALOGUE_FIELDS) {
+    const rates = catalogueRates({ [field]: 7 });
+    expect([
+      field,
+      costOf(flatCard("catalogue", rates), usage(usageOfAll)) > 0,
+    ]).toEqual([field, true]);
+  }
+});
+
+test("a model that is sold by the hour of audio alone is unpriced for tokens, not free", () => {
+  const whisper = card({ model: "openai/whisper-1" });
+  if (whisper === null) throw new Error("no card");
+  expect(pricesCalls(whisper)).toBe(false);
+  expect(billOf(whisper, usage({ inputTokens: 10 }))).toEqual({
+    cost: 0,
+    unpriced: ["input_tokens"],
+  });
+  expect(billOf(whisper, usage({ audioSeconds: 3_600 })).cost).toBeCloseTo(
+    0.36,
+    12,
+  );
+});
+
+test("service tiers have the deployment's own prices, the file's, or are marked", () => {
+  const model = "openai/gpt-5-mini";
+  const parts = { inputTokens: 1e6, outputTokens: 1e6 };
+  const own = card({
+    model,
+    input_cost_per_token: 1e-6,
+    output_cost_per_token: 2e-6,
+    input_cost_per_token_flex: 5e-7,
+    output_cost_per_token_flex: 1e-6,
+  });
+  expect(cost(own, { ...parts, tiers: ["flex"] })).toBeCloseTo(1.5, 12);
+  // The catalogue's multiple belonged to the prices that were replaced.
+  if (own === null) throw new Error("no card");
+  expect(billOf(own, usage({ ...parts, tiers: ["priority"] }))).toEqual({
+    cost: 3,
+    unpriced: ["service_tier=priority"],
+  });
+  const tierOnly = card({ model, input_cost_per_token_priority: 1e-6 });
+  expect(cost(tierOnly, { ...parts, tiers: ["priority"] })).toBeCloseTo(3, 12);
+  expect(cost(tierOnly, { ...parts, tiers: ["flex"] })).toBeCloseTo(1.125, 12);
+  const file = card(
+    { model },
+    {},
+    {
+      [model]: {
+        input_cost_per_token: 1e-6,
+        output_cost_per_token: 2e-6,
+        input_cost_per_token_priority: 2e-6,
+        input_cost_per_token_above_200k_tokens_priority: 3e-6,
+        provider_specific_entry: { fast: 6 },
+      },
+    },
+  );
+  expect(cost(file, { ...parts, tiers: ["priority"] })).toBeCloseTo(5, 12);
+  expect(cost(file, { ...parts, tiers: ["fast"] })).toBeCloseTo(18, 12);
+});
+
+test("the estimate of a more expensive tier covers it, of a cheaper one the standard price", () => {
+  const priced = card({ model: "openai/gpt-5" });
+  if (priced === null) throw new Error("no card");
+  const standard = dearest(priced, 1_000, 1_000);
+  expect(dearest(priced, 1_000, 1_000, 0, ["priority"])).toBeCloseTo(
+    2 * standard,
+    12,
+  );
+  expect(dearest(priced, 1_000, 1_000, 0, ["flex"])).toBe(standard);
+});
+
+test("a price file's other prices are used, and an entry without token prices is unpriced", () => {
+  const entry = {
+    input_cost_per_token: 1e-6,
+    output_cost_per_token: 2e-6,
+    cache_creation_input_token_cost: 2e-6,
+    cache_creation_input_token_cost_above_1hr: 4e-6,
+    output_cost_per_image_token: 3e-5,
+    file_search_cost_per_1k_calls: 2.5,
+    search_context_cost_per_query: { search_context_size_medium: 0.01 },
+  };
+  const priced = card({ model: "openai/own" }, {}, { own: entry });
+  expect(
+    cost(priced, {
+      inputTokens: 1_000,
+      cacheWriteTokens: 1_000,
+      cacheWrite1hTokens: 500,
+      outputTokens: 100,
+      imageOutputTokens: 100,
+      webSearches: 1,
+      fileSearches: 2,
+    }),
+  ).toBeCloseTo(0.001 + 0.002 + 0.003 + 0.01 + 0.005, 12);
+  const audio = card(
+    { model: "openai/own" },
+    {},
+    { own: { input_cost_per_second: 1e-4, mode: "audio_transcription" } },
+  );
+  if (audio === null) throw new Error("no card");
+  expect(pricesCalls(audio)).toBe(false);
+  expect(cost(audio, { audioSeconds: 60 })).toBeCloseTo(0.006, 12);
 });

@@ -2,9 +2,13 @@ import type { Call } from "../calls/call.ts";
 import type { AnswerFacts } from "../providers/wire.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import { inputOnly, type Usage } from "./prices.ts";
+import { tiersIn } from "./service-tiers.ts";
 import type { TokenCounter } from "./tokens.ts";
 
-/** What a call used: as the provider reports it, else counted. What was reported teaches the counter and the estimates. */
+/**
+ * What a call used: as the provider reports it, else counted. What was reported teaches the counter and the estimates.
+ * The service tier is the one that the provider names; where its answer broke off before it named one, the one asked for.
+ */
 export function usageOf(
   tokens: TokenCounter,
   call: Call,
@@ -15,9 +19,9 @@ export function usageOf(
   if (usage !== null) {
     tokens.learn(deployment.id, call.inputTokens, usage.inputTokens);
     tokens.recordOutput(call.group.alias, usage.outputTokens);
-    return usage;
+    return withTiers(usage, usage.tiers ?? facts.tiers ?? []);
   }
-  return {
+  const counted = {
     ...(facts.inputUsage ?? inputOnly(call.inputTokens)),
     outputTokens:
       facts.text === ""
@@ -27,4 +31,30 @@ export function usageOf(
             deployment.baseModel ?? deployment.model,
           ),
   };
+  return withTiers(
+    counted,
+    counted.tiers ?? facts.tiers ?? askedTiers(call, deployment),
+  );
+}
+
+/** The service tiers that a call asks a deployment for, as far as its provider has them. */
+export function askedTiers(
+  { body }: Pick<Call, "body">,
+  { provider, defaults }: PricedDeployment,
+): readonly string[] {
+  // Gemini's compatible endpoint and Ollama have none: the field is left out or ignored.
+  if (provider === "gemini" || provider === "ollama") return [];
+  return tiersIn({ ...defaults, ...body });
+}
+
+/** The bill of a call of which the provider reported nothing: its counted input. */
+export function inputUsage(
+  call: Pick<Call, "body" | "inputTokens">,
+  deployment: PricedDeployment,
+): Usage {
+  return inputOnly(call.inputTokens, askedTiers(call, deployment));
+}
+
+function withTiers(usage: Usage, tiers: readonly string[]): Usage {
+  return tiers.length === 0 ? usage : { ...usage, tiers };
 }

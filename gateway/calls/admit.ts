@@ -4,6 +4,7 @@ import { nanosFromCost, type Nanos } from "../accounting/money.ts";
 import { limitedEntities } from "../accounting/payers.ts";
 import { dearest } from "../accounting/prices.ts";
 import { LIFETIME, windowEnd } from "../accounting/windows.ts";
+import { askedTiers } from "../accounting/usage.ts";
 import { DatabaseUnavailable } from "../db/pool.ts";
 import type { Gateway } from "../gateway.ts";
 import { CallError, databaseUnavailable } from "../http/errors.ts";
@@ -125,6 +126,7 @@ function estimateOf(gateway: Gateway, call: Call, group: ModelGroup): Nanos {
       Math.ceil(call.inputTokens * margin),
       call.outputTokens,
       call.kind.countImages?.(call.body) ?? 0,
+      askedTiers(call, deployment),
     );
   });
   return nanosFromCost(Math.max(0, ...costs));

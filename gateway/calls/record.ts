@@ -1,8 +1,9 @@
 import type { LimitedEntity } from "../accounting/limits.ts";
 import { limitedEntities } from "../accounting/payers.ts";
 import { nanosFromCost } from "../accounting/money.ts";
-import { costOf, inputOnly, type Usage } from "../accounting/prices.ts";
+import { billOf, costOf, type Bill, type Usage } from "../accounting/prices.ts";
 import type { Intent, Outcome } from "../accounting/records.ts";
+import { inputUsage } from "../accounting/usage.ts";
 import type { Gateway } from "../gateway.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import type { Call } from "./call.ts";
@@ -28,7 +29,6 @@ export async function journalIntent(
   call: Call,
   deployment: PricedDeployment | null,
 ): Promise<void> {
-  const priceCard = deployment?.priceCard ?? null;
   const intent: Intent = {
     ...call.payers,
     id: call.id,
@@ -38,14 +38,32 @@ export async function journalIntent(
     model: deployment?.model ?? null,
     provider: deployment?.providerName ?? null,
     inputTokens: call.inputTokens,
-    inputCost:
-      priceCard === null ? 0 : costOf(priceCard, inputOnly(call.inputTokens)),
+    inputCost: deployment === null ? 0 : inputCost(call, deployment),
     sessionId: call.sessionId,
     requesterIp: call.requesterIp,
   };
   const written = gateway.journal.intent(intent);
   gateway.underWay.journaled(call.id);
   if (written !== undefined) await written;
+}
+
+/** Dollars for the counted input of a call at a deployment. */
+function inputCost(call: Call, deployment: PricedDeployment): number {
+  return deployment.priceCard === null
+    ? 0
+    : costOf(deployment.priceCard, inputUsage(call, deployment));
+}
+
+const NOTHING_TO_PAY: Bill = { cost: 0, unpriced: [] };
+
+/** The row's metadata: what is not billed exactly is marked. */
+function metadataOf(
+  { metadata }: Ending,
+  { unpriced }: Bill,
+): Ending["metadata"] {
+  return unpriced.length === 0
+    ? metadata
+    : { ...metadata, unpriced_parts: unpriced };
 }
 
 /** Of a provider's id of its answer, which stands in an index of the ledger. */
@@ -59,10 +77,11 @@ export async function journalOutcome(
 ): Promise<Outcome> {
   const { deployment, usage, cached } = ending;
   const endedAt = Date.now();
-  const spend =
+  const bill =
     deployment?.priceCard == null || usage === null
-      ? 0
-      : costOf(deployment.priceCard, usage);
+      ? NOTHING_TO_PAY
+      : billOf(deployment.priceCard, usage);
+  const spend = bill.cost;
   const counted = usage ?? cached?.usage ?? null;
   const outcome: Outcome = {
     id: call.id,
@@ -79,7 +98,10 @@ export async function journalOutcome(
     spend,
     saved: cached?.saved ?? 0,
     unpriced:
-      deployment !== null && deployment.priceCard === null && usage !== null,
+      deployment !== null &&
+      usage !== null &&
+      (deployment.priceCard === null ||
+        (bill.cost === 0 && bill.unpriced.length > 0)),
     promptTokens: counted?.inputTokens ?? 0,
     completionTokens: counted?.outputTokens ?? 0,
     cachedTokens: counted?.cachedInputTokens ?? 0,
@@ -87,7 +109,7 @@ export async function journalOutcome(
     cacheHit: cached !== null,
     cacheKey: call.cacheKey,
     responseId: ending.responseId?.slice(0, MOST_ID_CHARACTERS) ?? null,
-    metadata: ending.metadata,
+    metadata: metadataOf(ending, bill),
     // Before the database was there what is drained counts as of an earlier life, which is pending nowhere.
     charged:
       spend === 0 || !gateway.database.ready()

@@ -1,4 +1,6 @@
 import { createHash } from "node:crypto";
+import { perMillion } from "../accounting/price-card.ts";
+import { tierPrices } from "../accounting/service-tiers.ts";
 import { firstUnset, type ReadVariable } from "./references.ts";
 import {
   CALL_DEFAULT_NAMES,
@@ -182,21 +184,27 @@ function readDefaults(
 }
 
 function readPrices(params: ProviderParams, info: ModelInfo): PriceOverrides {
-  const price = (
-    key: keyof ProviderParams & keyof ModelInfo,
-  ): number | null => {
-    const value = params[key] ?? info[key];
+  const ofParams: Readonly<Record<string, unknown>> = params;
+  const price = (key: string): number | null => {
+    const value = ofParams[key] ?? info[key];
     return typeof value === "number" ? value : null;
   };
+  const tiers = tierPrices((key, suffix) => perMillion(price(key + suffix)));
   return {
     input: price("input_cost_per_token"),
     output: price("output_cost_per_token"),
     cacheRead: price("cache_read_input_token_cost"),
     cacheWrite: price("cache_creation_input_token_cost"),
+    cacheWrite1h: price("cache_creation_input_token_cost_above_1hr"),
     audioInput: price("input_cost_per_audio_token"),
+    imageInput: price("input_cost_per_image_token"),
     audioOutput: price("output_cost_per_audio_token"),
+    imageOutput: price("output_cost_per_image_token"),
+    reasoning: price("output_cost_per_reasoning_token"),
     perRequest: price("input_cost_per_request"),
     perImage: price("output_cost_per_image"),
+    perSecond: price("input_cost_per_second"),
+    serviceTiers: Object.keys(tiers).length === 0 ? null : tiers,
   };
 }
 

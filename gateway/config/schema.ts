@@ -37,6 +37,23 @@ const PRICES = {
   output_cost_per_audio_token: amount("dollars"),
   input_cost_per_request: amount("dollars"),
   output_cost_per_image: amount("dollars"),
+  cache_creation_input_token_cost_above_1hr: amount("dollars"),
+  input_cost_per_image_token: amount("dollars"),
+  output_cost_per_image_token: amount("dollars"),
+  output_cost_per_reasoning_token: amount("dollars"),
+  input_cost_per_second: amount("dollars"),
+  input_cost_per_token_priority: amount("dollars"),
+  output_cost_per_token_priority: amount("dollars"),
+  cache_read_input_token_cost_priority: amount("dollars"),
+  input_cost_per_token_flex: amount("dollars"),
+  output_cost_per_token_flex: amount("dollars"),
+  cache_read_input_token_cost_flex: amount("dollars"),
+  input_cost_per_token_batches: amount("dollars"),
+  output_cost_per_token_batches: amount("dollars"),
+  cache_read_input_token_cost_batches: amount("dollars"),
+  input_cost_per_token_fast: amount("dollars"),
+  output_cost_per_token_fast: amount("dollars"),
+  cache_read_input_token_cost_fast: amount("dollars"),
 };
 
 /** Call parameters that an entry may preset; passed on where the caller sets none. */

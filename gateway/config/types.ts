@@ -1,3 +1,4 @@
+import type { TierPrice } from "../accounting/price-card.ts";
 import type { Secret } from "./secret.ts";
 
 /** The gateway's configuration with every default filled in. Durations are milliseconds, money is dollars. */
@@ -63,16 +64,24 @@ export interface Deployment {
   readonly info: Readonly<Record<string, unknown>>;
 }
 
-/** Dollars per token (or per call, per image); null: not overridden. */
+/** Dollars per token (or per call, per image, per second of audio); null: not overridden. */
 export interface PriceOverrides {
   readonly input: number | null;
   readonly output: number | null;
   readonly cacheRead: number | null;
   readonly cacheWrite: number | null;
+  /** Into a cache that is kept for an hour. */
+  readonly cacheWrite1h: number | null;
   readonly audioInput: number | null;
+  readonly imageInput: number | null;
   readonly audioOutput: number | null;
+  readonly imageOutput: number | null;
+  readonly reasoning: number | null;
   readonly perRequest: number | null;
   readonly perImage: number | null;
+  readonly perSecond: number | null;
+  /** Prices of tiers such as `flex`, per million tokens. */
+  readonly serviceTiers: Readonly<Record<string, TierPrice>> | null;
 }
 
 export type RoutingStrategy =

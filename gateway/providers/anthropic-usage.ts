@@ -1,4 +1,5 @@
 import { usageFromOpenAI, type Usage } from "../accounting/prices.ts";
+import { tiersIn } from "../accounting/service-tiers.ts";
 import { numberOf, present, recordOf, type JsonRecord } from "./json.ts";
 
 /** Anthropic's `usage` in OpenAI's shape: prompt tokens include those read from and written to the cache. */
@@ -27,10 +28,28 @@ export function openaiUsage(usage: JsonRecord): JsonRecord {
 /** The same for the ledger; null where there is no usage. */
 export function usageFromAnthropic(usage: unknown): Usage | null {
   const said = recordOf(usage);
-  return numberOf(said["input_tokens"]) === null &&
+  if (
+    numberOf(said["input_tokens"]) === null &&
     numberOf(said["output_tokens"]) === null
-    ? null
-    : usageFromOpenAI(openaiUsage(said));
+  )
+    return null;
+  const counted = usageFromOpenAI({
+    ...openaiUsage(said),
+    server_tool_use: said["server_tool_use"],
+  });
+  const forAnHour = numberOf(
+    recordOf(said["cache_creation"])["ephemeral_1h_input_tokens"],
+  );
+  const tiers = tiersIn(said);
+  return (
+    counted && {
+      ...counted,
+      ...(forAnHour === null || forAnHour <= 0
+        ? {}
+        : { cacheWrite1hTokens: forAnHour }),
+      ...(tiers.length === 0 ? {} : { tiers }),
+    }
+  );
 }
 
 /** A stream reports its usage in parts, each cumulative: the later one holds where it says something. */

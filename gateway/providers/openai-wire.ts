@@ -1,7 +1,19 @@
-import { inputOnly, usageFromOpenAI } from "../accounting/prices.ts";
+import {
+  inputOnly,
+  usageFromOpenAI,
+  type Usage,
+} from "../accounting/prices.ts";
+import { tiersIn } from "../accounting/service-tiers.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import { readEmbeddings } from "./embedding-vectors.ts";
-import { isRecord, parseRecord, recordOf, textOf } from "./json.ts";
+import {
+  isRecord,
+  parseRecord,
+  recordOf,
+  recordsOf,
+  textOf,
+  type JsonRecord,
+} from "./json.ts";
 import { createStreamReader, openaiRequest, readAnswer } from "./openai.ts";
 import { sentenceOf } from "./sentence.ts";
 import type { SseEvent } from "./sse.ts";
@@ -92,8 +104,19 @@ function embeddingsFacts(bytes: Buffer): AnswerFacts {
 function imageFacts(bytes: Buffer): AnswerFacts {
   const answer = parseRecord(bytes.toString("utf8"));
   const made = Array.isArray(answer?.["data"]) ? answer["data"].length : 0;
-  const usage = usageFromOpenAI(answer?.["usage"]) ?? inputOnly(0);
-  return { usage: { ...usage, images: made }, responseId: null, text: "" };
+  const reported = answer?.["usage"];
+  const usage = usageFromOpenAI(reported) ?? inputOnly(0);
+  const parts = recordOf(reported)["output_tokens_details"];
+  return {
+    usage: {
+      ...usage,
+      images: made,
+      // Without a list of its parts, what an image route makes is an image.
+      ...(isRecord(parts) ? {} : { imageOutputTokens: usage.outputTokens }),
+    },
+    responseId: null,
+    text: "",
+  };
 }
 
 /** Passes each event on as it is. */
@@ -118,10 +141,39 @@ export const DONE: StreamPiece = { kind: "done", event: null, data: "[DONE]" };
 function responsesFacts(bytes: Buffer): AnswerFacts {
   const answer = parseRecord(bytes.toString("utf8"));
   return {
-    usage: usageFromOpenAI(answer?.["usage"]),
+    usage: responsesUsage(recordOf(answer)),
     responseId: typeof answer?.["id"] === "string" ? answer["id"] : null,
     text: outputText(answer?.["output"]),
+    ...tierFacts(recordOf(answer)),
   };
+}
+
+function tierFacts({ service_tier }: JsonRecord): Pick<AnswerFacts, "tiers"> {
+  return service_tier == null ? {} : { tiers: tiersIn({ service_tier }) };
+}
+
+/**
+ * The usage of a response with the searches among its items. Opening a page or finding in it is no search:
+ * https://platform.openai.com/docs/guides/tools-web-search
+ */
+function responsesUsage(response: JsonRecord): Usage | null {
+  const usage = usageFromOpenAI(response["usage"]);
+  const items = recordsOf(response["output"]);
+  const webSearches = items.filter(
+    ({ type, action }) =>
+      type === "web_search_call" &&
+      ["search", undefined].includes(recordOf(action)["type"] as string),
+  ).length;
+  const fileSearches = items.filter(
+    ({ type }) => type === "file_search_call",
+  ).length;
+  return (
+    usage && {
+      ...usage,
+      ...(webSearches === 0 ? {} : { webSearches }),
+      ...(fileSearches === 0 ? {} : { fileSearches }),
+    }
+  );
 }
 
 function outputText(output: unknown): string {
@@ -153,8 +205,9 @@ function createResponsesStream(): StreamTranslator {
     const failed = type === "response.failed" || type === "error";
     if (last || failed) {
       ended = true;
-      facts = { ...facts, usage: usageFromOpenAI(response["usage"]) };
+      facts = { ...facts, usage: responsesUsage(response) };
     }
+    facts = { ...facts, ...tierFacts(response) };
     return [{ kind: last ? "done" : failed ? "error" : "pass", event, data }];
   }
   return {

@@ -1,7 +1,9 @@
 import { usageFromOpenAI, type Usage } from "../accounting/prices.ts";
+import { tiersIn } from "../accounting/service-tiers.ts";
 import type { CallBody } from "../calls/call.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import type { SseEvent } from "./sse.ts";
+import { present } from "./json.ts";
 import { OUR_FIELDS, type AnswerFacts } from "./wire.ts";
 
 export type { AnswerFacts } from "./wire.ts";
@@ -80,6 +82,7 @@ export function wantsUsage(body: CallBody): boolean {
 interface OpenAIAnswer {
   readonly id?: unknown;
   readonly usage?: unknown;
+  readonly service_tier?: unknown;
   readonly choices?: readonly {
     readonly text?: unknown;
     readonly message?: {
@@ -106,7 +109,15 @@ export function readAnswer(body: Buffer): AnswerFacts {
     usage: usageFromOpenAI(answer.usage),
     responseId: idOf(answer),
     text,
+    ...present({ tiers: tiersOf(answer) }),
   };
+}
+
+/** undefined: the answer names none. */
+function tiersOf({
+  service_tier,
+}: OpenAIAnswer): readonly string[] | undefined {
+  return service_tier == null ? undefined : tiersIn({ service_tier });
 }
 
 /** Collects the facts of a stream, event by event. */
@@ -118,6 +129,7 @@ export interface StreamReader {
 export function createStreamReader(): StreamReader {
   let usage: Usage | null = null;
   let responseId: string | null = null;
+  let tiers: readonly string[] | undefined;
   const texts: string[] = [];
   return {
     read({ data }) {
@@ -126,6 +138,7 @@ export function createStreamReader(): StreamReader {
       if (answer === null) return "pass";
       if (answer.error !== undefined && answer.error !== null) return "error";
       responseId ??= idOf(answer);
+      tiers = tiersOf(answer) ?? tiers;
       const reported =
         answer.usage == null ? null : usageFromOpenAI(answer.usage);
       if (reported !== null) usage = reported;
@@ -137,7 +150,12 @@ export function createStreamReader(): StreamReader {
         ? "usage_only"
         : "pass";
     },
-    facts: () => ({ usage, responseId, text: texts.join("") }),
+    facts: () => ({
+      usage,
+      responseId,
+      text: texts.join(""),
+      ...present({ tiers }),
+    }),
   };
 }
 

@@ -64,6 +64,8 @@ export interface AnswerFacts {
   readonly text: string;
   /** Where a stream broke off after its input was reported and before its output was: what it said of the input. */
   readonly inputUsage?: Usage;
+  /** Service tiers other than the standard one that the answer names; absent: it names none. */
+  readonly tiers?: readonly string[];
 }
 
 /** Turns a provider's events into the client's, one at a time. */

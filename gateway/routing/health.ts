@@ -1,5 +1,6 @@
 import { request } from "undici";
 import { isLocalRunner } from "../accounting/local-runner.ts";
+import { pricesCalls } from "../accounting/price-card.ts";
 import { unreachable } from "../providers/failure.ts";
 import { wireOf } from "../providers/families.ts";
 import type { PricedDeployment } from "./catalog.ts";
@@ -124,7 +125,9 @@ function describe(
     recent_calls: calls,
     recent_failures: failures,
     recent_rejections: rejections,
-    ...(priceCard === null ? { unpriced: true as const } : {}),
+    ...(priceCard === null || !pricesCalls(priceCard)
+      ? { unpriced: true as const }
+      : {}),
   };
 }
 

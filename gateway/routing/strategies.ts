@@ -1,3 +1,4 @@
+import { pricesCalls } from "../accounting/price-card.ts";
 import { dearest } from "../accounting/prices.ts";
 import type { RoutingStrategy } from "../config/types.ts";
 import type { PricedDeployment } from "./catalog.ts";
@@ -59,7 +60,7 @@ export function orderBy(
       return sortBy(shuffled, ({ id }) => seen.latencyMs(id));
     case "cost-based-routing":
       return sortBy(shuffled, ({ priceCard }) =>
-        priceCard === null
+        priceCard === null || !pricesCalls(priceCard)
           ? Infinity
           : dearest(priceCard, size.inputTokens, size.outputTokens),
       );

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { unknownModel } from "../access/models.ts";
-import { costOf, inputOnly, usageFromOpenAI } from "../accounting/prices.ts";
+import { billOf, inputOnly, usageFromOpenAI } from "../accounting/prices.ts";
 import { name, object, queryNumber } from "../admin/fields.ts";
 import { KEY, shown, unknown, USER, type Kind } from "../admin/payers.ts";
 import { adminRoute, type Admin, type AdminRoute } from "../admin/route.ts";
@@ -91,7 +91,8 @@ const calculate = adminRoute(
       inputOnly(
         tokens.countChat({ messages: messages ?? [] }, deployment.model),
       );
-    return { cost: costOf(priceCard, usage), unpriced: false };
+    const { cost, unpriced } = billOf(priceCard, usage);
+    return { cost, unpriced: cost === 0 && unpriced.length > 0 };
   },
 );
 
