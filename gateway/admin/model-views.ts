@@ -5,6 +5,7 @@ import {
   type Price,
   type PriceCard,
 } from "../accounting/price-card.ts";
+import { maxOutputTokens } from "../providers/anthropic-model.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import { name } from "./fields.ts";
 import { adminRoute, type Admin, type AdminRoute } from "./route.ts";
@@ -83,7 +84,7 @@ function described(
       price_source: priceCard?.source ?? null,
       ...prices(priceCard),
       max_input_tokens: priceCard?.contextWindow ?? null,
-      max_output_tokens: priceCard?.maxOutputTokens ?? null,
+      max_output_tokens: maxOutputTokens(deployment),
       litellm_provider: providerName,
     },
     config.models.every((model) => model.id !== id),
@@ -119,7 +120,7 @@ function group(alias: string, deployments: readonly PricedDeployment[]) {
     providers: [...new Set(deployments.map((one) => one.providerName))],
     mode: deployments[0]?.mode ?? "chat",
     max_input_tokens: most(cards.map((card) => card.contextWindow)),
-    max_output_tokens: most(cards.map((card) => card.maxOutputTokens)),
+    max_output_tokens: most(deployments.map(maxOutputTokens)),
     input_cost_per_token: most(all.map((one) => one.input_cost_per_token)),
     output_cost_per_token: most(all.map((one) => one.output_cost_per_token)),
     rpm: sum(({ rpm }) => rpm),

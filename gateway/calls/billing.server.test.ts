@@ -1,23 +1,33 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { throwAwayDatabase } from "../../test/servers/database.ts";
 import {
   modelYaml,
+  OUTPUT_PRICE,
   startStand,
+  startTestGateway,
   type Stand,
   type TestGateway,
 } from "../../test/servers/gateway.ts";
+import type { MockProvider } from "../../test/servers/provider.ts";
 import { query } from "../db/pool.ts";
 
 let stand: Stand;
 let gateway: TestGateway;
+let provider: MockProvider;
 
-const models = `
+const own = (input: number, output: number) =>
+  `input_cost_per_token: ${input}, output_cost_per_token: ${output}`;
+
+const models = (url: string) => `
+  - model_name: sonnet
+    provider_params: { model: anthropic/claude-sonnet-4-5, api_base: "${url}", api_key: x, ${own(0, OUTPUT_PRICE)} }
   - model_name: whisper
     provider_params: { model: openai/whisper-1, api_key: x }
 `;
 
 beforeAll(async () => {
-  stand = await startStand((url) => modelYaml(url, models));
-  ({ gateway } = stand);
+  stand = await startStand((url) => modelYaml(url, models(url)));
+  ({ gateway, provider } = stand);
 });
 
 afterAll(() => stand?.stop());
@@ -77,3 +87,26 @@ test("a model that is sold by the hour of audio is shown as unpriced", async () 
   ).toBeNull();
 });
 
+test("strict mode lends a Claude call without max_tokens the model's maximum, which is what is sent", async () => {
+  const database = await throwAwayDatabase();
+  const strict = await startTestGateway({
+    databaseUrl: database.url,
+    providerUrl: provider.url,
+    yaml: `${modelYaml(provider.url, models(provider.url))}general_settings: { budget_mode: strict }\n`,
+  });
+  try {
+    const worst = 64_000 * OUTPUT_PRICE;
+    const poor = await strict.makeKey({ max_budget: worst * 0.99 });
+    const rich = await strict.makeKey({ max_budget: worst * 1.01 });
+    const ask = (key: string) => strict.chat(key, "hi", { model: "sonnet" });
+    expect((await ask(poor)).json["error"]?.["message"]).toMatch(/max_tokens/);
+    await ask(rich);
+    const seen = provider.requests.filter(({ path }) =>
+      path.endsWith("/v1/messages"),
+    );
+    expect(seen.map(({ body }) => body["max_tokens"])).toEqual([64_000]);
+  } finally {
+    await strict.stop();
+    await database.drop();
+  }
+});

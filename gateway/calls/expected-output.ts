@@ -1,5 +1,6 @@
 import type { Gateway } from "../gateway.ts";
-import type { ModelGroup } from "../routing/catalog.ts";
+import { maxOutputTokens } from "../providers/anthropic-model.ts";
+import type { ModelGroup, PricedDeployment } from "../routing/catalog.ts";
 
 /** Where neither the caller nor the catalogue bounds an answer: more than today's models write in one. */
 const MOST_OUTPUT_TOKENS = 128_000;
@@ -11,12 +12,16 @@ const MOST_OUTPUT_TOKENS = 128_000;
 export function expectedOutput(gateway: Gateway, group: ModelGroup): number {
   if (gateway.config.general.budgetMode !== "strict")
     return gateway.tokens.outputEstimate(group.alias);
-  return Math.max(
-    ...group.deployments.map(
-      ({ priceCard }) =>
-        priceCard?.maxOutputTokens ??
+  return Math.max(...group.deployments.map(mostOutput));
+}
+
+/** The deployment's own `max_tokens` is sent with each call that sets none. */
+function mostOutput(deployment: PricedDeployment): number {
+  const { defaults, priceCard } = deployment;
+  const preset = defaults["max_completion_tokens"] ?? defaults["max_tokens"];
+  return typeof preset === "number"
+    ? preset
+    : (maxOutputTokens(deployment) ??
         priceCard?.contextWindow ??
-        MOST_OUTPUT_TOKENS,
-    ),
-  );
+        MOST_OUTPUT_TOKENS);
 }

@@ -1,3 +1,5 @@
+import type { PricedDeployment } from "../routing/catalog.ts";
+
 /** What differs between Claude's generations in a request. */
 export interface ModelTraits {
   /** `budget`: `thinking.budget_tokens`; `adaptive`: `thinking: {type: adaptive}` and `output_config.effort`. */
@@ -29,11 +31,7 @@ export function traitsOf(model: string): ModelTraits {
       oneSampler: false,
       xhigh: false,
     };
-  const match = VERSION.exec(name);
-  const version =
-    match === null
-      ? Number.POSITIVE_INFINITY
-      : Number(match[1]) + Number(match[2] ?? 0) / 100;
+  const version = versionOf(name);
   return {
     thinking: version >= 4.06 ? "adaptive" : "budget",
     alwaysThinks: /claude-(fable|mythos)/.test(name),
@@ -41,4 +39,49 @@ export function traitsOf(model: string): ModelTraits {
     oneSampler: version >= 4.01,
     xhigh: version >= 4.07,
   };
+}
+
+/** 4.05 for `claude-sonnet-4-5`; infinite for a name without a version. */
+function versionOf(name: string): number {
+  const match = VERSION.exec(name);
+  return match === null
+    ? Number.POSITIVE_INFINITY
+    : Number(match[1]) + Number(match[2] ?? 0) / 100;
+}
+
+/** Maximum output tokens by the version from which they hold, newest first. */
+const MAX_OUTPUT: readonly (readonly [
+  from: number,
+  family: RegExp,
+  tokens: number,
+])[] = [
+  [4.06, /fable|mythos|opus|sonnet/, 128_000],
+  [4.05, /./, 64_000],
+  [4, /opus/, 32_000],
+  [3.07, /./, 64_000],
+  [3.05, /./, 8_192],
+  [0, /./, 4_096],
+];
+
+/** The most that a deployment's model can write, by its prices or its name; null: not known. */
+export function maxOutputTokens({
+  priceCard,
+  baseModel,
+  model,
+}: PricedDeployment): number | null {
+  return priceCard?.maxOutputTokens ?? maxOutputOf(baseModel ?? model);
+}
+
+/**
+ * The most output tokens that a Claude model may be asked for; null for other models. By version, since the price
+ * catalogue has no maximum. Source: platform.claude.com, the page "Overview" of each model.
+ */
+function maxOutputOf(model: string): number | null {
+  const name = model.toLowerCase();
+  if (!name.includes("claude")) return null;
+  const version = versionOf(name);
+  const found = MAX_OUTPUT.find(
+    ([from, family]) => version >= from && family.test(name),
+  );
+  return found?.[2] ?? null;
 }

@@ -33,7 +33,7 @@ test("the smallest call: model, a maximum and blocks", () => {
   expect(ask({})).toEqual({
     sent: {
       model: NEWEST,
-      max_tokens: 4_096,
+      max_tokens: 128_000,
       messages: [{ role: "user", content: [text("Hello")] }],
     },
     lacks: [],
@@ -326,9 +326,27 @@ describe("max_tokens", () => {
     [{ max_tokens: 9 }, known, 9],
     [{}, deployment(NEWEST, { defaults: { max_tokens: 11 } }), 11],
     [{}, known, 64_000],
-    [{}, deployment(), 4_096],
+    [{}, deployment(), 128_000],
+    [{}, deployment("another-model"), 4_096],
   ])("%j", (fields, to, expected) => {
     expect(ask({ ...fields }, to).sent["max_tokens"]).toBe(expected);
+  });
+
+  // https://platform.claude.com/docs/en/about-claude/models/overview
+  test.each([
+    ["claude-3-haiku-20240307", 4_096],
+    ["claude-3-5-sonnet-20241022", 8_192],
+    ["claude-3-7-sonnet-20250219", 64_000],
+    ["claude-opus-4-20250514", 32_000],
+    ["claude-opus-4-1-20250805", 32_000],
+    ["claude-sonnet-4-20250514", 64_000],
+    ["claude-opus-4-5-20251101", 64_000],
+    ["claude-haiku-4-5-20251001", 64_000],
+    ["claude-sonnet-4-6", 128_000],
+    ["claude-opus-5-5", 128_000],
+    ["claude-fable-5-1", 128_000],
+  ])("a call to %s without a maximum asks for %i", (model, expected) => {
+    expect(ask({}, deployment(model)).sent["max_tokens"]).toBe(expected);
   });
 });
 

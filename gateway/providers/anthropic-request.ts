@@ -2,7 +2,7 @@ import type { CallBody } from "../calls/call.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import { contentBlocks, type Lack } from "./anthropic-content.ts";
 import { conversationOf } from "./anthropic-messages.ts";
-import { traitsOf } from "./anthropic-model.ts";
+import { maxOutputTokens, traitsOf } from "./anthropic-model.ts";
 import { lostThoughts, thinkingAndSampling } from "./anthropic-thinking.ts";
 import { toolWishes } from "./anthropic-tools.ts";
 import {
@@ -150,13 +150,13 @@ function isHarmless(name: string, value: unknown): boolean {
 }
 
 function maxTokensOf(body: CallBody, deployment: PricedDeployment): unknown {
-  const { defaults, priceCard } = deployment;
+  const { defaults } = deployment;
   return (
     body["max_completion_tokens"] ??
     body["max_tokens"] ??
     defaults["max_completion_tokens"] ??
     defaults["max_tokens"] ??
-    priceCard?.maxOutputTokens ??
+    maxOutputTokens(deployment) ??
     DEFAULT_MAX_TOKENS
   );
 }
