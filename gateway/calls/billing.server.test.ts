@@ -87,6 +87,21 @@ test("a model that is sold by the hour of audio is shown as unpriced", async () 
   ).toBeNull();
 });
 
+test("a response that would be fetched later is rejected before a provider is asked", async () => {
+  const key = await gateway.makeKey();
+  const answer = await gateway.request(
+    "POST",
+    "/v1/responses",
+    { model: "mock", input: "hello", background: true },
+    key,
+  );
+  expect(answer.status).toBe(400);
+  expect(answer.json["error"]).toMatchObject({ param: "background" });
+  expect(
+    provider.requests.some(({ body }) => body["background"] !== undefined),
+  ).toBe(false);
+});
+
 test("strict mode lends a Claude call without max_tokens the model's maximum, which is what is sent", async () => {
   const database = await throwAwayDatabase();
   const strict = await startTestGateway({

@@ -64,11 +64,21 @@ export const openaiWire: ProviderWire = {
   path: openaiPath,
   headers: ({ apiKey }): Record<string, string> =>
     apiKey === null ? {} : { authorization: `Bearer ${apiKey.reveal()}` },
-  unsupported: () => [],
-  request: (endpoint, body, deployment, stream) =>
-    endpoint === "chat" || endpoint === "completions"
-      ? openaiRequest(body, deployment, stream)
-      : openaiRequest(body, deployment, false),
+  // An answer that is fetched later from the provider itself would be paid by nobody.
+  unsupported: (endpoint, body) =>
+    endpoint === "responses" && body["background"] === true
+      ? ["background"]
+      : [],
+  request(endpoint, body, deployment, stream) {
+    if (endpoint === "chat" || endpoint === "completions")
+      return openaiRequest(body, deployment, stream);
+    const { background: _fetchedLater, ...sent } = openaiRequest(
+      body,
+      deployment,
+      false,
+    );
+    return sent;
+  },
   answer: (endpoint, bytes) => ({
     body: bytes,
     facts: factsOf(endpoint, bytes),
