@@ -18,7 +18,12 @@ let provider: MockProvider;
 const own = (input: number, output: number) =>
   `input_cost_per_token: ${input}, output_cost_per_token: ${output}`;
 
+/** 10 tokens in and 5,000 out cost $0.05007. */
+const DEAR = { input: 0.000007, output: 0.00001 };
+
 const models = (url: string) => `
+  - model_name: dear
+    provider_params: { model: openai/dear, api_base: "${url}", api_key: x, ${own(DEAR.input, DEAR.output)} }
   - model_name: sonnet
     provider_params: { model: anthropic/claude-sonnet-4-5, api_base: "${url}", api_key: x, ${own(0, OUTPUT_PRICE)} }
   - model_name: whisper
@@ -61,6 +66,58 @@ async function rowOf(callId: string | null): Promise<Row> {
   if (row === undefined) throw new Error("no row");
   return { ...row, spend: Number(row.spend) };
 }
+
+/** Streams until `finish_reason`, then closes the connection; the id of the call. */
+async function leaveAtFinish(model: string, wishes: object): Promise<string> {
+  const key = await gateway.makeKey();
+  const aborter = new AbortController();
+  const answer = await fetch(`${gateway.url}/v1/chat/completions`, {
+    method: "POST",
+    signal: aborter.signal,
+    headers: {
+      authorization: `Bearer ${key}`,
+      "content-type": "application/json",
+    },
+    body: JSON.stringify({
+      model,
+      stream: true,
+      messages: [{ role: "user", content: `[mock]${JSON.stringify(wishes)}` }],
+    }),
+  });
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const bytes of answer.body ?? []) {
+    text += decoder.decode(bytes as Uint8Array, { stream: true });
+    if (text.includes('"finish_reason":"stop"')) break;
+  }
+  aborter.abort();
+  return String(answer.headers.get("x-hearth-call-id"));
+}
+
+const USAGE = { prompt_tokens: 10, completion_tokens: 5_000 };
+
+test("a client that closes at the finish reason pays what the provider reports after it", async () => {
+  const id = await leaveAtFinish("dear", { usageDelayMs: 300, usage: USAGE });
+  const row = await rowOf(id);
+  expect(row.spend).toBeCloseTo(0.05007, 12);
+  expect(row).toMatchObject({
+    status: "success",
+    prompt_tokens: 10,
+    completion_tokens: 5_000,
+    metadata: { client_disconnected: true },
+  });
+});
+
+test("usage that never arrives is not waited for without an end: the count is billed", async () => {
+  const id = await leaveAtFinish("dear", { usageDelayMs: 120_000 });
+  const row = await rowOf(id);
+  expect(row.completion_tokens).toBeGreaterThan(0);
+  expect(row.completion_tokens).toBeLessThan(100);
+  expect(row).toMatchObject({
+    status: "success",
+    metadata: { client_disconnected: true },
+  });
+});
 
 test("what has no price of its own is marked in the row", async () => {
   const key = await gateway.makeKey();

@@ -18,6 +18,8 @@ type UpstreamStream = Extract<Upstream, { kind: "stream" }>;
 
 /** A stream longer than this is passed on but not kept in the cache. */
 const MOST_CACHED_CHARACTERS = 4 * 1024 * 1024;
+/** After the client has left at the announced end, the provider's usage is waited for this long. */
+const USAGE_GRACE_MS = 5_000;
 const CONTENT_TYPE = "text/event-stream; charset=utf-8";
 
 type StreamEnd =
@@ -33,14 +35,16 @@ interface Passed {
   /** Its text for the cache; null once it is too long for it. */
   kept: string[] | null;
   characters: number;
+  /** The client left before the stream's end. */
+  clientLeft: boolean;
   /** Its last events, held back until the call is recorded. */
   ending: string;
 }
 
 /**
  * Passes a stream on event by event. Its end is held back until the call is recorded and settled. When the client
- * leaves, the provider is stopped and what was produced is billed; when the provider breaks off, the stream ends with
- * an error event.
+ * leaves, the provider is stopped and what was produced is billed; at the announced end its usage is waited for first.
+ * When the provider breaks off, the stream ends with an error event.
  */
 export async function streamAnswer(
   gateway: Gateway,
@@ -92,6 +96,7 @@ async function passAndRecord(
     firstTokenAt: null,
     kept: [],
     characters: 0,
+    clientLeft: false,
     ending: "",
   };
   const begunAt = performance.now();
@@ -107,7 +112,7 @@ async function passAndRecord(
     responseId: facts.responseId,
     cached: null,
     waitedMs: upstream.waitedMs + streamedMs,
-    metadata: metadataOf(end, upstream),
+    metadata: metadataOf(end, upstream, passed.clientLeft),
   });
   storePrompt(gateway, call, () => JSON.stringify(facts.text));
   correctUsage(gateway, upstream, usage);
@@ -153,9 +158,15 @@ async function passOn(
   const audience = audienceOf(gateway, call);
   const usageWanted = wantsUsage(call.body);
   let abandoned = false;
-  const abandon = () => {
+  let grace: NodeJS.Timeout | undefined;
+  const stop = () => {
     abandoned = true;
     upstream.abort();
+  };
+  const abandon = () => {
+    passed.clientLeft = true;
+    if (lacksOnlyUsage(stream)) grace = setTimeout(stop, USAGE_GRACE_MS);
+    else stop();
   };
   const onClose = () => {
     if (audience.othersListen()) audience.whenNobodyListens(abandon);
@@ -172,7 +183,8 @@ async function passOn(
         await untilRead(client, gateway.config.timeouts.idleMs);
       if (taken.failed) return { kind: "failed" };
       if (taken.done) return { kind: "whole" };
-      if (abandoned) return { kind: "client_gone" };
+      if (abandoned || (passed.clientLeft && !lacksOnlyUsage(stream)))
+        return { kind: "client_gone" };
     }
     const rest = [
       ...parser.end().flatMap((event) => stream.push(event)),
@@ -182,13 +194,14 @@ async function passOn(
     if (taken.text !== "") client.write(taken.text);
     return { kind: taken.failed ? "failed" : "whole" };
   } catch (error) {
-    return abandoned
+    return passed.clientLeft
       ? { kind: "client_gone" }
       : {
           kind: "cut",
           failure: unreachable(error, upstream.deployment.apiBase),
         };
   } finally {
+    clearTimeout(grace);
     client.off("close", onClose);
     if (!upstream.body.destroyed) upstream.body.destroy();
   }
@@ -205,6 +218,12 @@ function untilRead(client: FastifyReply["raw"], idleMs: number): Promise<void> {
     client.on("drain", done).on("close", done);
     client.setTimeout(idleMs);
   });
+}
+
+/** A client that closes at `finish_reason` has its answer; the provider's usage, which is billed, comes after it. */
+function lacksOnlyUsage(stream: StreamTranslation): boolean {
+  const { usage, endAnnounced } = stream.facts();
+  return usage === null && endAnnounced === true;
 }
 
 /** The text that goes to the client now; the last events are kept for after the record. */
@@ -253,11 +272,16 @@ function brokenOff(call: Call, failure: UpstreamFailure): CallError {
 function metadataOf(
   end: StreamEnd,
   { attempts }: UpstreamStream,
+  clientLeft: boolean,
 ): Readonly<Record<string, unknown>> | null {
-  const tried = attempts.length === 0 ? {} : { attempts };
+  const tried = {
+    ...(attempts.length === 0 ? {} : { attempts }),
+    ...(clientLeft ? { client_disconnected: true } : {}),
+  };
   switch (end.kind) {
     case "whole":
-      return attempts.length === 0 ? null : tried;
+    case "client_gone":
+      return Object.keys(tried).length === 0 ? null : tried;
     case "failed":
       return {
         ...tried,
@@ -265,8 +289,6 @@ function metadataOf(
           error_message: "the provider ended its stream with an error",
         },
       };
-    case "client_gone":
-      return { ...tried, client_disconnected: true };
     case "cut":
       return {
         ...tried,

@@ -84,6 +84,8 @@ interface OpenAIAnswer {
   readonly usage?: unknown;
   readonly service_tier?: unknown;
   readonly choices?: readonly {
+    readonly index?: unknown;
+    readonly finish_reason?: unknown;
     readonly text?: unknown;
     readonly message?: {
       readonly content?: unknown;
@@ -130,6 +132,8 @@ export function createStreamReader(): StreamReader {
   let usage: Usage | null = null;
   let responseId: string | null = null;
   let tiers: readonly string[] | undefined;
+  /** By choice: whether its end was announced. */
+  const ended = new Map<unknown, boolean>();
   const texts: string[] = [];
   return {
     read({ data }) {
@@ -145,6 +149,8 @@ export function createStreamReader(): StreamReader {
       for (const choice of choicesOf(answer)) {
         const text = textOf(choice.delta) + asText(choice.text);
         if (text !== "") texts.push(text);
+        if (choice.finish_reason != null) ended.set(choice.index, true);
+        else if (!ended.has(choice.index)) ended.set(choice.index, false);
       }
       return reported !== null && choicesOf(answer).length === 0
         ? "usage_only"
@@ -155,6 +161,7 @@ export function createStreamReader(): StreamReader {
       responseId,
       text: texts.join(""),
       ...present({ tiers }),
+      endAnnounced: ended.size > 0 && ![...ended.values()].includes(false),
     }),
   };
 }

@@ -66,6 +66,8 @@ export interface AnswerFacts {
   readonly inputUsage?: Usage;
   /** Service tiers other than the standard one that the answer names; absent: it names none. */
   readonly tiers?: readonly string[];
+  /** Of a stream: the end of every choice was announced, so that only the usage is missing. */
+  readonly endAnnounced?: boolean;
 }
 
 /** Turns a provider's events into the client's, one at a time. */

@@ -18,6 +18,8 @@ export interface MockWishes {
   readonly chunkDelayMs?: number;
   /** Chunks after which the connection is cut. */
   readonly cutAfter?: number;
+  /** Between a stream's `finish_reason` and its usage. */
+  readonly usageDelayMs?: number;
   readonly usage?: Readonly<Record<string, unknown>> | null;
   readonly text?: string;
 }
@@ -128,6 +130,8 @@ export async function startMockProvider(
     response.write(
       `data: ${JSON.stringify({ ...head, choices: [{ index: 0, delta: {}, finish_reason: "stop" }] })}\n\n`,
     );
+    if (wishes.usageDelayMs !== undefined) await sleep(wishes.usageDelayMs);
+    if (response.destroyed) return;
     if (wishes.usage !== null)
       response.write(
         `data: ${JSON.stringify({ ...head, choices: [], usage: wishes.usage ?? usageFor(chunks) })}\n\n`,
