@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { throwAwayDatabase } from "../../test/servers/database.ts";
 import {
+  INPUT_PRICE,
   modelYaml,
   OUTPUT_PRICE,
   startStand,
@@ -24,6 +25,10 @@ const DEAR = { input: 0.000007, output: 0.00001 };
 const models = (url: string) => `
   - model_name: dear
     provider_params: { model: openai/dear, api_base: "${url}", api_key: x, ${own(DEAR.input, DEAR.output)} }
+  - model_name: impatient
+    provider_params: { model: openai/slow, api_base: "${url}", api_key: x, timeout: 0.2, max_retries: 0, ${own(0.001, 0)} }
+  - model_name: gone
+    provider_params: { model: openai/gone, api_base: "http://127.0.0.1:9/v1", api_key: x, max_retries: 0, ${own(0.001, 0)} }
   - model_name: sonnet
     provider_params: { model: anthropic/claude-sonnet-4-5, api_base: "${url}", api_key: x, ${own(0, OUTPUT_PRICE)} }
   - model_name: whisper
@@ -117,6 +122,59 @@ test("usage that never arrives is not waited for without an end: the count is bi
     status: "success",
     metadata: { client_disconnected: true },
   });
+});
+
+test("a call that times out while its provider goes on pays for its input, which is marked", async () => {
+  const key = await gateway.makeKey();
+  for (const stream of [false, true]) {
+    const answer = await gateway.chat(key, '[mock]{"delayMs":1500}', {
+      timeout: 0.3,
+      stream,
+    });
+    expect(answer.status).toBe(408);
+    const row = await rowOf(answer.headers.get("x-hearth-call-id"));
+    expect(row.prompt_tokens).toBeGreaterThan(0);
+    expect(row.spend).toBeCloseTo(row.prompt_tokens * INPUT_PRICE, 12);
+    expect(row).toMatchObject({
+      status: "failure",
+      completion_tokens: 0,
+      metadata: { estimated: true },
+    });
+  }
+});
+
+test("an attempt that timed out before another deployment answered is paid as well", async () => {
+  const key = await gateway.makeKey();
+  const answer = await gateway.chat(key, '[mock]{"delayMs":2500}', {
+    model: "impatient",
+    fallbacks: ["mock"],
+  });
+  expect(answer.status).toBe(200);
+  const row = await rowOf(answer.headers.get("x-hearth-call-id"));
+  const answered = 10 * INPUT_PRICE + 4 * OUTPUT_PRICE;
+  const counted = (row.spend - answered) / 0.001;
+  expect(counted).toBeGreaterThan(1);
+  expect(counted).toBeCloseTo(Math.round(counted), 6);
+  expect(Number(answer.headers.get("x-hearth-cost"))).toBeCloseTo(
+    row.spend,
+    12,
+  );
+  expect(row.metadata).toMatchObject({
+    estimated: true,
+    attempts: [{ status: 408 }],
+  });
+});
+
+test("an attempt that reached no provider costs nothing", async () => {
+  const key = await gateway.makeKey();
+  const answer = await gateway.chat(key, "hello", {
+    model: "gone",
+    fallbacks: ["mock"],
+  });
+  expect(answer.status).toBe(200);
+  const row = await rowOf(answer.headers.get("x-hearth-call-id"));
+  expect(row.spend).toBeCloseTo(10 * INPUT_PRICE + 4 * OUTPUT_PRICE, 12);
+  expect(row.metadata).not.toHaveProperty("estimated");
 });
 
 test("what has no price of its own is marked in the row", async () => {

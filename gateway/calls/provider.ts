@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { mayUse } from "../access/models.ts";
-import { inputOnly, type Usage } from "../accounting/prices.ts";
+import type { Usage } from "../accounting/prices.ts";
+import { inputUsage } from "../accounting/usage.ts";
 import type { Gateway } from "../gateway.ts";
 import { CallError } from "../http/errors.ts";
 import type { ProviderAnswer } from "../providers/client.ts";
@@ -17,7 +18,7 @@ import type { Taken } from "../routing/usage.ts";
 import { raiseLease } from "./admit.ts";
 import type { Call } from "./call.ts";
 import { mockAnswer, mockFailure } from "./mock.ts";
-import { endCall } from "./record.ts";
+import { endCall, inputCost } from "./record.ts";
 import {
   mockTranslation,
   translationFor,
@@ -189,6 +190,8 @@ export async function callProvider(
           fallbacks: route.fallbacksTaken,
           waitedMs,
         });
+      if (error.mayBeCharged)
+        gateway.underWay.failedAtCost(call.id, inputCost(call, deployment));
       ({ first: target, translation } = next);
       waitedMs += target.pauseMs;
       if (target.pauseMs > 0) await sleep(target.pauseMs);
@@ -255,10 +258,7 @@ async function attempt(
     return read;
   } catch (error) {
     if (!aborter.signal.aborted) throw error;
-    const late = new UpstreamFailure(
-      408,
-      `${deployment.apiBase} did not answer in the time that the call has: give it a longer timeout`,
-    );
+    const late = outOfTime(deployment, error);
     late.byRequest =
       call.wishes.timeoutMs !== null && deadlineAt === call.deadlineAt;
     throw late;
@@ -266,6 +266,18 @@ async function attempt(
     clearTimeout(deadline);
     observations.ended(deployment.id, latencyMs);
   }
+}
+
+function outOfTime(
+  deployment: PricedDeployment,
+  error: unknown,
+): UpstreamFailure {
+  const failure = new UpstreamFailure(
+    408,
+    `${deployment.apiBase} did not answer in the time that the call has: give it a longer timeout`,
+  );
+  failure.mayBeCharged = error instanceof UpstreamFailure && error.mayBeCharged;
+  return failure;
 }
 
 /** Of the whole call, and `request_timeout` of each attempt: whichever comes first. */
@@ -297,10 +309,12 @@ function requireStream(
   if (answer.contentType.includes("text/event-stream")) return answer;
   // Without a listener the error of a body that nobody reads would end the process.
   answer.body.on("error", () => undefined).destroy();
-  throw new UpstreamFailure(
+  const failure = new UpstreamFailure(
     502,
     `${deployment.apiBase} did not answer with a stream: leave \`stream\` out`,
   );
+  failure.mayBeCharged = true;
+  throw failure;
 }
 
 interface Tried {
@@ -325,8 +339,8 @@ async function giveUp(
   await endCall(gateway, call, {
     status: "failure",
     deployment,
-    // A provider that had begun to answer is owed what it was sent.
-    usage: failure.begun ? inputOnly(call.inputTokens) : null,
+    usage: failure.mayBeCharged ? inputUsage(call, deployment) : null,
+    estimated: failure.mayBeCharged,
     firstTokenAt: null,
     responseId: null,
     cached: null,

@@ -19,6 +19,8 @@ export interface Ending {
   readonly responseId: string | null;
   readonly cached: { readonly saved: number; readonly usage: Usage } | null;
   readonly metadata: Readonly<Record<string, unknown>> | null;
+  /** Whether `usage` is what the provider may charge, without its word for it. */
+  readonly estimated?: boolean;
   /** Ms in which the gateway had nothing to do but wait for others; null: not known. */
   readonly waitedMs: number | null;
 }
@@ -48,7 +50,7 @@ export async function journalIntent(
 }
 
 /** Dollars for the counted input of a call at a deployment. */
-function inputCost(call: Call, deployment: PricedDeployment): number {
+export function inputCost(call: Call, deployment: PricedDeployment): number {
   return deployment.priceCard === null
     ? 0
     : costOf(deployment.priceCard, inputUsage(call, deployment));
@@ -58,12 +60,17 @@ const NOTHING_TO_PAY: Bill = { cost: 0, unpriced: [] };
 
 /** The row's metadata: what is not billed exactly is marked. */
 function metadataOf(
-  { metadata }: Ending,
+  { metadata, estimated }: Ending,
   { unpriced }: Bill,
+  estimatedCost: number,
 ): Ending["metadata"] {
-  return unpriced.length === 0
-    ? metadata
-    : { ...metadata, unpriced_parts: unpriced };
+  const isEstimated = estimated === true || estimatedCost > 0;
+  if (unpriced.length === 0 && !isEstimated) return metadata;
+  return {
+    ...metadata,
+    ...(unpriced.length === 0 ? {} : { unpriced_parts: unpriced }),
+    ...(isEstimated ? { estimated: true } : {}),
+  };
 }
 
 /** Of a provider's id of its answer, which stands in an index of the ledger. */
@@ -81,7 +88,8 @@ export async function journalOutcome(
     deployment?.priceCard == null || usage === null
       ? NOTHING_TO_PAY
       : billOf(deployment.priceCard, usage);
-  const spend = bill.cost;
+  const estimated = gateway.underWay.estimatedCost(call.id);
+  const spend = bill.cost + estimated;
   const counted = usage ?? cached?.usage ?? null;
   const outcome: Outcome = {
     id: call.id,
@@ -109,7 +117,7 @@ export async function journalOutcome(
     cacheHit: cached !== null,
     cacheKey: call.cacheKey,
     responseId: ending.responseId?.slice(0, MOST_ID_CHARACTERS) ?? null,
-    metadata: metadataOf(ending, bill),
+    metadata: metadataOf(ending, bill, estimated),
     // Before the database was there what is drained counts as of an earlier life, which is pending nowhere.
     charged:
       spend === 0 || !gateway.database.ready()

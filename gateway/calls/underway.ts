@@ -1,5 +1,5 @@
 import { RENEW_EVERY_MS, type LimitStore } from "../accounting/limits.ts";
-import { inputOnly } from "../accounting/prices.ts";
+import { inputUsage } from "../accounting/usage.ts";
 import type { Gateway } from "../gateway.ts";
 import { CallError, withHeaders } from "../http/errors.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
@@ -13,6 +13,10 @@ export interface CallsUnderWay {
   journaled(callId: string): void;
   /** A deployment has begun to answer it, and may charge for it. */
   answered(callId: string, by: PricedDeployment): void;
+  /** An attempt failed that its provider may charge for all the same; dollars. */
+  failedAtCost(callId: string, cost: number): void;
+  /** What such attempts of a call cost together. */
+  estimatedCost(callId: string): number;
   /** Its outcome is in the journal. */
   recorded(callId: string): void;
   ended(callId: string): void;
@@ -29,6 +33,7 @@ export interface CallsUnderWay {
 export function createCallsUnderWay(limits: LimitStore): CallsUnderWay {
   const calls = new Map<string, "admitted" | "journaled" | "recorded">();
   const answering = new Map<string, PricedDeployment>();
+  const estimated = new Map<string, number>();
   const aborts = new Map<string, () => void>();
   const timer = setInterval(() => {
     if (calls.size > 0) limits.renew([...calls.keys()]).catch(() => undefined);
@@ -38,10 +43,14 @@ export function createCallsUnderWay(limits: LimitStore): CallsUnderWay {
     admitted: (callId) => void calls.set(callId, "admitted"),
     journaled: (callId) => void calls.set(callId, "journaled"),
     answered: (callId, by) => void answering.set(callId, by),
+    failedAtCost: (callId, cost) =>
+      void estimated.set(callId, (estimated.get(callId) ?? 0) + cost),
+    estimatedCost: (callId) => estimated.get(callId) ?? 0,
     recorded: (callId) => void calls.set(callId, "recorded"),
     ended(callId) {
       calls.delete(callId);
       answering.delete(callId);
+      estimated.delete(callId);
       aborts.delete(callId);
     },
     endsBy: (callId, abort) => void aborts.set(callId, abort),
@@ -90,8 +99,9 @@ async function recordFailure(
   await endCall(gateway, call, {
     status: "failure",
     deployment,
-    // Who had begun to answer is owed what it was sent.
-    usage: deployment === null ? null : inputOnly(call.inputTokens),
+    // A provider that had begun to answer charges for what it was sent.
+    usage: deployment === null ? null : inputUsage(call, deployment),
+    estimated: deployment !== null,
     firstTokenAt: null,
     responseId: null,
     cached: null,

@@ -63,9 +63,18 @@ export function createProviderClient(timeouts: TimeoutConfig): ProviderClient {
         deployment.streamTimeoutMs ??
         deployment.timeoutMs ??
         timeouts.firstByteMs;
+      let sent = false;
+      const dispatcher = agent.compose((dispatch) => (options, handler) => {
+        const start = handler.onRequestStart?.bind(handler);
+        handler.onRequestStart = (...args) => {
+          sent = true;
+          start?.(...args);
+        };
+        return dispatch(options, handler);
+      });
       try {
         const answer = await request(deployment.apiBase + call.path, {
-          dispatcher: agent,
+          dispatcher,
           method: "POST",
           body: call.body,
           signal: call.signal,
@@ -85,13 +94,22 @@ export function createProviderClient(timeouts: TimeoutConfig): ProviderClient {
           await readErrorText(answer.body),
         );
       } catch (error) {
-        throw error instanceof UpstreamFailure
-          ? error
-          : unreachable(error, deployment.apiBase);
+        if (error instanceof UpstreamFailure) throw error;
+        const failure = unreachable(error, deployment.apiBase);
+        failure.mayBeCharged = sent && isTimeout(failure, call.signal);
+        throw failure;
       }
     },
     close: () => agent.close(),
   };
+}
+
+/** Ended by a time limit of ours: the provider knows nothing of it, and may finish. */
+function isTimeout(
+  failure: UpstreamFailure,
+  signal: AbortSignal | null,
+): boolean {
+  return failure.status === 408 || signal?.aborted === true;
 }
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
@@ -126,6 +144,7 @@ function askWhole(
     let status = 0;
     let headers: Headers = {};
     let bytes = 0;
+    let sent = false;
     let onAbort: (() => void) | null = null;
     const done = () => {
       if (onAbort !== null) signal?.removeEventListener("abort", onAbort);
@@ -143,6 +162,7 @@ function askWhole(
       },
       {
         onRequestStart(controller) {
+          sent = signal?.aborted !== true;
           if (signal === null) return;
           onAbort = () => controller.abort(new Error("the call was ended"));
           if (signal.aborted) onAbort();
@@ -170,7 +190,8 @@ function askWhole(
         onResponseError(_, error) {
           done();
           const failure = unreachable(error, deployment.apiBase);
-          failure.begun = answered();
+          failure.mayBeCharged =
+            answered() || (sent && isTimeout(failure, signal));
           reject(failure);
         },
       },

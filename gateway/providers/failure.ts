@@ -3,8 +3,8 @@ export class UpstreamFailure extends Error {
   /** The upstream's status; 408 for a timeout, 502 for an address that cannot be reached. */
   readonly status: number;
   readonly retryAfterMs: number | null;
-  /** The provider had begun to answer: it may charge for the call. */
-  begun = false;
+  /** The provider had the whole call, and may finish it and charge for it though its answer did not arrive. */
+  mayBeCharged = false;
   /** The call's own time limit or a test hook caused it; it says nothing about the deployment. */
   byRequest = false;
   constructor(
