@@ -1,9 +1,11 @@
 import type { CachedAnswer } from "./entry.ts";
 
+/** `failed`: another call may have an answer. `not_shared`: there is one that each call needs for itself. */
+export type Landing = CachedAnswer | "failed" | "not_shared";
+
 /** An answer that is being produced for the first of several identical calls. */
 export interface Flight {
-  /** null: there will be no answer to share. */
-  readonly landed: Promise<CachedAnswer | null>;
+  readonly landed: Promise<Landing>;
 }
 
 /** Identical calls at the same time on this instance: one asks the provider, the others wait for its answer. */
@@ -11,14 +13,17 @@ export interface Flights {
   /** The flight of the same question, now with one follower more; null: there is none, and the caller leads a new one. */
   join(key: string): Flight | null;
   leave(key: string): void;
-  land(key: string, answer: CachedAnswer | null): void;
+  /** Of several landings of a flight the first counts. */
+  land(key: string, landing: Landing): void;
+  /** The leader's call is over; until then others find its flight, landed or not. */
+  end(key: string): void;
   hasFollowers(key: string): boolean;
   /** Called when the last follower leaves a flight whose own client has left already. */
   whenAbandoned(key: string, stop: () => void): void;
 }
 
 interface Open extends Flight {
-  readonly resolve: (answer: CachedAnswer | null) => void;
+  readonly resolve: (landing: Landing) => void;
   followers: number;
   stop: (() => void) | null;
 }
@@ -32,7 +37,7 @@ export function createFlights(): Flights {
         flight.followers++;
         return flight;
       }
-      const { promise, resolve } = Promise.withResolvers<CachedAnswer | null>();
+      const { promise, resolve } = Promise.withResolvers<Landing>();
       flights.set(key, { landed: promise, resolve, followers: 0, stop: null });
       return null;
     },
@@ -42,8 +47,9 @@ export function createFlights(): Flights {
       flight.followers--;
       if (flight.followers === 0) flight.stop?.();
     },
-    land(key, answer) {
-      flights.get(key)?.resolve(answer);
+    land: (key, landing) => flights.get(key)?.resolve(landing),
+    end(key) {
+      flights.get(key)?.resolve("failed");
       flights.delete(key);
     },
     hasFollowers: (key) => (flights.get(key)?.followers ?? 0) > 0,

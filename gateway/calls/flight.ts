@@ -1,5 +1,5 @@
 import type { FastifyReply } from "fastify";
-import type { CachedAnswer } from "../cache/entry.ts";
+import type { Landing } from "../cache/flights.ts";
 import type { Gateway } from "../gateway.ts";
 import type { Admitted } from "./admit.ts";
 import { sendCached } from "./answer.ts";
@@ -7,7 +7,8 @@ import type { Call } from "./call.ts";
 
 /**
  * Asks the provider through `ask`, unless an identical call is doing so: then its answer is waited for and sent as a
- * cache hit. When that call brings no answer, this one asks for itself.
+ * cache hit. When that call fails, one of those that waited takes its place and the others wait for it: a provider that
+ * fails is not asked by all of them at once.
  */
 export async function askOnce(
   gateway: Gateway,
@@ -18,28 +19,49 @@ export async function askOnce(
 ): Promise<FastifyReply> {
   const key = call.cache.read && call.cache.store ? call.cacheKey : null;
   if (key === null) return ask();
-  const flight = gateway.flights.join(key);
-  if (flight !== null) {
-    const answer = await follow(gateway, key, flight.landed, reply);
-    if (answer !== null)
-      return sendCached(gateway, call, admitted, answer, reply);
-    gateway.cache.count(false);
-    return ask();
+  for (;;) {
+    const flight = gateway.flights.join(key);
+    if (flight === null) return lead(gateway, key, ask);
+    const landing = await follow(gateway, key, flight.landed, reply);
+    if (typeof landing === "object")
+      return sendCached(gateway, call, admitted, landing, reply);
+    if (reply.raw.destroyed) return leaveUnasked(gateway, call, reply);
+    if (landing === "not_shared") {
+      gateway.cache.count(false);
+      return ask();
+    }
   }
+}
+
+async function lead(
+  gateway: Gateway,
+  key: string,
+  ask: () => Promise<FastifyReply>,
+): Promise<FastifyReply> {
   gateway.cache.count(false);
   try {
     return await ask();
   } finally {
-    gateway.flights.land(key, null);
+    gateway.flights.end(key);
   }
+}
+
+/** The client left before a provider was called for it: what the call reserved is released, and nothing is recorded. */
+async function leaveUnasked(
+  { limits }: Gateway,
+  { id }: Call,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  await limits.settle({ callId: id, tokens: 0, pending: [] });
+  return reply.hijack();
 }
 
 async function follow(
   gateway: Gateway,
   key: string,
-  landed: Promise<CachedAnswer | null>,
+  landed: Promise<Landing>,
   reply: FastifyReply,
-): Promise<CachedAnswer | null> {
+): Promise<Landing> {
   let left = false;
   const leave = () => {
     if (!left) gateway.flights.leave(key);

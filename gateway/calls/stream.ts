@@ -135,6 +135,8 @@ async function passAndRecord(
 interface Audience {
   othersListen(): boolean;
   whenNobodyListens(stop: () => void): void;
+  /** The answer is too long to share: those who wait ask for themselves. */
+  cannotShare(): void;
 }
 
 function audienceOf(gateway: Gateway, call: Call): Audience {
@@ -143,6 +145,9 @@ function audienceOf(gateway: Gateway, call: Call): Audience {
     othersListen: () => key !== null && gateway.flights.hasFollowers(key),
     whenNobodyListens(stop) {
       if (key !== null) gateway.flights.whenAbandoned(key, stop);
+    },
+    cannotShare() {
+      if (key !== null) gateway.flights.land(key, "not_shared");
     },
   };
 }
@@ -179,6 +184,7 @@ async function passOn(
     for await (const chunk of upstream.body as AsyncIterable<Buffer>) {
       const pieces = parser.push(chunk).flatMap((event) => stream.push(event));
       const taken = take(pieces, usageWanted, passed);
+      if (passed.kept === null) audience.cannotShare();
       if (taken.text !== "" && !client.destroyed && !client.write(taken.text))
         await untilRead(client, gateway.config.timeouts.idleMs);
       if (taken.failed) return { kind: "failed" };

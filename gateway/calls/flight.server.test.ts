@@ -1,0 +1,120 @@
+import { once } from "node:events";
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { throwAwayDatabase } from "../../test/servers/database.ts";
+import {
+  modelYaml,
+  startTestGateway,
+  type TestGateway,
+} from "../../test/servers/gateway.ts";
+
+/** Calls at the provider: those that wait for their answer, in the order in which they came. */
+const asked: ServerResponse[] = [];
+const provider = createServer((question, response) => {
+  question.resume();
+  asked.push(response);
+});
+let database: Awaited<ReturnType<typeof throwAwayDatabase>>;
+let gateway: TestGateway;
+let key: string;
+
+beforeAll(async () => {
+  database = await throwAwayDatabase();
+  provider.listen(0, "127.0.0.1");
+  await once(provider, "listening");
+  const { port } = provider.address() as AddressInfo;
+  const url = `http://127.0.0.1:${port}/v1`;
+  gateway = await startTestGateway({
+    databaseUrl: database.url,
+    providerUrl: url,
+    yaml: `${modelYaml(url)}
+proxy_settings: { cache: true }
+router_settings: { num_retries: 0 }
+`,
+  });
+  key = await gateway.makeKey({});
+});
+
+afterAll(async () => {
+  provider.closeAllConnections();
+  await gateway?.stop();
+  provider.close();
+  await database?.drop();
+});
+
+const ANSWER = JSON.stringify({
+  id: "c",
+  choices: [{ index: 0, message: { role: "assistant", content: "shared" } }],
+  usage: { prompt_tokens: 1, completion_tokens: 1 },
+});
+
+/** The next call at the provider, when all the others have joined its flight or wait for it. */
+async function next(): Promise<ServerResponse> {
+  await expect.poll(() => asked.length, { timeout: 10_000 }).toBeGreaterThan(0);
+  return asked.shift() as ServerResponse;
+}
+
+test("followers of a call that fails ask the provider one by one, until one is answered", async () => {
+  const calls = Array.from({ length: 8 }, () => gateway.chat(key, "the same"));
+  const { underWay } = gateway.running.gateway;
+  await expect.poll(() => underWay.count()).toBe(8);
+  for (let failed = 0; failed < 2; failed++) {
+    const leader = await next();
+    // A second one would come meanwhile.
+    await sleep(200);
+    expect(asked).toHaveLength(0);
+    leader.writeHead(500).end("{}");
+  }
+  (await next()).end(ANSWER);
+  const answers = await Promise.all(calls);
+  const statuses = answers.map(({ status }) => status).sort();
+  expect(statuses).toEqual([200, 200, 200, 200, 200, 200, 500, 500]);
+  expect(asked).toHaveLength(0);
+});
+
+test("a follower whose client left calls no provider when its turn comes", async () => {
+  const leader = gateway.chat(key, "left alone");
+  const first = await next();
+  const leaving = new AbortController();
+  const follower = fetch(`${gateway.url}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}` },
+    body: JSON.stringify({
+      model: "mock",
+      messages: [{ role: "user", content: "left alone" }],
+    }),
+    signal: leaving.signal,
+  }).catch(() => null);
+  const { underWay } = gateway.running.gateway;
+  await expect.poll(() => underWay.count()).toBe(2);
+  leaving.abort();
+  await follower;
+  // Until the gateway has noticed, too.
+  await sleep(500);
+  first.writeHead(500).end("{}");
+  expect((await leader).status).toBe(500);
+  await expect.poll(() => underWay.count()).toBe(0);
+  expect(asked).toHaveLength(0);
+});
+
+test("followers of an answer that is too long to share ask the provider all at once", async () => {
+  const calls = Array.from({ length: 3 }, () =>
+    gateway.chat(key, "at length", { stream: true }),
+  );
+  const { underWay } = gateway.running.gateway;
+  await expect.poll(() => underWay.count()).toBe(3);
+  const text = "word ".repeat(1_000_000);
+  const event = `data: ${JSON.stringify({ id: "c", choices: [{ index: 0, delta: { content: text } }], usage: { prompt_tokens: 1, completion_tokens: 1 } })}\n\n`;
+  const leader = await next();
+  leader.writeHead(200, { "content-type": "text/event-stream" }).write(event);
+  // The leader's own stream is not over yet.
+  const followers = [await next(), await next()];
+  for (const response of followers)
+    response.writeHead(200, { "content-type": "text/event-stream" });
+  for (const response of [leader, ...followers])
+    response.end("data: [DONE]\n\n");
+  for (const answer of await Promise.all(calls))
+    expect(answer.text.endsWith("data: [DONE]\n\n")).toBe(true);
+}, 30_000);
