@@ -40,6 +40,7 @@ import { createPartitionKeeper } from "./db/partitions.ts";
 import { followSettings } from "./db/settings.ts";
 import type { Gateway } from "./gateway.ts";
 import { addRoutes } from "./http/routes.ts";
+import { watchConnections } from "./http/connections.ts";
 import { createServer } from "./http/server.ts";
 import { createCallMetrics } from "./metrics/call-metrics.ts";
 import { createProviderClient } from "./providers/client.ts";
@@ -70,6 +71,8 @@ export interface StartOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
+/** For the errors of calls that the drain ended. */
+const LAST_ANSWERS_MS = 1_000;
 /** Brings the ledger up to date at the end, but a database that is away must not hold up the stop: the journal keeps it. */
 const LAST_FLUSH_MS = 5_000;
 /** Spends set by an admin so long before the connection came back are read again: nobody told of them. */
@@ -298,6 +301,7 @@ export async function startGateway({
     stopping: () => stopping,
   };
   const server = createServer({ ...config.server, log });
+  const connections = watchConnections(server.server);
   server.addHook("onRequest", async (_request, reply) => {
     if (stopping) reply.raw.shouldKeepAlive = false;
   });
@@ -308,13 +312,13 @@ export async function startGateway({
     log.info({ running: gateway.underWay.count() }, "stopping");
     const { drainNoticeMs, drainTimeoutMs } = live.config.server;
     await sleep(drainNoticeMs);
-    const closed = server.close();
-    const patience = setTimeout(
-      () => gateway.underWay.abortAll(),
-      drainTimeoutMs,
-    );
+    const closed = Promise.resolve(server.close());
+    connections.closeIdle();
+    await within(drainTimeoutMs, closed);
+    gateway.underWay.abortAll();
+    await within(LAST_ANSWERS_MS, closed);
+    connections.closeAll();
     await closed;
-    clearTimeout(patience);
     await Promise.race([
       ledger.flush().catch(() => undefined),
       sleep(LAST_FLUSH_MS, undefined, { ref: false }),
@@ -351,6 +355,16 @@ export async function startGateway({
   const { port } = server.server.address() as AddressInfo;
   log.info({ host: config.server.host, port }, "listening");
   return { gateway, port, stop };
+}
+
+/** Until it is done, or so long. */
+async function within(ms: number, done: Promise<unknown>): Promise<void> {
+  const late = new AbortController();
+  await Promise.race([
+    done,
+    sleep(ms, undefined, { signal: late.signal }).catch(() => undefined),
+  ]);
+  late.abort();
 }
 
 function openPrices(file: string | null): PriceBook {

@@ -144,6 +144,7 @@ export async function callProvider(
   let waitedMs = 0;
   for (;;) {
     const aborter = new AbortController();
+    gateway.underWay.endsBy(call.id, () => aborter.abort());
     const begunAt = performance.now();
     try {
       const answer = await attempt(
@@ -181,9 +182,10 @@ export async function callProvider(
       gateway.metrics.providerFailed(deployment.providerName, error.status);
       giveBack(gateway, target);
       waitedMs += performance.now() - begunAt;
-      const next = isLate(call.deadlineAt)
-        ? null
-        : await nextTarget(gateway, call, route, error);
+      const next =
+        isLate(call.deadlineAt) || gateway.underWay.aborted()
+          ? null
+          : await nextTarget(gateway, call, route, error);
       if (next === null)
         throw await giveUp(gateway, call, deployment, error, {
           attempts,
@@ -241,7 +243,7 @@ async function attempt(
       callId: call.id,
       body: translation.body(),
       error: translation.error,
-      signal: call.stream || deadline !== undefined ? aborter.signal : null,
+      signal: aborter.signal,
     };
     const read: Answered = call.stream
       ? {
@@ -258,6 +260,7 @@ async function attempt(
     return read;
   } catch (error) {
     if (!aborter.signal.aborted) throw error;
+    if (gateway.underWay.aborted()) throw stopped(error);
     const late = outOfTime(deployment, error);
     late.byRequest =
       call.wishes.timeoutMs !== null && deadlineAt === call.deadlineAt;
@@ -276,8 +279,23 @@ function outOfTime(
     408,
     `${deployment.apiBase} did not answer in the time that the call has: give it a longer timeout`,
   );
-  failure.mayBeCharged = error instanceof UpstreamFailure && error.mayBeCharged;
+  failure.mayBeCharged = wasSent(error);
   return failure;
+}
+
+function stopped(error: unknown): UpstreamFailure {
+  const failure = new UpstreamFailure(
+    503,
+    "the gateway is stopping and could not wait for the answer: try again",
+  );
+  failure.byRequest = true;
+  failure.mayBeCharged = wasSent(error);
+  return failure;
+}
+
+/** The provider had the whole call, and may charge for it. */
+function wasSent(error: unknown): boolean {
+  return error instanceof UpstreamFailure && error.mayBeCharged;
 }
 
 /** Of the whole call, and `request_timeout` of each attempt: whichever comes first. */

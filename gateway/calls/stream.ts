@@ -54,7 +54,6 @@ export async function streamAnswer(
   reply: FastifyReply,
 ): Promise<FastifyReply> {
   const client = reply.raw;
-  gateway.underWay.endsBy(call.id, upstream.abort);
   try {
     const headers = answerHeaders(gateway, call, admitted, {
       upstream,
@@ -68,7 +67,8 @@ export async function streamAnswer(
       "x-accel-buffering": "no",
     });
     reply.hijack();
-    client.once("timeout", () => client.destroy());
+    // Idle is only who does not read: untilRead sets the time.
+    client.setTimeout(0, () => client.destroy());
     await passAndRecord(gateway, call, upstream, client);
   } catch (error) {
     endUnread(upstream);

@@ -23,9 +23,11 @@ export interface CallsUnderWay {
   hasOpenIntent(callId: string): boolean;
   /** The deployment that has begun to answer; null: none has. */
   answeredBy(callId: string): PricedDeployment | null;
-  /** How a stream is ended when the gateway cannot wait for it any longer. */
+  /** How a call is ended when the gateway cannot wait for it any longer. */
   endsBy(callId: string, abort: () => void): void;
+  /** Ends all calls, also those that are about to call a provider. */
   abortAll(): void;
+  readonly aborted: () => boolean;
   stop(): void;
 }
 
@@ -35,6 +37,7 @@ export function createCallsUnderWay(limits: LimitStore): CallsUnderWay {
   const answering = new Map<string, PricedDeployment>();
   const estimated = new Map<string, number>();
   const aborts = new Map<string, () => void>();
+  let aborted = false;
   const timer = setInterval(() => {
     if (calls.size > 0) limits.renew([...calls.keys()]).catch(() => undefined);
   }, RENEW_EVERY_MS);
@@ -53,8 +56,13 @@ export function createCallsUnderWay(limits: LimitStore): CallsUnderWay {
       estimated.delete(callId);
       aborts.delete(callId);
     },
-    endsBy: (callId, abort) => void aborts.set(callId, abort),
+    endsBy(callId, abort) {
+      aborts.set(callId, abort);
+      if (aborted) abort();
+    },
+    aborted: () => aborted,
     abortAll() {
+      aborted = true;
       for (const abort of aborts.values()) abort();
     },
     hasOpenIntent: (callId) => calls.get(callId) === "journaled",

@@ -35,7 +35,7 @@ export function createServer({
     logger: false,
     bodyLimit: bodyLimitBytes,
     trustProxy: trustedProxies.length === 0 ? false : [...trustedProxies],
-    // Streams end in their own time; idle connections are closed by the drain.
+    // Calls end in their own time; the drain closes the other connections.
     forceCloseConnections: "idle",
     routerOptions: {
       ignoreTrailingSlash: true,

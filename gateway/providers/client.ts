@@ -24,8 +24,8 @@ export interface ProviderCall {
   readonly body: string;
   /** What a refusal says, as one sentence. */
   error(status: number, text: string): string;
-  /** null: nothing ends the call before its time. */
-  readonly signal: AbortSignal | null;
+  /** Ends the call before its time. */
+  readonly signal: AbortSignal;
 }
 
 export interface ProviderClient {
@@ -107,9 +107,9 @@ export function createProviderClient(timeouts: TimeoutConfig): ProviderClient {
 /** Ended by a time limit of ours: the provider knows nothing of it, and may finish. */
 function isTimeout(
   failure: UpstreamFailure,
-  signal: AbortSignal | null,
+  signal: AbortSignal,
 ): boolean {
-  return failure.status === 408 || signal?.aborted === true;
+  return failure.status === 408 || signal.aborted;
 }
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
@@ -147,7 +147,7 @@ function askWhole(
     let sent = false;
     let onAbort: (() => void) | null = null;
     const done = () => {
-      if (onAbort !== null) signal?.removeEventListener("abort", onAbort);
+      if (onAbort !== null) signal.removeEventListener("abort", onAbort);
     };
     const answered = () => status >= 200 && status < 300;
     agent.dispatch(
@@ -162,8 +162,7 @@ function askWhole(
       },
       {
         onRequestStart(controller) {
-          sent = signal?.aborted !== true;
-          if (signal === null) return;
+          sent = !signal.aborted;
           onAbort = () => controller.abort(new Error("the call was ended"));
           if (signal.aborted) onAbort();
           else signal.addEventListener("abort", onAbort, { once: true });
