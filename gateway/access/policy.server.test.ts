@@ -316,4 +316,44 @@ describe("over HTTP", () => {
       (await fixture.get("/team/list", keyOf("team-user"))) as unknown,
     ).toMatchObject([{ team_id: "own" }]);
   });
+
+  test("a team's permissions take LiteLLM's full list, and a member regenerates its key by either spelling", async () => {
+    const all = await fixture.get("/team/permissions_list?team_id=own");
+    await fixture.post("/team/permissions_update", {
+      team_id: "own",
+      team_member_permissions: all["all_available_permissions"],
+    });
+    expect(all["all_available_permissions"]).toEqual(
+      expect.arrayContaining(["/key/info", "/key/health", "/key/list"]),
+    );
+    for (const spelling of [
+      "/key/:key/regenerate",
+      "/key/{key_id}/regenerate",
+    ]) {
+      const key = await fixture.makeKey({
+        team_id: "own",
+        user_id: "team-user",
+      });
+      const regenerate = () =>
+        status("team-user", "POST", `/key/${key}/regenerate`, {});
+      for (const [permissions, expected] of [
+        [["/key/info", "/key/health", "/key/{key_id}/reset_spend"], 403],
+        [[spelling], 200],
+      ] as const) {
+        await fixture.post("/team/permissions_update", {
+          team_id: "own",
+          team_member_permissions: permissions,
+        });
+        expect([spelling, await regenerate()]).toEqual([spelling, expected]);
+      }
+    }
+    expect(
+      (
+        await fixture.refused("POST", "/team/permissions_update", {
+          team_id: "own",
+          team_member_permissions: ["/key/inof"],
+        })
+      ).status,
+    ).toBe(400);
+  });
 });

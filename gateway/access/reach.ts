@@ -32,7 +32,18 @@ export function reaches(
   return (
     rule.teamUser === "permitted" &&
     object.userId === actor.userId &&
-    (actor.permissions.get(object.teamId ?? "") ?? []).includes(path)
+    isPermitted(actor.permissions.get(object.teamId ?? ""), path)
+  );
+}
+
+/** `/key/:key/regenerate` is `/key/{key_id}/regenerate` for LiteLLM. */
+function isPermitted(
+  permissions: readonly string[] | undefined,
+  path: string,
+): boolean {
+  return (
+    permissions?.some((one) => one.replace("{key_id}", ":key") === path) ??
+    false
   );
 }
 

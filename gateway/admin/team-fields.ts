@@ -17,7 +17,11 @@ import { findOne, MEMBER, ORGANIZATION, shownOne, TEAM } from "./payers.ts";
 import type { Admin } from "./route.ts";
 import { userReference } from "./user-fields.ts";
 
-/** Routes that members can be let use; others are never theirs. */
+/**
+ * What `team_member_permissions` may name: all that LiteLLM's may (`KeyManagementRoutes` in its proxy/_types.py). Those whose
+ * rule says `permitted` let members use a route on their own keys of the team; the others change nothing, because members may
+ * read what is theirs anyway and the rest is for admins.
+ */
 export const PERMISSIONS = [
   "/key/generate",
   "/key/service-account/generate",
@@ -25,8 +29,21 @@ export const PERMISSIONS = [
   "/key/delete",
   "/key/regenerate",
   "/key/:key/regenerate",
+  "/key/{key_id}/regenerate",
   "/key/block",
   "/key/unblock",
+  "/key/info",
+  "/key/health",
+  "/key/list",
+  "/key/aliases",
+  "/key/bulk_update",
+  "/key/{key_id}/reset_spend",
+  "/key/access_group_assignment",
+  "/team/key/bulk_update",
+  "/team/daily/activity",
+  "/spend/logs",
+  "/spend/logs/v2",
+  "/auto_router/manage",
 ];
 
 export const permissions = names.refine(
