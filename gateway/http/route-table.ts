@@ -17,7 +17,7 @@ import { embeddings } from "../routes/embeddings.ts";
 import { health, healthQuery } from "../routes/health.ts";
 import { images } from "../routes/images.ts";
 import { countBody, countTokens, messages } from "../routes/messages.ts";
-import { listModels, showModel } from "../routes/models.ts";
+import { listModels, modelsQuery, showModel } from "../routes/models.ts";
 import { metrics } from "../routes/metrics.ts";
 import { moderations } from "../routes/moderations.ts";
 import { responses } from "../routes/responses.ts";
@@ -104,7 +104,7 @@ export const ROUTES: readonly Route[] = [
     ...anthropic,
     alsoAt: ["/messages/count_tokens"],
   }),
-  route("GET /v1/models", listModels, NOTHING, { alsoAt: ["/models"] }),
+  route("GET /v1/models", listModels, modelsQuery, { alsoAt: ["/models"] }),
   route("GET /v1/models/*", showModel as Handler, NOTHING, {
     alsoAt: ["/models/*"],
   }),

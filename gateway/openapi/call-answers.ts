@@ -137,7 +137,7 @@ export const CALL_ANSWERS = {
     z.looseObject({ data: z.array(z.looseObject({})) }),
   ),
   "GET /v1/models": described(
-    "The aliases that the key may use.",
+    "The aliases that the key may use; with `ready` only those that can answer.",
     z.object({ object: z.literal("list"), data: z.array(model) }),
   ),
   "GET /v1/models/*": described("One alias, if the key may use it.", model),

@@ -357,6 +357,11 @@ test("models are listed by what the key may use, pending ones as such", async ()
     { id: "gone", status: "ready" },
     { id: "mock", status: "ready" },
   ]);
+  const ready = await gateway.request("GET", "/v1/models?ready=true");
+  expect(ready.json["data"]).toMatchObject([{ id: "gone" }, { id: "mock" }]);
+  expect((await gateway.request("GET", "/v1/models?ready=maybe")).status).toBe(
+    400,
+  );
   const key = await gateway.makeKey({ models: ["mock"] });
   const own = await gateway.request("GET", "/v1/models", undefined, key);
   expect(own.json["data"]).toMatchObject([{ id: "mock" }]);

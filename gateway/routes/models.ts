@@ -1,6 +1,8 @@
 import type { FastifyRequest } from "fastify";
+import { z } from "zod";
 import { callerOf } from "../access/authenticate.ts";
 import { mayUse } from "../access/models.ts";
+import { validateBody } from "../calls/validate.ts";
 import type { Gateway } from "../gateway.ts";
 import { CallError } from "../http/errors.ts";
 import type { ModelGroup } from "../routing/catalog.ts";
@@ -14,16 +16,30 @@ interface Model {
   readonly status: "ready" | "pending";
 }
 
-/** GET /v1/models: the aliases that the key may use. */
+export const modelsQuery = z.object({
+  ready: z
+    .enum(["true", "false"], "write true or false")
+    .default("false")
+    .transform((ready) => ready === "true"),
+});
+
+/** GET /v1/models: the aliases that the key may use; with `ready` those that a call can name and that can answer. */
 export async function listModels(
   gateway: Gateway,
   request: FastifyRequest,
 ): Promise<{ readonly object: "list"; readonly data: readonly Model[] }> {
   const caller = callerOf(request);
+  const { ready } = validateBody(modelsQuery, request.query);
   const data = gateway.catalog.groups
-    .filter((group) => mayUse(caller, group.alias))
+    .filter(
+      (group) => mayUse(caller, group.alias) && (!ready || isReady(group)),
+    )
     .map((group) => modelOf(gateway, group));
   return { object: "list", data };
+}
+
+function isReady({ alias, pending }: ModelGroup): boolean {
+  return pending === null && !alias.endsWith("*");
 }
 
 /** GET /v1/models/{id}: one alias, if the key may use it. */
