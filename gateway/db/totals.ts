@@ -88,9 +88,14 @@ export async function durationsOf(
 
 const SEED_WINDOWS = `
   INSERT INTO spend_totals (entity, window_name, window_start, window_end, spend, version)
-  SELECT entity, window_name, window_start, window_end, spend_between(entity, window_start, window_end), 1
-  FROM unnest($1::text[], $2::text[], $3::timestamptz[], $4::timestamptz[]) AS w(entity, window_name, window_start, window_end)
-  WHERE NOT EXISTS (SELECT FROM spend_totals t WHERE t.entity = w.entity AND t.window_name = w.window_name)`;
+  WITH missing AS MATERIALIZED (
+    SELECT * FROM unnest($1::text[], $2::text[], $3::timestamptz[], $4::timestamptz[]) AS w(entity, window_name, window_start, window_end)
+      WHERE NOT EXISTS (SELECT FROM spend_totals t WHERE t.entity = w.entity AND t.window_name = w.window_name)
+  )
+  SELECT entity, window_name, window_start, window_end, s.spend, 1
+    FROM (SELECT array_agg(entity) AS entities, array_agg(window_start) AS starts, array_agg(window_end) AS ends FROM missing) all_missing
+      CROSS JOIN LATERAL spend_of_windows(entities, starts, ends) s
+      JOIN missing USING (entity, window_start, window_end)`;
 
 /**
  * Gives windows that have no total yet the sum of their rows. Under the ledger lock: from here on every row that falls
