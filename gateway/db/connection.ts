@@ -1,7 +1,7 @@
 import pg from "pg";
 import type { Logger } from "pino";
 import { migrate } from "./migrate.ts";
-import { setSilent, type Pool } from "./pool.ts";
+import { setSilent, within, type Pool } from "./pool.ts";
 import { isOverdue, startProbe } from "./probe.ts";
 
 /** Whether the database answers now, and whether it ever did in this run. */
@@ -119,7 +119,7 @@ export function watchDatabase(options: DatabaseOptions): DatabaseState {
       client = null;
       clearInterval(counting);
       stopProbe?.();
-      await attempt.end().catch(() => undefined);
+      await endOf(attempt);
     }
   }
 
@@ -164,9 +164,14 @@ export function watchDatabase(options: DatabaseOptions): DatabaseState {
     async stop() {
       stopped = true;
       clearTimeout(timer);
-      await client?.end().catch(() => undefined);
+      if (client !== null) await endOf(client);
     },
   };
+}
+
+/** Its goodbye needs no answer: on a silent connection none would come. */
+async function endOf(client: pg.Client): Promise<void> {
+  await within(ANSWER_MS, client.end()).catch(() => undefined);
 }
 
 /** Each gateway holds the instance lock of this database once. */

@@ -40,6 +40,6 @@ export function isOverdue(error: unknown): boolean {
   return (
     error instanceof Error &&
     !(error instanceof pg.DatabaseError) &&
-    /timeout/i.test(error.message)
+    /timeout|timed ?out/i.test(error.message)
   );
 }

@@ -1,3 +1,4 @@
+import { readFile } from "node:fs/promises";
 import pg from "pg";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -153,4 +154,16 @@ test("a call that ended months after its start counts in the window of its end",
     "SELECT spend_between('key:late', '2026-08-01T00:00:00Z', '2026-09-01T00:00:00Z') AS spend",
   );
   expect(august?.spend).toBe(0);
+});
+
+test("the migration notes such calls that are in the ledger already", async () => {
+  const strays = () => query(pool, "SELECT * FROM spend_strays ORDER BY month");
+  const noted = await strays();
+  expect(noted).toHaveLength(2);
+  const file = new URL("migrations/0012_windows_at_once.sql", import.meta.url);
+  const [backfill = ""] =
+    /^DO \$\$.*?^END \$\$;/ms.exec(await readFile(file, "utf8")) ?? [];
+  await query(pool, "DELETE FROM spend_strays");
+  await query(pool, backfill);
+  expect(await strays()).toEqual(noted);
 });
