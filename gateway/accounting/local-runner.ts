@@ -26,7 +26,8 @@ export function isLocalRunner(
   );
 }
 
-function isPrivateHost(hostname: string): boolean {
+/** Whether a host is loopback, private, or a name that only the local network knows. */
+export function isPrivateHost(hostname: string): boolean {
   const host = hostname.replace(/^\[|\]$/g, "").toLowerCase();
   switch (isIP(host)) {
     case 4:

@@ -17,6 +17,7 @@ import {
 import type { Taken } from "../routing/usage.ts";
 import { raiseLease } from "./admit.ts";
 import type { Call } from "./call.ts";
+import { errorTextFor } from "./hide-addresses.ts";
 import { mockAnswer, mockFailure } from "./mock.ts";
 import { endCall, inputCost } from "./record.ts";
 import {
@@ -377,28 +378,29 @@ async function giveUp(
   };
   if (failure.retryAfterMs !== null)
     headers["retry-after"] = String(Math.ceil(failure.retryAfterMs / 1_000));
-  return new CallError("upstream_error", `${call.group.alias}: ${message}`, {
-    status: failure.status,
-    headers,
-  });
+  return new CallError(
+    "upstream_error",
+    `${call.group.alias}: ${errorTextFor(call.caller, gateway, message)}`,
+    { status: failure.status, headers },
+  );
 }
 
 /** Counted alongside failures: a rejected call has no row, so nothing else would show that callers were turned away. */
 function noDeployments(
-  { metrics, router }: Gateway,
-  { group, kind }: Call,
+  gateway: Gateway,
+  { caller, group, kind }: Call,
   { cause, retryAfterMs, reason }: NoTarget,
 ): CallError {
   if (kind.callType !== "health_check") {
-    metrics.unavailable(group.configured, cause);
+    gateway.metrics.unavailable(group.configured, cause);
     if (cause === "cooldown")
       for (const deployment of group.deployments)
-        router.cooldowns.rejected(cooldownId(group, deployment));
+        gateway.router.cooldowns.rejected(cooldownId(group, deployment));
   }
   const seconds = Math.max(1, Math.ceil(retryAfterMs / 1_000));
   return new CallError(
     "no_deployments_available",
-    `No deployment of ${group.alias} can take the call now (${reason}). Try again in ${seconds} s.`,
+    `No deployment of ${group.alias} can take the call now (${errorTextFor(caller, gateway, reason)}). Try again in ${seconds} s.`,
     { headers: { "retry-after": String(seconds) } },
   );
 }

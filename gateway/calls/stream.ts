@@ -10,6 +10,7 @@ import type { Admitted } from "./admit.ts";
 import { keepAnswer } from "./answer.ts";
 import type { Call } from "./call.ts";
 import { answerHeaders } from "./headers.ts";
+import { errorTextFor } from "./hide-addresses.ts";
 import { correctUsage, type Upstream } from "./provider.ts";
 import { endCall, storePrompt } from "./record.ts";
 import type { StreamTranslation } from "./translation.ts";
@@ -127,7 +128,7 @@ async function passAndRecord(
     });
   client.setTimeout(gateway.config.timeouts.idleMs);
   if (end.kind === "cut")
-    client.end(textOf(stream.fail(brokenOff(call, end.failure))));
+    client.end(textOf(stream.fail(brokenOff(gateway, call, end.failure))));
   else if (end.kind !== "client_gone") client.end(passed.ending);
 }
 
@@ -162,6 +163,7 @@ async function passOn(
 ): Promise<StreamEnd> {
   const audience = audienceOf(gateway, call);
   const usageWanted = wantsUsage(call.body);
+  const errorText = (text: string) => errorTextFor(call.caller, gateway, text);
   let abandoned = false;
   let grace: NodeJS.Timeout | undefined;
   const stop = () => {
@@ -183,7 +185,7 @@ async function passOn(
   try {
     for await (const chunk of upstream.body as AsyncIterable<Buffer>) {
       const pieces = parser.push(chunk).flatMap((event) => stream.push(event));
-      const taken = take(pieces, usageWanted, passed);
+      const taken = take(pieces, usageWanted, passed, errorText);
       if (passed.kept === null) audience.cannotShare();
       if (taken.text !== "" && !client.destroyed && !client.write(taken.text))
         await untilRead(client, gateway.config.timeouts.idleMs);
@@ -196,7 +198,7 @@ async function passOn(
       ...parser.end().flatMap((event) => stream.push(event)),
       ...stream.end(),
     ];
-    const taken = take(rest, usageWanted, passed);
+    const taken = take(rest, usageWanted, passed, errorText);
     if (taken.text !== "") client.write(taken.text);
     return { kind: taken.failed ? "failed" : "whole" };
   } catch (error) {
@@ -237,6 +239,7 @@ function take(
   pieces: readonly StreamPiece[],
   usageWanted: boolean,
   passed: Passed,
+  errorText: (text: string) => string,
 ): {
   readonly done: boolean;
   readonly failed: boolean;
@@ -249,8 +252,12 @@ function take(
     if (piece.kind === "usage_only" && !usageWanted) continue;
     failed ||= piece.kind === "error";
     done ||= piece.kind === "done";
-    if (done) passed.ending += ssePieceText(piece);
-    else text += ssePieceText(piece);
+    const shown =
+      piece.kind === "error"
+        ? { ...piece, data: errorText(piece.data) }
+        : piece;
+    if (done) passed.ending += ssePieceText(shown);
+    else text += ssePieceText(shown);
   }
   if (text !== "") keep(passed, text);
   return { done, failed, text };
@@ -267,11 +274,15 @@ function textOf(pieces: readonly StreamPiece[]): string {
   return pieces.map(ssePieceText).join("");
 }
 
-function brokenOff(call: Call, failure: UpstreamFailure): CallError {
+function brokenOff(
+  gateway: Gateway,
+  { caller, group }: Call,
+  { status, message }: UpstreamFailure,
+): CallError {
   return new CallError(
     "upstream_error",
-    `${call.group.alias}: ${failure.message}`,
-    { status: failure.status },
+    `${group.alias}: ${errorTextFor(caller, gateway, message)}`,
+    { status },
   );
 }
 

@@ -433,6 +433,42 @@ test("an upstream failure keeps its status and words, without the provider's key
   expect(gone.json["error"]?.["message"]).toContain("cannot be reached");
 });
 
+test("errors shown to a key holder have no internal address, those shown to the operator do", async () => {
+  const key = await gateway.makeKey({ user_id: "curious" });
+  const ADDRESS = /127\.0\.0\.1|10\.0\.0\.5/;
+  const error = { message: "dial 10.0.0.5:8000: see https://example.com/help" };
+  const told = `[mock]${JSON.stringify({ status: 400, error })}`;
+  const broken = '[mock]{"chunks":3,"cutAfter":1}';
+  const gone = (who: string) => gateway.chat(who, "x", { model: "gone" });
+  for (const asked of [
+    gone(key),
+    gateway.chat(key, told),
+    gateway.chat(key, broken, { stream: true }),
+  ]) {
+    const { text } = await asked;
+    expect(text).toContain("the provider");
+    expect(text).not.toMatch(ADDRESS);
+  }
+  expect((await gone(MASTER_KEY)).text).toMatch(ADDRESS);
+  const logs = async (who: string) =>
+    (
+      await gateway.request(
+        "GET",
+        "/spend/logs?user_id=curious",
+        undefined,
+        who,
+      )
+    ).text;
+  await expect.poll(() => logs(MASTER_KEY)).toMatch(/10\.0\.0\.5/);
+  expect(await logs(MASTER_KEY)).toMatch(/"api_base":"http:\/\/127/);
+  const own = (await logs(key)).replaceAll(
+    /"requester_ip_address":"[^"]*"/g,
+    "",
+  );
+  expect(own).toContain("https://example.com/help");
+  expect(own).not.toMatch(ADDRESS);
+});
+
 const errors: readonly (readonly [
   string,
   () => Promise<TestAnswer>,

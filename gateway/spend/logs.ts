@@ -4,6 +4,8 @@ import { name, queryDay, queryFlag, queryNumber } from "../admin/fields.ts";
 import { tokenOf } from "../admin/key-fields.ts";
 import { conditions, type Conditions } from "../admin/paging.ts";
 import { instantOf } from "../accounting/wall-time.ts";
+import { hideAddresses } from "../calls/hide-addresses.ts";
+import type { Attempt } from "../calls/provider.ts";
 import { query } from "../db/pool.ts";
 import type { Row } from "../db/rows.ts";
 import { keepReachableSpend, KEY_NOW, ofKey, RENAMED } from "./former-keys.ts";
@@ -68,7 +70,7 @@ async function page(
     `SELECT l.request_id, l.call_type, l.api_key, l.spend, l.prompt_tokens + l.completion_tokens AS total_tokens,
         l.prompt_tokens, l.completion_tokens, l.started_at AS "startTime", l.ended_at AS "endTime",
         l.completion_started_at AS "completionStartTime", l.model, l.model_id, l.model_group,
-        l.provider AS custom_llm_provider, d.api_base, l.user_id AS "user", l.team_id, l.organization_id, l.end_user,
+        l.provider AS custom_llm_provider, ${admin.reachesAll ? "d.api_base" : "NULL AS api_base"}, l.user_id AS "user", l.team_id, l.organization_id, l.end_user,
         coalesce(l.tags, '{}') AS request_tags, CASE WHEN l.cache_hit THEN 'True' ELSE 'False' END AS cache_hit,
         l.cache_key, l.session_id, l.status, l.requester_ip AS requester_ip_address, l.response_id, l.payer, l.saved,
         l.cached_tokens, l.cache_write_tokens, l.unpriced, p.request AS messages, p.response,
@@ -86,9 +88,38 @@ async function page(
   );
   return rows.map((row) => ({
     ...row,
+    metadata: admin.reachesAll
+      ? row["metadata"]
+      : withoutAddresses(admin, row["metadata"] as Metadata),
     messages: parsed(row["messages"]),
     response: parsed(row["response"]),
   }));
+}
+
+interface Metadata extends Row {
+  readonly error_information: { readonly error_message?: string } | null;
+  readonly attempts?: readonly Attempt[];
+}
+
+/** Errors as their caller read them; the rows keep the addresses for those who run the gateway. */
+function withoutAddresses({ gateway }: Admin, metadata: Metadata): Metadata {
+  const { error_information: error, attempts } = metadata;
+  const hide = (text: string) => hideAddresses(gateway.catalog, text);
+  return {
+    ...metadata,
+    error_information:
+      error?.error_message === undefined
+        ? error
+        : { ...error, error_message: hide(error.error_message) },
+    ...(attempts === undefined
+      ? {}
+      : {
+          attempts: attempts.map((attempt) => ({
+            ...attempt,
+            error: hide(attempt.error),
+          })),
+        }),
+  };
 }
 
 /** JSON where it is whole: a very long text was cut. */

@@ -1,0 +1,69 @@
+import { isIP } from "node:net";
+import { roleOf } from "../access/actor.ts";
+import type { Caller } from "../access/callers.ts";
+import { isPrivateHost } from "../accounting/local-runner.ts";
+import type { Gateway } from "../gateway.ts";
+import type { Catalog } from "../routing/catalog.ts";
+
+/** An error's text as a caller may read it: addresses of one's own network are for those who run the gateway. */
+export function errorTextFor(
+  caller: Caller,
+  { catalog }: Pick<Gateway, "catalog">,
+  text: string,
+): string {
+  return runsGateway(caller) ? text : hideAddresses(catalog, text);
+}
+
+function runsGateway(caller: Caller): boolean {
+  return caller.kind === "master" || roleOf(caller).startsWith("proxy_admin");
+}
+
+/** URLs, IPv6 addresses in brackets and bare, and names with or without a port. */
+const CANDIDATES =
+  /[a-z][a-z0-9+.-]*:\/\/[^\s"'<>()\\`,;]*[^\s"'<>()\\`,;:.]|\[[0-9a-f:.]+\](?::\d+)?|(?<![\w:.-])(?:[0-9a-f]*:){2,7}[0-9a-f.]*(?!:?\w)|(?<![\w:.-])(?:[a-z0-9-]+\.)*[a-z0-9-]+(?::\d{2,5})?(?!:?\w)/gi;
+
+/** A text without the addresses of deployments, IP addresses and names of private networks; public links stay. */
+export function hideAddresses(catalog: Catalog, text: string): string {
+  const own = hostsOf(catalog);
+  return text.replaceAll(CANDIDATES, (candidate) =>
+    isInternal(candidate, own) ? "the provider" : candidate,
+  );
+}
+
+function isInternal(candidate: string, own: ReadonlySet<string>): boolean {
+  if (candidate.includes("://")) {
+    const host = hostOf(candidate);
+    return host === null || own.has(host) || isIpOrPrivate(host);
+  }
+  const [, bracketed, bare = "", port] =
+    /^(?:\[(.+)\]|(.+?))(?::(\d+))?$/.exec(candidate) ?? [];
+  const host = (bracketed ?? bare).toLowerCase();
+  if (isIP(candidate) !== 0 || isIP(host) !== 0 || own.has(host)) return true;
+  // A word without a dot is an address only where a port follows: `vllm-0:8000`.
+  const isAddress = port !== undefined || host.includes(".");
+  return isAddress && /[a-z]/.test(host) && isPrivateHost(host);
+}
+
+function isIpOrPrivate(host: string): boolean {
+  return isIP(host) !== 0 || isPrivateHost(host);
+}
+
+function hostOf(url: string): string | null {
+  return URL.canParse(url)
+    ? new URL(url).hostname.replace(/^\[|\]$/g, "").toLowerCase()
+    : null;
+}
+
+const hosts = new WeakMap<Catalog, ReadonlySet<string>>();
+
+function hostsOf(catalog: Catalog): ReadonlySet<string> {
+  const known = hosts.get(catalog);
+  if (known !== undefined) return known;
+  const found = new Set(
+    catalog.deployments
+      .map(({ apiBase }) => hostOf(apiBase))
+      .filter((host) => host !== null),
+  );
+  hosts.set(catalog, found);
+  return found;
+}
