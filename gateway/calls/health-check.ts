@@ -38,7 +38,7 @@ export async function tryDeployment(
     await whileAdmitted(gateway, call, async () => {
       const route = await chooseDeployment(gateway, call);
       await journalIntent(gateway, call, deployment);
-      const upstream = await callProvider(gateway, call, route);
+      const upstream = await callProvider(gateway, call, route, null);
       if (upstream.kind !== "whole") return;
       const { facts } = upstream.translation.answer(upstream.body);
       await endCall(gateway, call, {

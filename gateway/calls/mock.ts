@@ -58,9 +58,11 @@ export function mockAnswer(call: Call, deployment: PricedDeployment) {
     chunk({ delta: {}, finish_reason: "stop" }),
     "data: [DONE]\n\n",
   ];
+  const body = Readable.from(events.map((event) => Buffer.from(event)));
   return {
     kind: "stream" as const,
     contentType: "text/event-stream",
-    body: Readable.from(events.map((event) => Buffer.from(event))),
+    body,
+    chunks: body as AsyncIterable<Buffer>,
   };
 }

@@ -4,8 +4,9 @@ import type { Usage } from "../accounting/prices.ts";
 import { inputUsage } from "../accounting/usage.ts";
 import type { Gateway } from "../gateway.ts";
 import { CallError } from "../http/errors.ts";
-import type { ProviderAnswer } from "../providers/client.ts";
+import type { StreamedAnswer } from "../providers/client.ts";
 import { UpstreamFailure } from "../providers/failure.ts";
+import type { StreamClient } from "../providers/stream-start.ts";
 import type { ModelGroup, PricedDeployment } from "../routing/catalog.ts";
 import { cooldownId } from "../routing/cooldowns.ts";
 import {
@@ -19,7 +20,7 @@ import { raiseLease } from "./admit.ts";
 import type { Call } from "./call.ts";
 import { errorTextFor } from "./hide-addresses.ts";
 import { mockAnswer, mockFailure } from "./mock.ts";
-import { endCall, inputCost } from "./record.ts";
+import { costAt, endCall } from "./record.ts";
 import {
   mockTranslation,
   translationFor,
@@ -40,7 +41,7 @@ export type Upstream = {
   abort(): void;
 } & (
   | { readonly kind: "whole"; readonly body: Buffer }
-  | { readonly kind: "stream"; readonly body: ProviderAnswer["body"] }
+  | ({ readonly kind: "stream" } & Pick<StreamedAnswer, "body" | "chunks">)
 );
 
 /** An attempt that failed; kept in the row's metadata. */
@@ -130,13 +131,14 @@ function translate(
 }
 
 /**
- * Sends a call to its first deployment, and after a failure on along its route. When nobody answers, the failure is
- * journaled, settled and thrown.
+ * Sends a call to its first deployment, and after a failure on along its route. When no deployment answers, the failure
+ * is journaled, settled and thrown. `client` waits for a stream.
  */
 export async function callProvider(
   gateway: Gateway,
   call: Call,
   chosen: ChosenRoute,
+  client: StreamClient | null,
 ): Promise<Upstream> {
   const { route } = chosen;
   const attempts: Attempt[] = [];
@@ -155,6 +157,7 @@ export async function callProvider(
         translation,
         attempts.length,
         aborter,
+        client,
       );
       route.answered();
       gateway.metrics.retried(
@@ -193,8 +196,9 @@ export async function callProvider(
           fallbacks: route.fallbacksTaken,
           waitedMs,
         });
-      if (error.mayBeCharged)
-        gateway.underWay.failedAtCost(call.id, inputCost(call, deployment));
+      const owed = usageOwed(call, deployment, error);
+      if (owed !== null)
+        gateway.underWay.failedAtCost(call.id, costAt(deployment, owed));
       ({ first: target, translation } = next);
       waitedMs += target.pauseMs;
       if (target.pauseMs > 0) await sleep(target.pauseMs);
@@ -214,7 +218,7 @@ export function correctUsage(
 
 type Answered = { readonly translation: Translation } & (
   | Pick<Extract<Upstream, { kind: "whole" }>, AnsweredFields>
-  | Pick<Extract<Upstream, { kind: "stream" }>, AnsweredFields>
+  | Pick<Extract<Upstream, { kind: "stream" }>, AnsweredFields | "chunks">
 );
 type AnsweredFields = "kind" | "body" | "contentType";
 
@@ -225,6 +229,7 @@ async function attempt(
   translation: Translation,
   attemptsBefore: number,
   aborter: AbortController,
+  client: StreamClient | null,
 ): Promise<Answered> {
   const { observations } = gateway.router;
   const failure = mockFailure(call, attemptsBefore);
@@ -250,7 +255,7 @@ async function attempt(
       ? {
           kind: "stream",
           translation,
-          ...requireStream(await gateway.providers.stream(asked), deployment),
+          ...(await gateway.providers.stream(asked, client)),
         }
       : {
           kind: "whole",
@@ -321,21 +326,6 @@ function isLate(deadlineAt: number | null): boolean {
   return deadlineAt !== null && Date.now() >= deadlineAt;
 }
 
-function requireStream(
-  answer: ProviderAnswer,
-  deployment: PricedDeployment,
-): ProviderAnswer {
-  if (answer.contentType.includes("text/event-stream")) return answer;
-  // Without a listener the error of a body that nobody reads would end the process.
-  answer.body.on("error", () => undefined).destroy();
-  const failure = new UpstreamFailure(
-    502,
-    `${deployment.apiBase} did not answer with a stream: leave \`stream\` out`,
-  );
-  failure.mayBeCharged = true;
-  throw failure;
-}
-
 interface Tried {
   readonly attempts: readonly Attempt[];
   readonly fallbacks: number;
@@ -358,8 +348,8 @@ async function giveUp(
   await endCall(gateway, call, {
     status: "failure",
     deployment,
-    usage: failure.mayBeCharged ? inputUsage(call, deployment) : null,
-    estimated: failure.mayBeCharged,
+    usage: usageOwed(call, deployment, failure),
+    estimated: failure.usage === null && failure.mayBeCharged,
     firstTokenAt: null,
     responseId: null,
     cached: null,
@@ -383,6 +373,15 @@ async function giveUp(
     `${call.group.alias}: ${errorTextFor(call.caller, gateway, message)}`,
     { status: failure.status, headers },
   );
+}
+
+/** What a failed attempt is paid for: what the provider reported, else the input where it had the whole call. */
+function usageOwed(
+  call: Call,
+  deployment: PricedDeployment,
+  { usage, mayBeCharged }: UpstreamFailure,
+): Usage | null {
+  return usage ?? (mayBeCharged ? inputUsage(call, deployment) : null);
 }
 
 /** Counted alongside failures: a rejected call has no row, so nothing else would show that callers were turned away. */

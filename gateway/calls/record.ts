@@ -50,10 +50,16 @@ export async function journalIntent(
 }
 
 /** Dollars for the counted input of a call at a deployment. */
-export function inputCost(call: Call, deployment: PricedDeployment): number {
-  return deployment.priceCard === null
-    ? 0
-    : costOf(deployment.priceCard, inputUsage(call, deployment));
+function inputCost(call: Call, deployment: PricedDeployment): number {
+  return costAt(deployment, inputUsage(call, deployment));
+}
+
+/** Dollars; 0 where the deployment has no price. */
+export function costAt(
+  { priceCard }: Pick<PricedDeployment, "priceCard">,
+  usage: Usage,
+): number {
+  return priceCard === null ? 0 : costOf(priceCard, usage);
 }
 
 const NOTHING_TO_PAY: Bill = { cost: 0, unpriced: [] };

@@ -183,7 +183,7 @@ async function passOn(
   client.once("close", onClose);
   const parser = createSseParser();
   try {
-    for await (const chunk of upstream.body as AsyncIterable<Buffer>) {
+    for await (const chunk of upstream.chunks) {
       const pieces = parser.push(chunk).flatMap((event) => stream.push(event));
       const taken = take(pieces, usageWanted, passed, errorText);
       if (passed.kept === null) audience.cannotShare();

@@ -3,11 +3,15 @@ import { Agent, request } from "undici";
 import type { TimeoutConfig } from "../config/types.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import { reasons } from "../wire/dialect.ts";
+import { errorInBody, type AnsweredError } from "./answered-error.ts";
 import { UpstreamFailure, unreachable } from "./failure.ts";
+import { startOfStream, type StreamClient } from "./stream-start.ts";
 
-export interface ProviderAnswer {
+export interface StreamedAnswer {
   readonly contentType: string;
+  /** To be read through `chunks`. */
   readonly body: Readable;
+  readonly chunks: AsyncIterable<Buffer>;
 }
 
 export interface WholeAnswer {
@@ -29,10 +33,13 @@ export interface ProviderCall {
 }
 
 export interface ProviderClient {
-  /** Sends one call; resolves with a 2xx answer, throws {@link UpstreamFailure}. */
+  /** Sends one call; resolves with a 2xx answer that is no error, throws {@link UpstreamFailure}. */
   ask(call: ProviderCall): Promise<WholeAnswer>;
-  /** The same, for an answer whose body is still to be read. */
-  stream(call: ProviderCall): Promise<ProviderAnswer>;
+  /** The same for a stream, from its first event on; earlier where the client leaves. */
+  stream(
+    call: ProviderCall,
+    client: StreamClient | null,
+  ): Promise<StreamedAnswer>;
   close(): Promise<void>;
 }
 
@@ -57,7 +64,7 @@ export function createProviderClient(timeouts: TimeoutConfig): ProviderClient {
           : unreachable(error, call.deployment.apiBase);
       }
     },
-    async stream(call) {
+    async stream(call, client) {
       const { deployment } = call;
       const firstByteMs =
         deployment.streamTimeoutMs ??
@@ -82,17 +89,25 @@ export function createProviderClient(timeouts: TimeoutConfig): ProviderClient {
           headersTimeout: firstByteMs,
           bodyTimeout: idleMsOf(deployment, timeouts),
         });
-        if (answer.statusCode >= 200 && answer.statusCode < 300)
-          return {
-            contentType: contentTypeOf(answer.headers),
-            body: answer.body,
-          };
-        throw refusal(
-          call,
-          answer.statusCode,
-          answer.headers,
-          await readErrorText(answer.body),
+        const { statusCode, headers, body } = answer;
+        if (statusCode < 200 || statusCode >= 300)
+          throw refusal(
+            call,
+            statusCode,
+            headers,
+            (await readStart(body)).toString("utf8"),
+          );
+        const contentType = contentTypeOf(headers);
+        if (!contentType.includes("text/event-stream"))
+          throw noStream(call, headers, await readStart(body));
+        const start = await startOfStream(body, client).catch(
+          begunToFail(call),
         );
+        if (start.error === null)
+          return { contentType, body, chunks: start.chunks };
+        // Without a listener the error of a body that is not read would end the process.
+        body.on("error", () => undefined).destroy();
+        throw answeredError(call, headers, start.error);
       } catch (error) {
         if (error instanceof UpstreamFailure) throw error;
         const failure = unreachable(error, deployment.apiBase);
@@ -105,10 +120,7 @@ export function createProviderClient(timeouts: TimeoutConfig): ProviderClient {
 }
 
 /** Ended by a time limit of ours: the provider knows nothing of it, and may finish. */
-function isTimeout(
-  failure: UpstreamFailure,
-  signal: AbortSignal,
-): boolean {
+function isTimeout(failure: UpstreamFailure, signal: AbortSignal): boolean {
   return failure.status === 408 || signal.aborted;
 }
 
@@ -129,6 +141,41 @@ function refusal(
     withoutSecret(call.error(status, text), call.deployment),
     retryAfterMs(headers["retry-after"]),
   );
+}
+
+/** A failure, although its status says success. */
+function answeredError(
+  call: ProviderCall,
+  headers: Headers,
+  { status, text, usage }: AnsweredError,
+): UpstreamFailure {
+  const failure = refusal(call, status, headers, text);
+  failure.usage = usage;
+  return failure;
+}
+
+/** Some providers answer a call for a stream with an error as JSON. */
+function noStream(
+  call: ProviderCall,
+  headers: Headers,
+  start: Buffer,
+): UpstreamFailure {
+  const error = errorInBody(start);
+  if (error !== null) return answeredError(call, headers, error);
+  const failure = new UpstreamFailure(
+    502,
+    `${call.deployment.apiBase} did not answer with a stream: leave \`stream\` out`,
+  );
+  failure.mayBeCharged = true;
+  return failure;
+}
+
+function begunToFail({ deployment }: ProviderCall): (error: unknown) => never {
+  return (error) => {
+    const failure = unreachable(error, deployment.apiBase);
+    failure.mayBeCharged = true;
+    throw failure;
+  };
 }
 
 /** Without a stream in between: most answers come in one piece. */
@@ -182,9 +229,13 @@ function askWhole(
             first !== undefined && chunks.length === 1
               ? first
               : Buffer.concat(chunks);
-          if (answered())
-            resolve({ contentType: contentTypeOf(headers), body });
-          else reject(refusal(call, status, headers, body.toString("utf8")));
+          if (!answered())
+            return reject(
+              refusal(call, status, headers, body.toString("utf8")),
+            );
+          const error = errorInBody(body);
+          if (error !== null) reject(answeredError(call, headers, error));
+          else resolve({ contentType: contentTypeOf(headers), body });
         },
         onResponseError(_, error) {
           done();
@@ -240,7 +291,7 @@ function headersFor(
   return sent;
 }
 
-async function readErrorText(body: ProviderAnswer["body"]): Promise<string> {
+async function readStart(body: Readable): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of body as AsyncIterable<Buffer>) {
@@ -248,7 +299,7 @@ async function readErrorText(body: ProviderAnswer["body"]): Promise<string> {
     bytes += chunk.length;
     if (bytes > ERROR_BYTES) break;
   }
-  return Buffer.concat(chunks).toString("utf8");
+  return Buffer.concat(chunks);
 }
 
 /** A provider may repeat the key it was sent; nobody else shall read it. */

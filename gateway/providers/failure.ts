@@ -1,3 +1,5 @@
+import type { Usage } from "../accounting/prices.ts";
+
 /** A provider refused, failed or was not reached. `text` is its own word for it, secrets removed. */
 export class UpstreamFailure extends Error {
   /** The upstream's status; 408 for a timeout, 502 for an address that cannot be reached. */
@@ -5,6 +7,8 @@ export class UpstreamFailure extends Error {
   readonly retryAfterMs: number | null;
   /** The provider had the whole call, and may finish it and charge for it though its answer did not arrive. */
   mayBeCharged = false;
+  /** What the provider says it used although it failed. */
+  usage: Usage | null = null;
   /** The call's own time limit or a test hook caused it; it says nothing about the deployment. */
   byRequest = false;
   constructor(

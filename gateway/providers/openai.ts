@@ -3,6 +3,7 @@ import { tiersIn } from "../accounting/service-tiers.ts";
 import type { CallBody } from "../calls/call.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import type { SseEvent } from "./sse.ts";
+import { errorInEvent } from "./answered-error.ts";
 import { present } from "./json.ts";
 import { OUR_FIELDS, type AnswerFacts } from "./wire.ts";
 
@@ -97,7 +98,6 @@ interface OpenAIAnswer {
       readonly reasoning_content?: unknown;
     };
   }[];
-  readonly error?: unknown;
 }
 
 /** Facts of a whole answer; none from bytes that are not JSON. */
@@ -140,7 +140,6 @@ export function createStreamReader(): StreamReader {
       if (data === "[DONE]") return "done";
       const answer = parse(data);
       if (answer === null) return "pass";
-      if (answer.error !== undefined && answer.error !== null) return "error";
       responseId ??= idOf(answer);
       tiers = tiersOf(answer) ?? tiers;
       const reported =
@@ -152,6 +151,7 @@ export function createStreamReader(): StreamReader {
         if (choice.finish_reason != null) ended.set(choice.index, true);
         else if (!ended.has(choice.index)) ended.set(choice.index, false);
       }
+      if (errorInEvent(data) !== null) return "error";
       return reported !== null && choicesOf(answer).length === 0
         ? "usage_only"
         : "pass";

@@ -66,7 +66,7 @@ export async function carryOut(
     return askOnce(gateway, call, admitted, reply, async () => {
       const route = await chooseDeployment(gateway, call);
       await journalIntent(gateway, call, route.first.deployment);
-      const upstream = await callProvider(gateway, call, route);
+      const upstream = await callProvider(gateway, call, route, reply.raw);
       return upstream.kind === "stream"
         ? streamAnswer(gateway, call, admitted, upstream, reply)
         : sendAnswer(gateway, call, admitted, upstream, reply);

@@ -1,0 +1,174 @@
+import { once } from "node:events";
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { throwAwayDatabase } from "../../test/servers/database.ts";
+import {
+  startTestGateway,
+  type TestAnswer,
+  type TestGateway,
+} from "../../test/servers/gateway.ts";
+import { query } from "../db/pool.ts";
+
+/** What the provider answers next, each with status 200; the last one again and again. */
+let answers: string[] = [];
+let calls = 0;
+const provider = createServer((question, response: ServerResponse) => {
+  calls++;
+  question.resume();
+  const answer = (answers.length > 1 ? answers.shift() : answers[0]) ?? "";
+  response.setHeader(
+    "content-type",
+    answer.includes("data: ") ? "text/event-stream" : "application/json",
+  );
+  response.end(answer);
+});
+let database: Awaited<ReturnType<typeof throwAwayDatabase>>;
+let gateway: TestGateway;
+let key: string;
+
+beforeAll(async () => {
+  database = await throwAwayDatabase();
+  provider.listen(0, "127.0.0.1");
+  await once(provider, "listening");
+  const { port } = provider.address() as AddressInfo;
+  const url = `http://127.0.0.1:${port}/v1`;
+  gateway = await startTestGateway({
+    databaseUrl: database.url,
+    providerUrl: url,
+    yaml: `model_list:
+  - { model_name: mock, provider_params: { model: openrouter/m, api_base: "${url}", api_key: sk-secret-of-it, input_cost_per_token: 0.001, output_cost_per_token: 0.001 } }
+proxy_settings: { cache: true }
+router_settings: { num_retries: 1 }
+`,
+  });
+  key = await gateway.makeKey({});
+});
+
+beforeEach(() => {
+  calls = 0;
+});
+
+afterAll(async () => {
+  await gateway?.stop();
+  provider.closeAllConnections();
+  provider.close();
+  await database?.drop();
+});
+
+const event = (data: unknown) => `data: ${JSON.stringify(data)}\n\n`;
+const ERROR = {
+  error: { code: 503, message: "No instance of the model for sk-secret-of-it" },
+};
+const HEAD = { id: "c", object: "chat.completion" };
+const USAGE = { prompt_tokens: 2, completion_tokens: 3 };
+const FINE = {
+  ...HEAD,
+  choices: [{ index: 0, message: { role: "assistant", content: "fine" } }],
+  usage: USAGE,
+};
+const OPENING = event({
+  ...HEAD,
+  choices: [{ index: 0, delta: { role: "assistant", content: "" } }],
+});
+const FINE_STREAM =
+  OPENING +
+  event({ ...HEAD, choices: [{ index: 0, delta: { content: "fine" } }] }) +
+  event({ ...HEAD, choices: [], usage: USAGE }) +
+  "data: [DONE]\n\n";
+
+async function rowOf(answer: TestAnswer): Promise<Record<string, unknown>> {
+  await gateway.running.gateway.ledger.flush();
+  const [row] = await query<Record<string, unknown>>(
+    gateway.running.gateway.pool,
+    "SELECT * FROM spend_log WHERE request_id = $1",
+    [answer.headers.get("x-hearth-call-id")],
+  );
+  return row ?? {};
+}
+
+const FORMS: readonly (readonly [string, boolean, string])[] = [
+  ["a whole answer", false, JSON.stringify(ERROR)],
+  [
+    "the choice of a whole answer",
+    false,
+    JSON.stringify({
+      ...HEAD,
+      choices: [{ index: 0, finish_reason: "error", ...ERROR }],
+    }),
+  ],
+  ["JSON instead of a stream", true, JSON.stringify(ERROR)],
+  ["a stream", true, `: OPENROUTER PROCESSING\n\n${event(ERROR)}`],
+  [
+    "a stream with an opening",
+    true,
+    OPENING + event({ ...HEAD, ...ERROR, choices: [] }),
+  ],
+];
+
+test.each(FORMS)(
+  "an error in %s with status 200 is retried, answered with its own status, not billed and not cached",
+  async (_, stream, text) => {
+    answers = [text];
+    const failed = await gateway.chat(key, text, { stream });
+    expect(failed.status).toBe(503);
+    expect(failed.json["error"]?.["message"]).toBe(
+      "mock: No instance of the model for [secret]",
+    );
+    expect(calls).toBe(2);
+    expect(await rowOf(failed)).toMatchObject({ status: "failure", spend: 0 });
+
+    answers = [text, stream ? FINE_STREAM : JSON.stringify(FINE)];
+    const answered = await gateway.chat(key, text, { stream });
+    expect(answered.status).toBe(200);
+    expect(answered.text).toContain("fine");
+    expect(answered.headers.get("x-hearth-cache")).toBe("miss");
+    expect(answered.headers.get("x-hearth-attempted-retries")).toBe("1");
+    expect(await rowOf(answered)).toMatchObject({ status: "success" });
+    expect((await rowOf(answered))["spend"]).toBeCloseTo(0.005, 10);
+  },
+);
+
+test("an error that is the request's own fault is not retried", async () => {
+  answers = [
+    JSON.stringify({ error: { code: 400, message: "Unknown parameter" } }),
+  ];
+  const failed = await gateway.chat(key, "wrong");
+  expect(failed.status).toBe(400);
+  expect(calls).toBe(1);
+});
+
+test("an error in the middle of a stream ends it: a failure, not cached, billed for what was produced", async () => {
+  answers = [
+    OPENING +
+      event({ ...HEAD, choices: [{ index: 0, delta: { content: "half" } }] }) +
+      event({
+        ...HEAD,
+        choices: [{ index: 0, delta: {}, finish_reason: "error" }],
+        usage: USAGE,
+      }),
+  ];
+  const failed = await gateway.chat(key, "half", { stream: true });
+  expect(failed.text).toContain("half");
+  expect(calls).toBe(1);
+  const row = await rowOf(failed);
+  expect(row).toMatchObject({ status: "failure" });
+  expect(row["spend"]).toBeCloseTo(0.005, 10);
+  await gateway.chat(key, "half", { stream: true });
+  expect(calls).toBe(2);
+});
+
+test("what the provider says it used for an answer that failed is billed", async () => {
+  answers = [
+    JSON.stringify({
+      ...HEAD,
+      choices: [{ index: 0, finish_reason: "error", ...ERROR }],
+      usage: USAGE,
+    }),
+  ];
+  const failed = await gateway.chat(key, "used");
+  expect(failed.status).toBe(503);
+  const row = await rowOf(failed);
+  expect(row).toMatchObject({ status: "failure" });
+  expect(row["spend"]).toBeCloseTo(0.005, 10);
+});

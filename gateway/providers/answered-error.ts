@@ -1,0 +1,86 @@
+import { usageFromOpenAI, type Usage } from "../accounting/prices.ts";
+import { isRecord, parseJson, recordOf, recordsOf, textOf } from "./json.ts";
+import type { JsonRecord } from "./json.ts";
+
+/** An error that a provider sent with status 200. */
+export interface AnsweredError {
+  /** What its status should have been. */
+  readonly status: number;
+  /** The error as an error body would have it. */
+  readonly text: string;
+  /** What the provider says it used all the same. */
+  readonly usage: Usage | null;
+}
+
+/**
+ * The error in a whole answer that has the form of a success. OpenRouter sends errors of a model that had begun to work
+ * this way (https://openrouter.ai/docs/api-reference/errors), in `error` or in the choices; a failed response of OpenAI's
+ * Responses has `error` too; vLLM and others answer `"object": "error"`.
+ */
+export function errorInBody(body: Buffer): AnsweredError | null {
+  // Inside a text the quotes are escaped: most answers are not parsed a second time.
+  if (!body.includes('"error"')) return null;
+  const parsed = parseJson(body.toString("utf8"));
+  // Gemini's OpenAI-compatible endpoint wraps its errors in a list.
+  return errorIn(Array.isArray(parsed) ? parsed[0] : parsed);
+}
+
+/** The same of one event of a stream. */
+export function errorInEvent(data: string): AnsweredError | null {
+  return data.includes('"error"') ? errorIn(parseJson(data)) : null;
+}
+
+function errorIn(answer: unknown): AnsweredError | null {
+  if (!isRecord(answer)) return null;
+  const error =
+    found(answer["error"]) ??
+    found(recordOf(answer["response"])["error"]) ??
+    (answer["object"] === "error" || answer["type"] === "error"
+      ? answer
+      : errorOfChoices(answer["choices"]));
+  return error === null
+    ? null
+    : {
+        status: statusOf(error),
+        text: JSON.stringify({ error }),
+        usage: usageFromOpenAI(answer["usage"]),
+      };
+}
+
+/** Where every choice failed: if one did not, it is the answer. */
+function errorOfChoices(choices: unknown): JsonRecord | null {
+  const all = recordsOf(choices);
+  const errors = all.map(
+    (choice) =>
+      found(choice["error"]) ??
+      (choice["finish_reason"] === "error"
+        ? { message: "The model ended its answer with an error." }
+        : null),
+  );
+  return errors.every((error) => error !== null) ? (errors[0] ?? null) : null;
+}
+
+function found(error: unknown): JsonRecord | null {
+  if (typeof error === "string" && error !== "") return { message: error };
+  return isRecord(error) && Object.keys(error).length > 0 ? error : null;
+}
+
+/** Words in a code or type, for errors that have no status among their fields. */
+const WORDS: readonly (readonly [RegExp, number])[] = [
+  [/rate_?limit|quota|exhausted|too_many/i, 429],
+  [/overloaded|unavailable/i, 503],
+  [/timeout|deadline/i, 408],
+  [/authentication|api_?key|unauthorized/i, 401],
+  [/permission|forbidden/i, 403],
+  [/not_?found/i, 404],
+  [/too_large/i, 413],
+  [/invalid|bad_?request|context_length|filter|policy|unprocessable/i, 400],
+];
+
+function statusOf(error: JsonRecord): number {
+  const { code, status, type } = error;
+  for (const value of [code, status].map(Number))
+    if (Number.isInteger(value) && value >= 400 && value < 600) return value;
+  const words = [code, status, type].map(textOf).join(" ");
+  return WORDS.find(([pattern]) => pattern.test(words))?.[1] ?? 502;
+}
