@@ -78,22 +78,24 @@ export function createLedger(options: LedgerOptions): Ledger {
 
   /** The journal gives each row once: a batch that could not be committed is kept and tried again. */
   let batch: JournalBatch<Intent, Outcome> | null = null;
+  /** The batch at hand may have been committed although its attempt failed: the answer to a COMMIT can be lost. */
+  let uncertain = false;
 
   /** Totals are not read between a commit and its assign: they would hold spend that is still pending here. */
   const alone = createMutex();
 
   async function drainBatch(): Promise<number> {
     batch ??= await journal.read(BATCH_ROWS);
-    const { rows: entries, position } = batch;
-    if (entries.length > 0) await alone(() => commitBatch(entries, position));
-    batch = null;
-    return entries.length;
+    const { length } = batch.rows;
+    if (length > 0) await alone(commitBatch);
+    else batch = null;
+    return length;
   }
 
-  async function commitBatch(
-    entries: readonly JournalRow<Intent, Outcome>[],
-    position: number,
-  ): Promise<void> {
+  async function commitBatch(): Promise<void> {
+    if (batch === null) return;
+    const { rows: entries, position } = batch;
+    uncertain = true;
     const counters = countersOf(entries);
     const { inserted, totals, softBudgets } = await recordAll(
       await rowsOf(entries),
@@ -105,6 +107,7 @@ export function createLedger(options: LedgerOptions): Ledger {
         pending.subtract(outcome.charged, nanosFromCost(outcome.spend));
     journal.commit(position);
     batch = null;
+    uncertain = false;
     drained += inserted.size;
     for (const notice of softBudgets) {
       log.warn(notice, "a soft budget was reached");
@@ -133,11 +136,24 @@ export function createLedger(options: LedgerOptions): Ledger {
     );
   }
 
+  /** Runs alone. Spend of an uncertain batch would be in the total and still pending: the batch is committed first. */
+  async function ledgerTotals(
+    counters: readonly Counter[],
+  ): Promise<readonly Total[]> {
+    if (uncertain)
+      try {
+        await commitBatch();
+      } catch (error) {
+        throw new DatabaseUnavailable(error);
+      }
+    return readTotals(callPool, counters);
+  }
+
   async function findTotals(
     counters: readonly Counter[],
   ): Promise<readonly Total[]> {
     try {
-      const totals = alone(() => readTotals(callPool, counters));
+      const totals = alone(() => ledgerTotals(counters));
       // A drain that waits for Postgres must not make a call wait with it.
       return await within(CALL_DEADLINE_MS, totals);
     } catch (error) {
@@ -217,7 +233,7 @@ export function createLedger(options: LedgerOptions): Ledger {
     async reload(entities) {
       await alone(async () => {
         const counters = await openCounters(callPool, entities);
-        await assignTotals(await readTotals(callPool, counters));
+        await assignTotals(await ledgerTotals(counters));
       });
     },
     async flush() {
