@@ -5,6 +5,7 @@ import { createCallers } from "./access/callers.ts";
 import { openJournal, type Journal } from "./accounting/journal.ts";
 import { createLedger } from "./accounting/ledger.ts";
 import { createLimits } from "./accounting/limits/create.ts";
+import { countersOfKey, proxyLimitsOf } from "./accounting/payers.ts";
 import { createPendingSums } from "./accounting/pending.ts";
 import {
   createPriceBook,
@@ -14,6 +15,7 @@ import {
 import type { Intent, Outcome } from "./accounting/records.ts";
 import { createRetention } from "./accounting/retention.ts";
 import { createTokenCounter } from "./accounting/tokens.ts";
+import { windowAt } from "./accounting/windows.ts";
 import {
   createMemoryResponseCache,
   createRedisResponseCache,
@@ -128,7 +130,20 @@ export async function startGateway({
     ...(redis === null ? { lookup: memoryCache.get } : { redis }),
   });
   const metrics = createCallMetrics(config.general.metricsLabelValues);
-  const callers = createCallers(callPool, config.general.keyCacheMs);
+  const { timezone } = config.general;
+  const callers = createCallers(callPool, config.general.keyCacheMs, {
+    async key(key) {
+      const proxy = proxyLimitsOf(live.config.general);
+      await ledger.totals.prepare(
+        countersOfKey(key, proxy, Date.now(), timezone),
+      );
+    },
+    async payer(entity, { maxBudget, budgetDuration }) {
+      if (maxBudget === null) return;
+      const window = windowAt(budgetDuration, Date.now(), timezone).name;
+      await ledger.totals.prepare([{ entity, window }]);
+    },
+  });
   const pending = createPendingSums();
   const prices = openPrices(config.general.pricesFile);
   const ledger = createLedger({
@@ -137,9 +152,9 @@ export async function startGateway({
     journal,
     limits,
     pending,
-    timeZone: config.general.timezone,
+    timeZone: timezone,
     proxyDuration: config.general.budgetDuration,
-    databaseSeenAt: () => database.lastSeenAt(),
+    databaseConnected: () => database.connected(),
     onSoftBudget: metrics.softBudgetReached,
     log,
   });
@@ -160,7 +175,7 @@ export async function startGateway({
     onChange(table, id) {
       if (table === "models") return void readModels();
       if (table !== "spend_totals") return callers.changed(table, id);
-      ledger
+      ledger.totals
         .reload([id])
         .catch((error: unknown) =>
           log.warn(
@@ -173,7 +188,7 @@ export async function startGateway({
       callers.forgetAll();
       void readModels();
       adjustedSince(pool, Date.now() - MISSED_MS)
-        .then((entities) => ledger.reload(entities))
+        .then((entities) => ledger.totals.reload(entities))
         .catch((error: unknown) =>
           log.warn({ error }, "totals that an admin changed could not be read"),
         );

@@ -82,20 +82,41 @@ export interface Callers {
   forgetAll(): void;
 }
 
-export function createCallers(pool: Pool, keepMs: number): Callers {
-  const keys = createLookup({ load: (token) => loadKey(pool, token), keepMs });
-  const users = createLookup({
-    load: (id) => loadPayer(pool, "users", "user_id", id),
+/** What else must be known of a payer before it counts as known. */
+export interface Preparations {
+  readonly key: (key: KeyCaller) => Promise<void>;
+  readonly payer: (entity: string, limits: PayerLimits) => Promise<void>;
+}
+
+export function createCallers(
+  pool: Pool,
+  keepMs: number,
+  prepare: Preparations,
+): Callers {
+  const keys = createLookup({
+    async load(token) {
+      const key = await loadKey(pool, token);
+      if (key !== null) await prepare.key(key);
+      return key;
+    },
     keepMs,
   });
-  const endUsers = createLookup({
-    load: (id) => loadPayer(pool, "end_users", "user_id", id),
-    keepMs,
-  });
-  const tags = createLookup({
-    load: (id) => loadPayer(pool, "tags", "name", id),
-    keepMs,
-  });
+  const payers = (
+    kind: string,
+    table: PayerTable,
+    column: "user_id" | "name",
+  ) =>
+    createLookup({
+      async load(id) {
+        const payer = await loadPayer(pool, table, column, id);
+        if (payer !== null) await prepare.payer(`${kind}:${id}`, payer.limits);
+        return payer;
+      },
+      keepMs,
+    });
+  const users = payers("user", "users", "user_id");
+  const endUsers = payers("end_user", "end_users", "user_id");
+  const tags = payers("tag", "tags", "name");
   const all = [keys, users, endUsers, tags];
   return {
     keys,
@@ -301,9 +322,11 @@ function modelLimits(row: KeyRow): ReadonlyMap<string, PayerLimits> {
   );
 }
 
+type PayerTable = "users" | "end_users" | "tags";
+
 async function loadPayer(
   pool: Pool,
-  table: "users" | "end_users" | "tags",
+  table: PayerTable,
   idColumn: "user_id" | "name",
   id: string,
 ): Promise<OtherPayer | null> {

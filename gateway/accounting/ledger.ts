@@ -1,19 +1,10 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Logger } from "pino";
 import { recordRows } from "../db/ledger.ts";
-import {
-  CALL_DEADLINE_MS,
-  DatabaseUnavailable,
-  within,
-  type Pool,
-} from "../db/pool.ts";
-import {
-  openCounters,
-  readTotals,
-  type Counter,
-  type Total,
-} from "../db/totals.ts";
+import type { Pool } from "../db/pool.ts";
+import type { Counter } from "../db/totals.ts";
 import type { Journal, JournalBatch, JournalRow } from "./journal.ts";
+import { createLedgerTotals, type LedgerTotals } from "./ledger-totals.ts";
 import type { LimitStore } from "./limits.ts";
 import { nanosFromCost } from "./money.ts";
 import { createMutex } from "./mutex.ts";
@@ -21,7 +12,6 @@ import type { PendingSums } from "./pending.ts";
 import type { Intent, Outcome } from "./records.ts";
 import { recordAll } from "./refused-rows.ts";
 import { spendRow, type SpendRow } from "./rows.ts";
-import { windowStart } from "./windows.ts";
 
 const BATCH_ROWS = 1_000;
 const ROWS_AT_ONCE = 50;
@@ -31,13 +21,7 @@ const RETRY_AFTER_MS = 1_000;
 export interface Ledger {
   /** Brings what earlier lives left in the journal into the ledger, then goes on draining. */
   start(): Promise<void>;
-  /**
-   * Gives the limit store the totals that it asked for. While the database is away, a window that began since holds
-   * nothing in the ledger; for any other it throws {@link DatabaseUnavailable}.
-   */
-  loadTotals(counters: readonly Counter[]): Promise<void>;
-  /** Reads the totals of payers again whose spend or windows an admin changed; throws {@link DatabaseUnavailable}. */
-  reload(entities: readonly string[]): Promise<void>;
+  readonly totals: Pick<LedgerTotals, "load" | "prepare" | "reload">;
   /** Brings everything that is in the journal now into the database; throws when it cannot. */
   flush(): Promise<void>;
   /** Ends draining after the batch under way. */
@@ -55,8 +39,7 @@ export interface LedgerOptions {
   readonly timeZone: string;
   readonly proxyDuration: string | null;
   readonly log: Logger;
-  /** When the database was last known to be there. */
-  readonly databaseSeenAt: () => number;
+  readonly databaseConnected: () => boolean;
   /** A payer of this kind (`key`, `team` …) reached its soft budget by what was drained here. */
   readonly onSoftBudget: (kind: string) => void;
 }
@@ -66,8 +49,7 @@ export interface LedgerOptions {
  * While the database is away it tries again; the journal keeps what is waiting.
  */
 export function createLedger(options: LedgerOptions): Ledger {
-  const { pool, callPool, journal, limits, pending } = options;
-  const { timeZone, proxyDuration, log } = options;
+  const { pool, journal, pending, timeZone, proxyDuration, log } = options;
   let running: Promise<number> | null = null;
   let stopped = false;
   let away = false;
@@ -83,6 +65,13 @@ export function createLedger(options: LedgerOptions): Ledger {
 
   /** Totals are not read between a commit and its assign: they would hold spend that is still pending here. */
   const alone = createMutex();
+  const totals = createLedgerTotals({
+    ...options,
+    alone,
+    async resolve() {
+      if (uncertain) await commitBatch();
+    },
+  });
 
   async function drainBatch(): Promise<number> {
     batch ??= await journal.read(BATCH_ROWS);
@@ -97,7 +86,7 @@ export function createLedger(options: LedgerOptions): Ledger {
     const { rows: entries, position } = batch;
     uncertain = true;
     const counters = countersOf(entries);
-    const { inserted, totals, softBudgets } = await recordAll(
+    const recorded = await recordAll(
       await rowsOf(entries),
       (rows) => recordRows(pool, rows, counters, proxyDuration, timeZone),
       log,
@@ -108,12 +97,12 @@ export function createLedger(options: LedgerOptions): Ledger {
     journal.commit(position);
     batch = null;
     uncertain = false;
-    drained += inserted.size;
-    for (const notice of softBudgets) {
+    drained += recorded.inserted.size;
+    for (const notice of recorded.softBudgets) {
       log.warn(notice, "a soft budget was reached");
       options.onSoftBudget(kindOf(notice.entity));
     }
-    await assignTotals(totals);
+    await totals.assign(recorded.totals);
   }
 
   /** In pieces, between which calls go on. */
@@ -136,48 +125,6 @@ export function createLedger(options: LedgerOptions): Ledger {
     );
   }
 
-  /** Runs alone. Spend of an uncertain batch would be in the total and still pending: the batch is committed first. */
-  async function ledgerTotals(
-    counters: readonly Counter[],
-  ): Promise<readonly Total[]> {
-    if (uncertain)
-      try {
-        await commitBatch();
-      } catch (error) {
-        throw new DatabaseUnavailable(error);
-      }
-    return readTotals(callPool, counters);
-  }
-
-  async function findTotals(
-    counters: readonly Counter[],
-  ): Promise<readonly Total[]> {
-    try {
-      const totals = alone(() => ledgerTotals(counters));
-      // A drain that waits for Postgres must not make a call wait with it.
-      return await within(CALL_DEADLINE_MS, totals);
-    } catch (error) {
-      const seenAt = options.databaseSeenAt();
-      const began = ({ window }: Counter) => windowStart(window) > seenAt;
-      if (!(error instanceof DatabaseUnavailable) || !counters.every(began))
-        throw error;
-      return counters.map((counter) => ({ ...counter, spend: 0, version: 0 }));
-    }
-  }
-
-  async function assignTotals(totals: readonly Total[]): Promise<void> {
-    if (totals.length === 0) return;
-    await limits.assign(
-      totals.map(({ entity, window, spend, version }) => ({
-        entity,
-        window,
-        total: nanosFromCost(spend),
-        version,
-        pending: pending.of(entity, window),
-      })),
-    );
-  }
-
   /** Drains until nothing is left; one drain at a time. */
   function drain(): Promise<number> {
     running ??= drainAll().finally(() => {
@@ -197,6 +144,7 @@ export function createLedger(options: LedgerOptions): Ledger {
 
   function tick(): void {
     drain()
+      .then(totals.confirm)
       .then(
         () => {
           if (away) log.info("the database is back; the journal is drained");
@@ -227,15 +175,7 @@ export function createLedger(options: LedgerOptions): Ledger {
       recovering = false;
       timer = setTimeout(tick, DRAIN_EVERY_MS);
     },
-    async loadTotals(counters) {
-      await assignTotals(await findTotals(counters));
-    },
-    async reload(entities) {
-      await alone(async () => {
-        const counters = await openCounters(callPool, entities);
-        await assignTotals(await ledgerTotals(counters));
-      });
-    },
+    totals,
     async flush() {
       await running?.catch(() => undefined);
       await drain();

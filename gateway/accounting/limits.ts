@@ -34,8 +34,17 @@ export interface LimitStore {
    * for by `totals_missing`, and when an admin changed a spend. An older version of a total never replaces a newer one;
    * the pending sum is assigned in any case. The caller makes sure that a total does not hold spend that its pending
    * sum holds too (totals are not read between a drain's commit and its assign).
+   * "last known": the ledger cannot be read, and these are the totals of {@link lastKnown}; calls go on with the newest
+   * total that any instance has reported.
    */
-  assign(counters: readonly CounterParts[]): Promise<void>;
+  assign(
+    counters: readonly CounterParts[],
+    source?: "ledger" | "last known",
+  ): Promise<void>;
+  /** Keeps totals on this instance for a time in which the ledger cannot be read. */
+  remember(counters: readonly CounterParts[]): void;
+  /** The total that was last assigned or remembered on this instance; null: none was. */
+  lastKnown(entity: string, window: string): LastKnown | null;
   /** Until a settle on this instance may have freed money of the entity, or the ms are over. */
   freed(entity: string, ms: number): Promise<void>;
   close(): Promise<void>;
@@ -167,6 +176,8 @@ export interface CounterParts {
   readonly version: number;
   readonly pending: Nanos;
 }
+
+export type LastKnown = Pick<CounterParts, "total" | "version">;
 
 export const LEASE_MS = 60_000;
 export const RENEW_EVERY_MS = 20_000;

@@ -1,5 +1,7 @@
 /** Runs pieces of work one after the other, in the order in which they came. */
-export function createMutex(): <T>(work: () => Promise<T>) => Promise<T> {
+export type Mutex = <T>(work: () => Promise<T>) => Promise<T>;
+
+export function createMutex(): Mutex {
   let last: Promise<unknown> = Promise.resolve();
   return (work) => {
     const turn = last.then(work, work);

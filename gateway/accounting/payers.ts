@@ -1,4 +1,10 @@
-import type { Caller, OtherPayer, PayerLimits } from "../access/callers.ts";
+import type {
+  Caller,
+  KeyCaller,
+  OtherPayer,
+  PayerLimits,
+} from "../access/callers.ts";
+import type { Counter } from "../db/totals.ts";
 import type { LimitedEntity } from "./limits.ts";
 import { nanosFromBudget } from "./money.ts";
 import type { GeneralConfig } from "../config/types.ts";
@@ -100,6 +106,23 @@ export function limitedEntities(
   ofCaller.set(alias, { ...found, proxy, timeZone });
   kept.set(caller, ofCaller);
   return found.entities;
+}
+
+/** The budget counters of a key's payers, whichever model a call names. */
+export function countersOfKey(
+  caller: KeyCaller,
+  proxy: PayerLimits,
+  at: number,
+  timeZone: string,
+): readonly Counter[] {
+  const counters = new Map<string, Counter>();
+  for (const alias of ["", ...caller.modelLimits.keys()]) {
+    const sources = { caller, alias, endUser: null, tags: [], proxy };
+    for (const { entity, budget, window } of findEntities(sources, at, timeZone)
+      .entities)
+      if (budget !== null) counters.set(entity, { entity, window });
+  }
+  return [...counters.values()];
 }
 
 /** With the time in which they are the same. */

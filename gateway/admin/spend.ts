@@ -37,6 +37,6 @@ export async function setSpend(
     );
     return Number(spent);
   });
-  await gateway.ledger.reload([entity]);
+  await gateway.ledger.totals.reload([entity]);
   return before;
 }

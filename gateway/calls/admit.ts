@@ -137,7 +137,7 @@ async function loadTotals(
   counters: readonly { readonly entity: string; readonly window: string }[],
 ): Promise<void> {
   try {
-    await gateway.ledger.loadTotals(counters);
+    await gateway.ledger.totals.load(counters);
   } catch (error) {
     throw error instanceof DatabaseUnavailable ? databaseUnavailable() : error;
   }

@@ -9,8 +9,6 @@ export interface DatabaseState {
   /** The schema is there and calls can be served. Once true it stays true: an outage later is another matter. */
   readonly ready: () => boolean;
   readonly connected: () => boolean;
-  /** When the database last answered, ms since the epoch. */
-  readonly lastSeenAt: () => number;
   /** Gateways on this database, this one included, when it was last asked; 1 before. */
   readonly instances: () => number;
   stop(): Promise<void>;
@@ -53,7 +51,6 @@ export function watchDatabase(options: DatabaseOptions): DatabaseState {
   const { pool, callPool, log, shared } = options;
   let ready = false;
   let connected = false;
-  let answeredAt = () => -Infinity;
   let instances = 1;
   let stopped = false;
   let client: pg.Client | null = null;
@@ -106,7 +103,6 @@ export function watchDatabase(options: DatabaseOptions): DatabaseState {
       });
       if (!ready) await migrate(pool, log);
       client = attempt;
-      answeredAt = probe.answeredAt;
       connected = true;
       retryMs = RETRY_AFTER_MS;
       if (ready) options.onReconnect();
@@ -160,7 +156,6 @@ export function watchDatabase(options: DatabaseOptions): DatabaseState {
     ready: () => ready,
     connected: () => connected,
     instances: () => instances,
-    lastSeenAt: () => answeredAt(),
     async stop() {
       stopped = true;
       clearTimeout(timer);

@@ -4,8 +4,6 @@ import { DatabaseUnavailable, within } from "./pool.ts";
 
 /** Asks a connection again and again whether Postgres still answers on it. */
 export interface Probe {
-  /** When it last did, ms since the epoch. */
-  readonly answeredAt: () => number;
   /** Why there will be no further answer; pending while there are some. */
   readonly failed: Promise<Error>;
   stop(): void;
@@ -17,18 +15,15 @@ const WITHIN_MS = 1_400;
 
 export function startProbe(client: pg.Client): Probe {
   const stopped = new AbortController();
-  let answeredAt = Date.now();
 
   async function askOn(): Promise<never> {
     for (;;) {
       await within(WITHIN_MS, client.query("SELECT"));
-      answeredAt = Date.now();
       await sleep(EVERY_MS, undefined, { signal: stopped.signal });
     }
   }
 
   return {
-    answeredAt: () => answeredAt,
     failed: askOn().catch((error: Error) => error),
     stop: () => stopped.abort(),
   };

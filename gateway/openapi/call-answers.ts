@@ -212,6 +212,7 @@ export const OPEN_ANSWERS = {
       status: z.enum(["connected", "stopping", "starting"]),
       db: z.enum(["connected", "Not connected"]),
       cache: z.enum(["redis", "memory"]).nullable(),
+      limits: z.enum(["redis", "memory", "redis_away"]),
       version: text,
       journal: z.object({ pending: count }),
     }),

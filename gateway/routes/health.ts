@@ -4,6 +4,7 @@ import { callerOf } from "../access/authenticate.ts";
 import { authorizeRoute } from "../access/authorize.ts";
 import { unknownModel } from "../access/models.ts";
 import { validateBody } from "../calls/validate.ts";
+import type { LimitsMode } from "../accounting/limits/create.ts";
 import type { Gateway } from "../gateway.ts";
 
 /** GET /health/liveliness: the process answers; nothing is asked of anyone else. */
@@ -15,6 +16,8 @@ interface Readiness {
   readonly status: "connected" | "stopping" | "starting";
   readonly db: "connected" | "Not connected";
   readonly cache: "redis" | "memory" | null;
+  /** `redis_away`: limits are kept in process, at this instance's share. */
+  readonly limits: LimitsMode;
   readonly version: string;
   readonly journal: { readonly pending: number };
 }
@@ -33,6 +36,7 @@ export function readiness(gateway: Gateway, reply: FastifyReply): Readiness {
         : "starting",
     db: database.connected() ? "connected" : "Not connected",
     cache: config.cache.enabled ? cache.kind : null,
+    limits: gateway.limits.mode(),
     version,
     journal: { pending: journal.state().pendingRecords },
   };

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { MASTER_KEY } from "../servers/gateway.ts";
 import type { TestPostgres } from "../servers/postgres.ts";
 import { redisServerHere } from "../servers/redis.ts";
 import { makeKey, type Account } from "./accounts.ts";
@@ -29,6 +30,7 @@ const QUICK = {
   chunkDelayMs: 0,
   leaveAfter: null,
 } as const;
+const HEARTBEATS_MS = 600;
 const PRICE = 10 * 0.000001 + 4 * 0.000002;
 
 async function withStand(
@@ -75,6 +77,40 @@ async function until(is: () => boolean, what: string): Promise<void> {
   throw new Error(`it did not come true: ${what}`);
 }
 
+async function cutBoth(stand: Stand, redisFirst: boolean): Promise<void> {
+  const cuts = [
+    () => stand.gateways.forEach(({ redisRelay }) => redisRelay?.cut()),
+    () => stand.gateways.forEach(({ postgresRelay }) => postgresRelay.cut()),
+  ];
+  for (const cut of redisFirst ? cuts : cuts.reverse()) cut();
+  await until(() => saidOf(stand, "Redis is away"), "Redis is unavailable");
+}
+
+function restoreBoth({ gateways }: Stand): void {
+  for (const { postgresRelay, redisRelay } of gateways) {
+    postgresRelay.restore();
+    redisRelay?.restore();
+  }
+}
+
+function saidOf({ gateways }: Stand, words: string): boolean {
+  return gateways.every((gateway) => gateway.said().includes(words));
+}
+
+/** Any route but a call makes a key known. */
+async function listModels({ url }: Member, { key }: Account): Promise<void> {
+  const answer = await fetch(`${url}/v1/models`, {
+    headers: { authorization: `Bearer ${key}` },
+  });
+  expect(answer.status).toBe(200);
+}
+
+async function readinessOf({ url }: Member): Promise<unknown> {
+  const answer = await fetch(`${url}/health/readiness`);
+  expect(answer.status).toBe(200);
+  return answer.json();
+}
+
 describe.runIf(redisServerHere())("Postgres and Redis", () => {
   test("a commit whose answer was lost does not count twice against the budget", async () => {
     await withStand(1, async (stand, gateway) => {
@@ -97,6 +133,119 @@ describe.runIf(redisServerHere())("Postgres and Redis", () => {
       await stand.redis?.client.flushall();
       expect(endsOf(await callTimes(gateway, key, 1))).toBe("1 ok");
       expect((await call(gateway.url, key, QUICK)).end).toBe("budget_exceeded");
+      expect(await missingNow(stand)).toEqual([]);
+    });
+  });
+
+  test.each(["Redis first", "Postgres first"])(
+    "known keys keep working with what is left of their budgets, without waiting (%s)",
+    async (order) => {
+      await withStand(2, async (stand, first) => {
+        const budget = 200 * PRICE;
+        const key = await accountOf(stand, first, { max_budget: budget });
+        const daily = await accountOf(stand, first, {
+          max_budget: budget,
+          budget_duration: "1d",
+        });
+        const spent = await accountOf(stand, first, { max_budget: 2 * PRICE });
+        const unused = await accountOf(stand, first, { max_budget: budget });
+        for (const gateway of stand.gateways) {
+          for (const account of [key, daily])
+            expect(endsOf(await callTimes(gateway, account, 2))).toBe("2 ok");
+          await listModels(gateway, unused);
+        }
+        expect(endsOf(await callTimes(first, spent, 2))).toBe("2 ok");
+        await stand.drained();
+        await cutBoth(stand, order === "Redis first");
+        for (const gateway of stand.gateways) {
+          for (const account of [key, daily, unused])
+            expect(endsOf(await callTimes(gateway, account, 10))).toBe("10 ok");
+          const unknown = { key: "sk-unknown-to-the-gateway", fields: {} };
+          expect((await call(gateway.url, unknown, QUICK)).end).toBe(
+            "database_unavailable",
+          );
+        }
+        expect((await call(first.url, spent, QUICK)).end).toBe(
+          "budget_exceeded",
+        );
+        expect(await readinessOf(first)).toMatchObject({
+          db: "Not connected",
+          limits: "redis_away",
+        });
+        restoreBoth(stand);
+        await stand.drained();
+        expect(await missingNow(stand)).toEqual([]);
+        expect(await stand.sql("SELECT * FROM spend_check")).toEqual([]);
+      });
+    },
+  );
+
+  test("the last calls of a budget are shared, and no caller is told that it is exceeded while money is left", async () => {
+    await withStand(2, async (stand, first) => {
+      const key = await accountOf(stand, first, { max_budget: 26 * PRICE });
+      for (const gateway of stand.gateways)
+        expect(endsOf(await callTimes(gateway, key, 3))).toBe("3 ok");
+      await stand.drained();
+      await cutBoth(stand, true);
+      for (const gateway of stand.gateways) {
+        // 20 calls are left, 10 for each; half of a share is kept back, for what the other one may have had in flight.
+        const told = await callTimes(gateway, key, 7);
+        const ok = told.filter(({ end }) => end === "ok").length;
+        expect(ok).toBeGreaterThanOrEqual(5);
+        expect(ok).toBeLessThanOrEqual(6);
+        expect(told.at(-1)?.end).toBe("budget_held");
+      }
+      restoreBoth(stand);
+      await until(() => saidOf(stand, "Redis is back"), "Redis is back");
+      const rest = await callTimes(first, key, 12);
+      expect(rest.at(-1)?.end).toBe("budget_exceeded");
+      await stand.drained();
+      const [row] = await stand.sql<{ calls: number }>(
+        "SELECT count(*)::int AS calls FROM spend_log WHERE api_key = encode(sha256($1::bytea), 'hex')",
+        [key.key],
+      );
+      expect(row?.calls).toBe(26);
+    });
+  });
+
+  test("a Redis that is flushed, or restarted, while Postgres is unavailable gets the last known totals", async () => {
+    await withStand(2, async (stand, first) => {
+      const [, second] = stand.gateways;
+      if (second === undefined) throw new Error("too few gateways");
+      const key = await accountOf(stand, first, { max_budget: 20 * PRICE });
+      expect(endsOf(await callTimes(first, key, 1))).toBe("1 ok");
+      // What the second gateway brings into the ledger the first one hears from Redis alone.
+      expect(endsOf(await callTimes(second, key, 9))).toBe("9 ok");
+      await stand.drained();
+      await sleep(HEARTBEATS_MS);
+      for (const { postgresRelay } of stand.gateways) postgresRelay.cut();
+      await stand.redis?.client.flushall();
+      expect(endsOf(await callTimes(first, key, 4))).toBe("4 ok");
+      await stand.redis?.stop();
+      await stand.redis?.start();
+      await until(() => saidOf(stand, "Redis is back"), "Redis is back");
+      const told = [
+        ...(await callTimes(second, key, 3)),
+        ...(await callTimes(first, key, 5)),
+      ];
+      expect(endsOf(told)).toMatch(/^6 ok, 2 budget_(exceeded|held)$/);
+      restoreBoth(stand);
+      await stand.drained();
+      expect(await missingNow(stand)).toEqual([]);
+    });
+  });
+
+  test("the master key keeps working, with a budget too", async () => {
+    await withStand(1, async (stand, gateway) => {
+      await stand.sql(
+        "INSERT INTO users (user_id, max_budget) VALUES ('default_user_id', 1) ON CONFLICT (user_id) DO UPDATE SET max_budget = 1",
+      );
+      const master = { key: MASTER_KEY, fields: {} };
+      expect(endsOf(await callTimes(gateway, master, 2))).toBe("2 ok");
+      await cutBoth(stand, true);
+      expect(endsOf(await callTimes(gateway, master, 5))).toBe("5 ok");
+      restoreBoth(stand);
+      await stand.drained();
       expect(await missingNow(stand)).toEqual([]);
     });
   });

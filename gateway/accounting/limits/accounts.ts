@@ -1,4 +1,6 @@
 import type { Nanos } from "../money.ts";
+import type { Allowance } from "./allowance.ts";
+import type { Sighting } from "./sightings.ts";
 
 /** Counters of one entity in this process. */
 export interface Account {
@@ -11,6 +13,8 @@ export interface Account {
   requests: number;
   tokens: number;
   usedAt: number;
+  /** null: Redis has said nothing of it yet. */
+  sighting: Sighting | null;
   readonly windows: Map<string, WindowCounter>;
 }
 
@@ -21,20 +25,12 @@ export interface WindowCounter {
   /** The total counts only in the era that it was assigned in. */
   era: number;
   assignedAt: number;
+  /** Assigned without the ledger: it is the total last known, and may have grown since. */
+  stale: boolean;
   pending: Nanos;
   usedAt: number;
-  /** While Redis is away: what this instance may commit of `budget`, and what it has settled of that. */
+  /** While Redis is unavailable. */
   allowance: Allowance | null;
-}
-
-export interface Allowance {
-  granted: Nanos;
-  settled: Nanos;
-  budget: Nanos;
-  /** Of what was granted: leases that stood already. */
-  readonly held: Nanos;
-  /** Worked out from a total that holds what others had in flight when Redis went away. */
-  readonly final: boolean;
 }
 
 const IDLE_MS = 25 * 60 * 60_000;
@@ -68,6 +64,7 @@ export function createAccounts(now: () => number): Accounts {
       version: -1,
       era: -1,
       assignedAt: -Infinity,
+      stale: false,
       pending: 0,
       usedAt: at,
       allowance: null,
@@ -102,6 +99,7 @@ export function createAccounts(now: () => number): Accounts {
         requests: 0,
         tokens: 0,
         usedAt: now(),
+        sighting: null,
         windows: new Map(),
       };
       accounts.set(entity, made);

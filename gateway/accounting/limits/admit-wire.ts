@@ -6,7 +6,6 @@ import {
   type RateState,
 } from "../limits.ts";
 import { numberAt, type Reply } from "./scripts.ts";
-import type { Sighting } from "./share.ts";
 
 /** A call to be admitted. `hit`: its answer was found already, so it costs nothing. */
 export interface AdmitRequest {
@@ -81,21 +80,20 @@ const HELD = 3;
 const TOO_LARGE = 4;
 const RATE = 5;
 const RATE_LIMITS = ["requests", "tokens", "parallel"] as const;
-/** Numbers for each payer: requests, tokens, ms left of the minute, spend, leased. */
-const PAYER_NUMBERS = 5;
+/** Numbers for each payer: requests, tokens, ms left of the minute, spend. */
+const PAYER_NUMBERS = 4;
 const FIRST_PAYER = 2;
 
-/** Reads what admit.lua answered: one admission for each call. Tells what it says of each budget. */
+/** Reads what admit.lua answered: one admission for each call. */
 export function readAdmissions(
   reply: Reply,
   { calls, payers, lists }: AdmitBatch,
-  saw: (entity: string, sighting: Omit<Sighting, "at">) => void,
 ): readonly Admission[] {
   const states = new Map<LimitedEntity, PayerState>();
   for (const [i, payer] of payers.entries())
     states.set(
       payer,
-      payerState(reply, FIRST_PAYER + i * PAYER_NUMBERS, payer, saw),
+      payerState(reply, FIRST_PAYER + i * PAYER_NUMBERS, payer),
     );
   const left = new Map(lists.map((list) => [list, leftOf(list, states)]));
   const first = FIRST_PAYER + payers.length * PAYER_NUMBERS;
@@ -134,12 +132,9 @@ function payerState(
   reply: Reply,
   at: number,
   payer: LimitedEntity,
-  saw: Parameters<typeof readAdmissions>[2],
 ): PayerState {
-  const { entity, window, budget, requestsPerMinute, tokensPerMinute } = payer;
+  const { entity, budget, requestsPerMinute, tokensPerMinute } = payer;
   const spend = budget === null ? -1 : numberAt(reply, at + 3);
-  if (spend >= 0)
-    saw(entity, { window, spend, leased: numberAt(reply, at + 4) });
   return {
     spend: spend < 0 ? null : spend,
     rate:

@@ -2,6 +2,7 @@ import type {
   AdmitCall,
   Admission,
   CounterParts,
+  LastKnown,
   LimitedEntity,
   LimitState,
   Refusal,
@@ -12,11 +13,12 @@ import {
   createAccounts,
   type Account,
   type WindowCounter,
-  type Allowance,
 } from "./accounts.ts";
+import { allowanceLeft, isClear } from "./allowance.ts";
 import { createHeldCalls, type HeldCall } from "./held.ts";
 import { createRates } from "./rates.ts";
 import type { Share } from "./share.ts";
+import { newestOf, sightingOf, type SightedWindows } from "./sightings.ts";
 
 export interface PendingCounter {
   readonly entity: string;
@@ -36,7 +38,16 @@ export interface Counters {
   /** Answers the entities whose money it may have freed. */
   settle(call: Settlement): readonly string[];
   renew(callIds: readonly string[]): void;
-  assign(counters: readonly CounterParts[]): void;
+  /** `lastKnown`: the ledger could not be asked. */
+  assign(counters: readonly CounterParts[], lastKnown: boolean): void;
+  /** The total that was last assigned, however long ago; null: none was. */
+  lastKnown(entity: string, window: string): LastKnown | null;
+  /** What Redis says of an entity; ignored where the entity is unknown here. `leased` by all instances. */
+  sight(entity: string, leased: Nanos, windows: SightedWindows): void;
+  /** The parts, with the total that Redis last said where that is newer. */
+  newest(parts: CounterParts): CounterParts;
+  /** Totals assigned within the last `ms`. */
+  recentTotals(ms: number): readonly CounterParts[];
   /** From here totals count as unknown, and budgets and rates are kept to a share (null: to the whole). */
   turnOver(share: Share | null): void;
   held(callId: string): HeldCall | undefined;
@@ -49,9 +60,6 @@ export interface Counters {
 
 /** A drain moves at most 1,000 rows, each rounded to a nano, from pending into the total. */
 const ROUNDING: Nanos = 1_000;
-/** What a share keeps back while it is not clear: as many calls of others may be on their way. */
-const FEW_CALLS = 20;
-
 /** One entity of a call with its counters as they are before it. */
 interface Standing {
   readonly limits: LimitedEntity;
@@ -191,47 +199,9 @@ export function createCounters(now: () => number): Counters {
     const leased = (account?.leased ?? 0) - own;
     const room = budget - spendOf(counter) - leased;
     if (share === null || counter === undefined) return room;
-    const allowance = allowanceOf(entity, counter, budget, share);
-    if (allowance.budget !== budget) {
-      allowance.granted += Math.floor(
-        (budget - allowance.budget) / share.instances,
-      );
-      allowance.budget = budget;
-    }
-    return Math.min(room, allowance.granted - allowance.settled - leased);
-  }
-
-  /**
-   * Until it is clear what others had in flight when Redis went away, the last calls of a share are kept back: they may
-   * have been made already. Then it is fixed, from what was spent before the outage; what others have spent in it so far
-   * is taken for earlier spend, which errs on the side of the budget.
-   */
-  function allowanceOf(
-    { limits, account, own, estimate }: Standing,
-    counter: WindowCounter,
-    budget: Nanos,
-    of: Share,
-  ): Allowance {
-    const known = counter.allowance;
-    const clear = isClear(counter, of);
-    if (known !== null && (known.final || !clear)) return known;
-    const settled = known?.settled ?? 0;
-    const held = known?.held ?? (account?.leased ?? 0) - own;
-    const free = of.free(
-      limits.entity,
-      limits.window,
-      budget,
-      spendOf(counter) - settled + held,
-    );
-    const granted =
-      held + (clear ? free : Math.max(0, free - FEW_CALLS * estimate));
-    counter.allowance = { granted, settled, budget, held, final: clear };
-    return counter.allowance;
-  }
-
-  function isClear(counter: WindowCounter, of: Share): boolean {
-    if (of.instances === 1) return true;
-    return of.clearSince !== null && counter.assignedAt >= of.clearSince;
+    const { estimate } = entity;
+    const budgeted = { account, counter, budget, leased, estimate };
+    return Math.min(room, allowanceLeft(budgeted, share, now()));
   }
 
   /** The total is not known, or what could be granted without knowing it well is used up: it is read again. */
@@ -253,21 +223,20 @@ export function createCounters(now: () => number): Counters {
     counter.pending = pending;
   }
 
-  function assignOne({
-    entity,
-    window,
-    total,
-    version,
-    pending,
-  }: CounterParts): void {
+  function assignOne(
+    { entity, window, total, version, pending }: CounterParts,
+    lastKnown: boolean,
+  ): void {
     const counter = accounts.counter(accounts.open(entity), window);
     const before = counter.era === era ? spendOf(counter) : 0;
     setPending(counter, pending);
+    counter.usedAt = now();
     if (version < counter.version) return;
     counter.total = total;
     counter.version = version;
     counter.era = era;
     counter.assignedAt = now();
+    counter.stale = lastKnown;
     // An admin has lowered the spend: there is more to share. (A drain's own rounding never comes to so much.)
     if (spendOf(counter) < before - ROUNDING) counter.allowance = null;
   }
@@ -292,8 +261,30 @@ export function createCounters(now: () => number): Counters {
     renew(callIds) {
       for (const callId of callIds) calls.renew(callId);
     },
-    assign(counters) {
-      for (const counter of counters) assignOne(counter);
+    assign(counters, lastKnown) {
+      for (const counter of counters) assignOne(counter, lastKnown);
+    },
+    lastKnown(entity, window) {
+      const counter = accounts.find(entity)?.windows.get(window);
+      if (counter === undefined || counter.version < 0) return null;
+      return { total: counter.total, version: counter.version };
+    },
+    sight(entity, leased, windows) {
+      const account = accounts.find(entity);
+      if (account === undefined) return;
+      account.sighting = sightingOf(account, leased, windows);
+    },
+    newest: (parts) => newestOf(parts, accounts.find(parts.entity)),
+    recentTotals(ms) {
+      const recent: CounterParts[] = [];
+      const from = now() - ms;
+      for (const { entity, windows } of accounts.all())
+        for (const counter of windows.values()) {
+          const { window, total, version, pending, assignedAt } = counter;
+          if (assignedAt >= from)
+            recent.push({ entity, window, total, version, pending });
+        }
+      return recent;
     },
     turnOver(next) {
       share?.end();

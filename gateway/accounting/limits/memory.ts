@@ -31,8 +31,10 @@ export function createMemoryLimits(options: MemoryLimitsOptions = {}): Limits {
       counters.renew(callIds);
     },
     async assign(parts) {
-      counters.assign(parts);
+      counters.assign(parts, false);
     },
+    remember: (parts) => counters.assign(parts, false),
+    lastKnown: counters.lastKnown,
     mode: () => "memory",
     counts: () => ({
       outages: 0,

@@ -31,6 +31,8 @@ export interface LinkOptions {
   readonly onJoined: () => void;
   readonly onAway: (reason: string) => void;
   readonly onReaped: (leases: number) => void;
+  /** Spend and leases of all instances, of each entity with a budget where they changed since the last heartbeat. */
+  readonly onMoved: (moved: readonly Reply[]) => void;
 }
 
 /**
@@ -72,6 +74,8 @@ export function createLink(options: LinkOptions): Link {
   let generation = "";
   let session = "";
   let alive: readonly string[] = [instance];
+  /** Redis' moment up to which this instance has heard of all changes; none of a generation that it joins. */
+  let heardTo = "0";
   let scriptsLoaded = false;
   let joining = false;
   let triedAt = -Infinity;
@@ -190,6 +194,7 @@ export function createLink(options: LinkOptions): Link {
       ...alive,
     ]);
     generation = String(id);
+    heardTo = "0";
     if (state === "away") enter("joining");
     // From here to the first await nothing can come between: what changes afterwards is sent afterwards.
     open = true;
@@ -265,11 +270,13 @@ export function createLink(options: LinkOptions): Link {
   function beat(): void {
     if (state !== "ready" || beating) return;
     beating = true;
-    run("beat", [String(ALIVE_MS)])
-      .then(([code, reaped, ...names]) => {
+    run("beat", [String(ALIVE_MS), heardTo])
+      .then(([code, reaped, living, knownTo, moved]) => {
         if (code === STALE) return;
         options.onReaped(Number(reaped));
-        alive = names.map(String);
+        alive = listOf(living).map(String);
+        heardTo = String(knownTo);
+        options.onMoved(listOf(moved) as readonly Reply[]);
       })
       .catch(() => undefined)
       .finally(() => {
@@ -302,6 +309,10 @@ export function createLink(options: LinkOptions): Link {
       gate.resolve();
     },
   };
+}
+
+function listOf(part: Reply[number] | undefined): Reply {
+  return Array.isArray(part) ? (part as Reply) : [];
 }
 
 function messageOf(error: unknown): string {

@@ -18,13 +18,14 @@ import { createGathered } from "./gathered.ts";
 import type { Limits } from "./create.ts";
 import { createLink, RedisAway } from "./redis-link.ts";
 import { numberAt, REBUILDING, STALE, type Reply } from "./scripts.ts";
-import { createShare, type Sighting } from "./share.ts";
+import { createShare } from "./share.ts";
 import { createUnsent, nameOf } from "./unsent.ts";
 import {
   assignArguments,
   batches,
   partsArguments,
   readLook,
+  readMoved,
   settleArguments,
   type Creation,
 } from "./wire.ts";
@@ -57,7 +58,6 @@ export function createRedisLimits(options: RedisLimitsOptions): Limits {
   const now = options.now ?? Date.now;
   /** This instance's own parts, always; all that counts while Redis is away. */
   const counters = createCounters(now);
-  const sighted = new Map<string, Sighting>();
   /** Totals that this generation asked for, and when. An older generation takes any total: what was asked long ago may go. */
   const asked = new Map<string, number>();
   const unsent = createUnsent(counters, now);
@@ -94,11 +94,15 @@ export function createRedisLimits(options: RedisLimitsOptions): Limits {
       counts.outages++;
       const seen = link.instances().length;
       const instances = () => Math.max(seen, options.leastInstances());
-      counters.turnOver(createShare(instances, sighted, now));
+      counters.turnOver(createShare(instances, now));
       options.onAway(reason);
     },
     onReaped: (leases) => {
       counts.reapedLeases += leases;
+    },
+    onMoved(moved) {
+      for (const { entity, leased, windows } of moved.map(readMoved))
+        counters.sight(entity, leased, windows);
     },
   });
 
@@ -142,10 +146,7 @@ export function createRedisLimits(options: RedisLimitsOptions): Limits {
     if (reply[0] === REBUILDING) return requests.map(() => "rebuilding");
     if (reply[0] === STALE) return requests.map(() => "stale");
     counts.reapedLeases += numberAt(reply, 1);
-    const at = now();
-    return readAdmissions(reply, batch, (entity, { window, spend, leased }) =>
-      sighted.set(entity, { window, spend, leased, at }),
-    );
+    return readAdmissions(reply, batch);
   }
 
   function admission(
@@ -220,11 +221,18 @@ export function createRedisLimits(options: RedisLimitsOptions): Limits {
     waits.freed(freed);
   }
 
-  async function assign(parts: readonly CounterParts[]): Promise<void> {
-    counters.assign(parts);
-    const creation = (counter: CounterParts): Creation =>
-      asked.has(nameOf(counter)) ? "1" : "0";
-    const calls = link.open() ? assignArguments(parts, creation) : [];
+  async function assign(
+    parts: readonly CounterParts[],
+    source: "ledger" | "last known" = "ledger",
+  ): Promise<void> {
+    const lastKnown = source === "last known";
+    counters.assign(parts, lastKnown);
+    const creation = (counter: CounterParts): Creation => {
+      if (lastKnown) return "k";
+      return asked.has(nameOf(counter)) ? "1" : "0";
+    };
+    const sent = lastKnown ? parts.map(counters.newest) : parts;
+    const calls = link.open() ? assignArguments(sent, creation) : [];
     const replies = await Promise.all(
       calls.map((args) => tried("assign", args)),
     );
@@ -239,9 +247,6 @@ export function createRedisLimits(options: RedisLimitsOptions): Limits {
 
   async function renew(callIds: readonly string[]): Promise<void> {
     counters.renew(callIds);
-    const at = now();
-    for (const [entity, sighting] of sighted)
-      if (at - sighting.at > LEASE_MS) sighted.delete(entity);
     const longAgo = performance.now() - ASKED_FOR_MS;
     for (const [name, since] of asked) if (since < longAgo) asked.delete(name);
     for (const batch of batches(callIds)) {
@@ -256,7 +261,7 @@ export function createRedisLimits(options: RedisLimitsOptions): Limits {
         [],
         [],
         gone.filter((call) => call !== undefined),
-        at,
+        now(),
       ))
         await tried("parts", args);
     }
@@ -276,6 +281,8 @@ export function createRedisLimits(options: RedisLimitsOptions): Limits {
     settle,
     renew,
     assign,
+    remember: (parts) => counters.assign(parts, false),
+    lastKnown: counters.lastKnown,
     async forgetInstance(gone) {
       if (gone === instance)
         throw new Error(

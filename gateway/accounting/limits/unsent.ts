@@ -13,6 +13,9 @@ export interface Unsent {
   take(): OwnParts;
 }
 
+/** Within a heartbeat the other instances have heard of a total. */
+const RECENT_MS = 5_000;
+
 export function createUnsent(counters: Counters, now: () => number): Unsent {
   /** With when they ended: a lease in Redis outlives its call by 60 s at most. */
   let over = new Map<string, number>();
@@ -50,6 +53,8 @@ export function createUnsent(counters: Counters, now: () => number): Unsent {
         if (sum === 0) pending.push({ entity, window, pending: 0 });
         if ("version" in part) totals.push({ ...part, pending: sum });
       }
+      // What others heard of them may be lost with Redis.
+      totals.push(...counters.recentTotals(RECENT_MS));
       const held = [...counters.allHeld()];
       const ended = overNow
         .keys()

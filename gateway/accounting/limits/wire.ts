@@ -9,6 +9,7 @@ import type { HeldCall } from "./held.ts";
 import type { PendingCounter } from "./counters.ts";
 import { limitState } from "./rates.ts";
 import { numberAt, type Reply } from "./scripts.ts";
+import type { SightedWindows } from "./sightings.ts";
 
 /** Most items in one script call: Redis serves nobody else meanwhile. */
 const BATCH = 500;
@@ -36,8 +37,11 @@ export function settleArguments(
   return [String(sent.size), ...sums, ...ids];
 }
 
-/** What a total that Redis does not know may do: be set as asked for, be set once the generation is old enough, never. */
-export type Creation = "1" | "0" | "-";
+/**
+ * What a total that Redis does not know may do: be set as asked for, be set once the generation is old enough, never, be set
+ * as the last known one.
+ */
+export type Creation = "1" | "0" | "-" | "k";
 
 export function assignArguments(
   counters: readonly CounterParts[],
@@ -96,6 +100,34 @@ export function partsArguments(
     all.push(args);
   }
   return all;
+}
+
+/** Spend and leases of an entity, as Redis says them. */
+export interface Moved {
+  readonly entity: string;
+  readonly leased: Nanos;
+  readonly windows: SightedWindows;
+}
+
+/** Reads one entity of what beat.lua answers. */
+export function readMoved(reply: Reply): Moved {
+  const [entity, , ...windows] = reply;
+  return {
+    entity: String(entity),
+    leased: numberAt(reply, 1),
+    windows: new Map(
+      windows
+        .filter((window) => Array.isArray(window))
+        .map((window: Reply) => [
+          String(window[0]),
+          {
+            total: numberAt(window, 1),
+            version: numberAt(window, 2),
+            spend: numberAt(window, 3),
+          },
+        ]),
+    ),
+  };
 }
 
 /** Numbers for each entity that was looked at. */

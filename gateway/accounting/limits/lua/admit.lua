@@ -3,8 +3,8 @@
 -- ARGV: lease in ms; count of payers, of each: name, budget ('' for none), window, requests/min, tokens/min, parallel
 -- ('' for none); count of lists of payers, of each: count, positions (from 1) of its payers; then for each call: id,
 -- estimate, tokens, strict (1 or 0), cache key ('' for none), position of its list.
--- Answers: 0, reaped leases, five numbers for each payer as they are after all calls (requests, tokens, ms left of the
--- minute, spend, leased; -1 where there is none); then for each call its lease, or { code, ... }.
+-- Answers: 0, reaped leases, four numbers for each payer as they are after all calls (requests, tokens, ms left of the
+-- minute, spend; -1 where there is none); then for each call its lease, or { code, ... }.
 local ADMITTED, MISSING, EXCEEDED, HELD, TOO_LARGE, RATE_LIMITED = 0, 1, 2, 3, 4, 5
 local BY_REQUESTS, BY_TOKENS, BY_PARALLEL = 1, 2, 3
 
@@ -153,7 +153,7 @@ local function admit(estimate, tokens, strict, list, standing)
     local name, entity, account, takes, started = payer.name, payer.entity, payer.account, 0, 0
     if payer.budget then
       takes = TAKES_BUDGET
-      if hold(account, estimate, own[name] or 0) then entity.changed = true end
+      if hold(account, estimate, own[name] or 0) then entity.changed, entity.moved = true, true end
       own[name] = nil
     end
     if not standing then
@@ -182,7 +182,7 @@ local function admit(estimate, tokens, strict, list, standing)
   -- Payers that the call had before and the dearer one does not name: one record, one amount.
   for name, before in pairs(own) do
     local entity = load(name)
-    if hold(entity.account, estimate, before) then entity.changed = true end
+    if hold(entity.account, estimate, before) then entity.changed, entity.moved = true, true end
   end
   return lease, record
 end
@@ -215,7 +215,7 @@ for i, id in ipairs(ids) do
     answers[i] = record
   end
 end
-store()
+store(now)
 if #records > 0 then
   call('HSET', CALLS, unpack(records))
   call('ZADD', LEASES, unpack(leases))
@@ -223,11 +223,11 @@ end
 
 local reply = { 0, reaped }
 for i, payer in ipairs(payers) do
-  local account, n = payer.account, 2 + (i - 1) * 5
+  local account, n = payer.account, 2 + (i - 1) * 4
   local start, requests, tokens = minute(account)
   reply[n + 1], reply[n + 2] = payer.rated and requests or -1, payer.rated and tokens or -1
   reply[n + 3] = payer.rated and start + RATE_WINDOW - now or 0
-  reply[n + 4], reply[n + 5] = payer.spend or -1, account[LEASED]
+  reply[n + 4] = payer.spend or -1
 end
 for _, answer in ipairs(answers) do reply[#reply + 1] = answer end
 return reply

@@ -1,13 +1,15 @@
 -- ARGV, for each counter: entity, window, ledger total, version, pending sum of this instance, and what a total that is not
 -- known may do: '1' be set, because this generation asked for it; '0' be set unless the generation is young;
--- '-' never be set (this instance had no connection when it learnt the total).
+-- '-' never be set (this instance had no connection when it learnt the total);
+-- 'k' be set, because the ledger cannot be read and this is the last known total. Where a newer total was left behind,
+-- that one is set. Spend that is pending of this instance may be in it already: it becomes unsure, too.
 --
 -- An instance's pending sum and the total that it assigns never count the same spend. But a new total may hold what
 -- another instance has committed and not yet said: that instance's pending sum becomes unsure until it assigns again.
 -- Unsure spend holds calls back; it never refuses them as over budget.
 --
 -- A total read before a flush may be older than one that the flush took away, so in the first ten seconds of a rebuilt
--- generation a total that nobody asked for only leaves its version behind: an older one is then no answer.
+-- generation a total that no instance asked for is only left behind, with its version: an older one is then no answer.
 if not current() then return { STALE } end
 local now = time()
 local started = call('HMGET', prefix .. 'generation', 'since', 'fresh')
@@ -17,22 +19,23 @@ for a = FIRST, #ARGV, 6 do
   local total, version, creation = tonumber(ARGV[a + 2]), tonumber(ARGV[a + 3]), ARGV[a + 5]
   local _, window = load(ARGV[a], ARGV[a + 1])
   assignPending(window, instance, tonumber(ARGV[a + 4]), 0)
-  if version >= window[VERSION] then
-    local known = window[GOOD_FOR] == generation
-    if known or creation == '1' or (creation == '0' and grownUp) then
+  local known, newer = window[GOOD_FOR] == generation, version >= window[VERSION]
+  local mayCreate = creation == '1' or creation == 'k' or (creation == '0' and grownUp)
+  if newer or (creation == 'k' and not known) then
+    if known or mayCreate then
       if not known or version > window[VERSION] then
         window[UNSURE] = 0
         for i = PARTS, #window, 3 do
-          window[i + 2] = window[i] == instance and 0 or window[i + 1]
+          window[i + 2] = window[i] == instance and creation ~= 'k' and 0 or window[i + 1]
           window[UNSURE] = window[UNSURE] + window[i + 2]
         end
       end
-      window[GOOD_FOR], window[TOTAL] = generation, total
+      window[GOOD_FOR] = generation
       if not known then call('ZADD', TOUCHED, num(now), ARGV[a]) end
     end
-    window[VERSION] = version
+    if newer then window[TOTAL], window[VERSION] = total, version end
     window.changed = true
   end
 end
-store()
+store(now)
 return { 0 }

@@ -1,10 +1,13 @@
--- ARGV: ms after which an instance without a beat counts as gone. Answers: reaped leases, names of the living.
+-- ARGV: ms after which an instance without a beat counts as gone; the moment up to which this instance knows all budgets.
+-- Answers: 0, reaped leases, names of the living, the moment up to which it knows them now, and those that moved since:
+-- { entity, leased, { window, total, version, spend }, ... }.
+local MOVED_AT_ONCE, MOVED_FOR = 200, 600000
 if not current() then return { STALE } end
 local now = time()
 local BEATS = prefix .. 'beats'
 call('ZADD', BEATS, num(now), instance)
 local reaped = reap(now, 200)
-store()
+store(now)
 
 -- Entities unused for a day go; their totals come back from the ledger. One that still holds something is looked at later.
 local function isBusy(fields)
@@ -33,4 +36,25 @@ for _, name in ipairs(call('ZRANGEBYSCORE', BEATS, '-inf', num(now - IDLE_AFTER)
   call('ZREM', BEATS, name)
   call('HDEL', prefix .. 'generation', 'session:' .. name)
 end
-return { 0, reaped, unpack(call('ZRANGEBYSCORE', BEATS, num(now - tonumber(ARGV[FIRST])), '+inf')) }
+-- Where more have moved than fit, the rest follows at the next beat.
+call('ZREMRANGEBYSCORE', MOVED, '-inf', num(now - MOVED_FOR))
+local since, moved = tonumber(ARGV[FIRST + 1]), {}
+local names = call('ZRANGEBYSCORE', MOVED, num(since), '+inf', 'WITHSCORES', 'LIMIT', 0, MOVED_AT_ONCE)
+for i = 1, #names, 2 do
+  local fields = call('HGETALL', prefix .. 'entity:' .. names[i])
+  local entity = { names[i], 0 }
+  for f = 1, #fields, 2 do
+    local packed = cmsgpack.unpack(fields[f + 1])
+    if fields[f] == 'account' then
+      entity[2] = packed[LEASED]
+    elseif packed[GOOD_FOR] == generation then
+      entity[#entity + 1] = { string.sub(fields[f], 8), packed[TOTAL], packed[VERSION], packed[TOTAL] + packed[PENDING] }
+    end
+  end
+  moved[#moved + 1] = entity
+end
+local knownTo = now
+if #moved == MOVED_AT_ONCE then knownTo = math.max(since + 1, tonumber(names[#names])) end
+
+local living = call('ZRANGEBYSCORE', BEATS, num(now - tonumber(ARGV[FIRST])), '+inf')
+return { 0, reaped, living, num(knownTo), moved }

@@ -30,6 +30,7 @@ while a <= #ARGV do
       entity.changed = true
       if has(takes, TAKES_BUDGET) and estimate > 0 then
         account[LEASED], account[HOLDERS] = account[LEASED] + estimate, account[HOLDERS] + 1
+        entity.moved = true
       end
       if has(takes, TAKES_SLOT) then account[SLOTS] = account[SLOTS] + 1 end
       -- No start of a minute: tokens were not taken here, or are long corrected.
@@ -41,5 +42,5 @@ while a <= #ARGV do
   call('ZADD', LEASES, num(now + left), id)
   a = a + 4 + count * 2
 end
-store()
+store(now)
 return { 0 }

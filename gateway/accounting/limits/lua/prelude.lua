@@ -5,6 +5,7 @@
 --   leases           zset: call id -> expiry
 --   calls            hash: call id -> packed {estimate, tokens, entity, takes, rate start, entity, takes, rate start, ...}
 --   touched          zset: entity -> about when it was last used
+--   moved            zset: entity with a budget -> when its spend or leases last changed
 --   entity:<name>    hash: `account` -> packed account; `window:<name>` -> packed window, for each window of its budget
 --
 -- Packed (MessagePack), because one entity is then read in one command and written in one, and whole numbers stay exact:
@@ -27,6 +28,7 @@ local GOOD_FOR, TOTAL, VERSION, W_USED, PENDING, UNSURE, PARTS = 1, 2, 3, 4, 5, 
 local prefix, instance, generation, session, clock = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local FIRST = 6
 local CALLS, LEASES, TOUCHED = prefix .. 'calls', prefix .. 'leases', prefix .. 'touched'
+local MOVED = prefix .. 'moved'
 local call = redis.call
 
 local function has(takes, what)
@@ -72,21 +74,24 @@ local function load(name, window)
   return entity, window and known[window]
 end
 
-local function store()
-  for _, entity in pairs(loaded) do
-    local fields = {}
+local function store(now)
+  local moved = {}
+  for name, entity in pairs(loaded) do
+    local fields, hasMoved = {}, entity.moved
     if entity.changed then
-      entity.changed = nil
       fields = { 'account', cmsgpack.pack(entity.account) }
     end
-    for name, window in pairs(entity.windows) do
+    for windowName, window in pairs(entity.windows) do
       if window.changed then
-        window.changed = nil
-        fields[#fields + 1], fields[#fields + 2] = 'window:' .. name, cmsgpack.pack(window)
+        window.changed, hasMoved = nil, true
+        fields[#fields + 1], fields[#fields + 2] = 'window:' .. windowName, cmsgpack.pack(window)
       end
     end
+    entity.changed, entity.moved = nil, nil
     if #fields > 0 then call('HSET', entity.key, unpack(fields)) end
+    if hasMoved then moved[#moved + 1], moved[#moved + 2] = num(now), name end
   end
+  if #moved > 0 then call('ZADD', MOVED, unpack(moved)) end
 end
 
 -- Gives back what a call has taken. `used` is nil when the lease expired: the estimate of tokens then stands.
@@ -99,6 +104,7 @@ local function release(record, now, used)
     entity.changed = true
     if has(takes, TAKES_BUDGET) and estimate > 0 then
       account[LEASED], account[HOLDERS] = account[LEASED] - estimate, account[HOLDERS] - 1
+      entity.moved = true
     end
     if has(takes, TAKES_SLOT) then account[SLOTS] = account[SLOTS] - 1 end
     if used and has(takes, TAKES_TOKENS) and account[RATE] == started and now < started + RATE_WINDOW then

@@ -11,5 +11,5 @@ for a = FIRST + 1, #ARGV do
   end
 end
 reply[2] = reap(now, 200)
-store()
+store(now)
 return reply

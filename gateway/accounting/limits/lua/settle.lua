@@ -18,7 +18,7 @@ for i, packed in ipairs(call('HMGET', CALLS, unpack(ids))) do
     settled[id] = true
   end
 end
-store()
+store(now)
 call('HDEL', CALLS, unpack(ids))
 call('ZREM', LEASES, unpack(ids))
 return { 0 }
