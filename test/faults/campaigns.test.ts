@@ -22,6 +22,7 @@ const SHORT: Readonly<
   "kill-memory": { rounds: 2, awayMs: 0 },
   postgres: { rounds: 1, awayMs: 1_500 },
   redis: { rounds: 1, awayMs: 2_400 },
+  "a-away": { rounds: 1, awayMs: 1_500 },
   "crowd-memory": { rounds: 1, awayMs: 0 },
   "crowd-one": { rounds: 1, awayMs: 0 },
   "crowd-three": { rounds: 1, awayMs: 0 },

@@ -1,4 +1,5 @@
 import type { TestPostgres } from "../servers/postgres.ts";
+import { awayCampaign } from "./a-away.ts";
 import type { CampaignOptions } from "./campaign.ts";
 import type { Verdict } from "./judge.ts";
 import { crowdCampaign } from "./crowd.ts";
@@ -20,6 +21,7 @@ export const CAMPAIGNS = {
     killCampaign(postgres, options, "memory"),
   postgres: postgresCampaign,
   redis: redisCampaign,
+  "a-away": awayCampaign,
   "crowd-memory": (postgres, options) =>
     crowdCampaign(postgres, options, { gateways: 1, redis: false }),
   "crowd-one": (postgres, options) =>

@@ -55,6 +55,35 @@ export function isClean(verdict: Verdict): boolean {
   return ZEROS.every((name) => verdict[name] === 0);
 }
 
+/** One verdict of several stands. */
+export function combined(
+  campaign: string,
+  verdicts: readonly Verdict[],
+): Verdict {
+  const [first, ...others] = verdicts;
+  if (first === undefined) throw new Error("no verdict to combine");
+  return others.reduce((sum, verdict) => add(campaign, sum, verdict), {
+    ...first,
+    campaign,
+  });
+}
+
+function add(campaign: string, one: Verdict, other: Verdict): Verdict {
+  const sums = Object.entries(one).flatMap(([name, value]) => {
+    const more = other[name as keyof Verdict];
+    return typeof value === "number" && typeof more === "number"
+      ? [[name, value + more]]
+      : [];
+  });
+  return {
+    ...one,
+    ...(Object.fromEntries(sums) as Partial<Verdict>),
+    campaign,
+    largestOvershoot: Math.max(one.largestOvershoot, other.largestOvershoot),
+    details: [...one.details, ...other.details],
+  };
+}
+
 interface Row {
   readonly request_id: string;
   readonly status: "success" | "failure" | "interrupted";
