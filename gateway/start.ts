@@ -1,10 +1,12 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { AddressInfo } from "node:net";
+import type { Redis } from "ioredis";
 import type { Logger } from "pino";
 import { createCallers } from "./access/callers.ts";
 import { openJournal, type Journal } from "./accounting/journal.ts";
 import { createLedger } from "./accounting/ledger.ts";
 import { createLimits } from "./accounting/limits/create.ts";
+import { findEviction } from "./accounting/limits/eviction.ts";
 import { countersOfKey, proxyLimitsOf } from "./accounting/payers.ts";
 import { createPendingSums } from "./accounting/pending.ts";
 import {
@@ -112,6 +114,7 @@ export async function startGateway({
           (error) =>
             log.debug({ error: error.message }, "no connection to Redis"),
         );
+  if (redis !== null) await refuseEviction(redis, log);
   const memoryCache = createMemoryCache();
   const cache =
     redis !== null && config.cache.kind === "redis"
@@ -380,6 +383,13 @@ async function within(ms: number, done: Promise<unknown>): Promise<void> {
     sleep(ms, undefined, { signal: late.signal }).catch(() => undefined),
   ]);
   late.abort();
+}
+
+async function refuseEviction(redis: Redis, log: Logger): Promise<void> {
+  const problem = await findEviction(redis, (later) => log.error(later));
+  if (problem === null) return;
+  redis.disconnect();
+  throw new StartRefused(problem);
 }
 
 function openPrices(file: string | null): PriceBook {

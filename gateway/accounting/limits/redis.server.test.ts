@@ -47,6 +47,27 @@ describe.runIf(redisServerHere())("with a redis-server", () => {
     await store.close();
   });
 
+  it("never holds less than nothing, even where Redis lost an account that calls hold", async () => {
+    const redis = await server.connected();
+    const store = createLimits({
+      redis,
+      instance: "a",
+      prefix: "lost:",
+      discoverMs: 0,
+    });
+    const key = payer("key:a", { budget: 100, parallel: 2 });
+    const call = callOf([key], { estimate: 60 });
+    await admitKnowing(store, call);
+    await redis.del("lost:entity:key:a");
+    await store.settle({ callId: call.callId, tokens: 0, pending: [] });
+    const next = callOf([key], { estimate: 200 });
+    expect(await admitKnowing(store, next)).toMatchObject({ lease: 100 });
+    expect(await store.look([key])).toMatchObject([
+      { parallel: { remaining: 1 } },
+    ]);
+    await store.close();
+  });
+
   it("refuses what an earlier connection of the instance sent", async () => {
     const redis = await server.connected();
     const options = { instance: "a", prefix: "sessions:", discoverMs: 0 };

@@ -94,7 +94,7 @@ local function store(now)
   if #moved > 0 then call('ZADD', MOVED, unpack(moved)) end
 end
 
--- Gives back what a call has taken. `used` is nil when the lease expired: the estimate of tokens then stands.
+-- Gives back what a call has taken; never more than there is, should Redis have lost the account. `used` is nil when the lease expired: the estimate of tokens then stands.
 local function release(record, now, used)
   local estimate, tokens = record[1], record[2]
   for i = 3, #record, 3 do
@@ -103,10 +103,11 @@ local function release(record, now, used)
     local account = entity.account
     entity.changed = true
     if has(takes, TAKES_BUDGET) and estimate > 0 then
-      account[LEASED], account[HOLDERS] = account[LEASED] - estimate, account[HOLDERS] - 1
+      account[LEASED] = math.max(0, account[LEASED] - estimate)
+      account[HOLDERS] = math.max(0, account[HOLDERS] - 1)
       entity.moved = true
     end
-    if has(takes, TAKES_SLOT) then account[SLOTS] = account[SLOTS] - 1 end
+    if has(takes, TAKES_SLOT) then account[SLOTS] = math.max(0, account[SLOTS] - 1) end
     if used and has(takes, TAKES_TOKENS) and account[RATE] == started and now < started + RATE_WINDOW then
       account[TOKENS] = math.max(0, account[TOKENS] + used - tokens)
     end
