@@ -39,9 +39,14 @@ const INSTANCE_LOCK = 0x68_65_61_73;
 const ANSWER_MS = 2_000;
 const RETRY_AFTER_MS = 500;
 const MOST_RETRY_MS = 3_000;
-/** A gateway that was killed holds the lock until Postgres notices. */
-const LOCK_PATIENCE_MS = 10_000;
 const COUNT_EVERY_MS = 5_000;
+/**
+ * Postgres ends the session of a gateway that has not counted for so long: its host was lost, or it hangs. Without this the
+ * session would hold the instance lock until TCP gives up, after hours.
+ */
+const ABANDONED_AFTER_MS = 15_000;
+/** A gateway that was killed holds the lock until Postgres notices. */
+const LOCK_PATIENCE_MS = ABANDONED_AFTER_MS + 5_000;
 
 /**
  * Keeps one connection beside the pools: it holds the instance lock, hears of changes (LISTEN), and tells by its loss, or by
@@ -80,6 +85,7 @@ export function watchDatabase(options: DatabaseOptions): DatabaseState {
     });
     try {
       await attempt.connect();
+      await attempt.query(`SET idle_session_timeout = ${ABANDONED_AFTER_MS}`);
       await lockInstance(attempt);
       await attempt.query("LISTEN hearth_changes");
       instances = await countInstances(attempt);

@@ -23,6 +23,7 @@ const STATEMENT_TIMEOUT_MS = 30_000;
 const DRIVER_MARGIN_MS = 5_000;
 /** After an overdue answer, statements of calls fail at once for this time, so that one call waits once. */
 const RETRY_AFTER_MS = 1_000;
+const LOST_AFTER_MS = 15_000;
 
 // Counts and token sums fit a double; money is asked for as text or float where it is needed.
 pg.types.setTypeParser(pg.types.builtins.INT8, Number);
@@ -54,6 +55,8 @@ export function createPool(
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     statement_timeout: statementMs,
     query_timeout: statementMs + DRIVER_MARGIN_MS,
+    // A host that was lost in a transaction must not keep its locks until TCP gives up.
+    idle_in_transaction_session_timeout: LOST_AFTER_MS,
     application_name: "hearth-gateway",
     keepAlive: true,
   });
