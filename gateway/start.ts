@@ -24,7 +24,7 @@ import {
 } from "./cache/cache.ts";
 import { createFlights } from "./cache/flights.ts";
 import { createMemoryCache } from "./cache/memory.ts";
-import { connectRedis } from "./cache/redis.ts";
+import { connectCacheRedis, connectRedis } from "./cache/redis.ts";
 import { tryDeployment } from "./calls/health-check.ts";
 import { createRefusalLog } from "./calls/refusal-log.ts";
 import { createPromptLog } from "./calls/prompt-log.ts";
@@ -100,10 +100,10 @@ export async function startGateway({
     log,
   );
   const callPool = createPool(databaseUrl, callConnections, log, "calls");
-  const redis =
+  const connected = (connect: typeof connectRedis): Redis | null =>
     config.redis === null
       ? null
-      : connectRedis(
+      : connect(
           {
             host: config.redis.host,
             port: config.redis.port,
@@ -114,11 +114,14 @@ export async function startGateway({
           (error) =>
             log.debug({ error: error.message }, "no connection to Redis"),
         );
+  const redis = connected(connectRedis);
   if (redis !== null) await refuseEviction(redis, log);
+  const cacheRedis =
+    config.cache.kind === "redis" ? connected(connectCacheRedis) : null;
   const memoryCache = createMemoryCache();
   const cache =
-    redis !== null && config.cache.kind === "redis"
-      ? createRedisResponseCache(redis, config.cache)
+    cacheRedis !== null
+      ? createRedisResponseCache(cacheRedis, config.cache)
       : createMemoryResponseCache(memoryCache, config.cache);
   const limits = createLimits({
     instance: journal.instance,
@@ -352,6 +355,7 @@ export async function startGateway({
     gateway.router.cooldowns.stop();
     await limits.close();
     redis?.disconnect();
+    cacheRedis?.disconnect();
     await database.stop();
     await gateway.providers.close();
     await journal.close();

@@ -1,11 +1,11 @@
 import type { Redis } from "ioredis";
 import type { MemoryCache } from "./memory.ts";
 
-/** Where answers are kept. Reading happens inside `LimitStore.admit`, in the same round trip as the limits. */
+/** Where answers are kept. */
 export interface ResponseCache {
   readonly kind: "memory" | "redis";
-  /** An answer that this process holds itself; null where answers are in Redis. */
-  peek(key: string): Buffer | null;
+  /** null: it is not there, or the cache is away. */
+  read(key: string): Promise<Buffer | null>;
   /** Several answers at once, null for what is not there; nothing is there while the cache is away. */
   readMany(keys: readonly string[]): Promise<readonly (Buffer | null)[]>;
   /** Never awaited by a call: a cache that is away loses an entry, not an answer. */
@@ -51,7 +51,7 @@ export function createMemoryResponseCache(
 ): ResponseCache {
   return Object.assign(createCounters(), {
     kind: "memory" as const,
-    peek: (key: string) => memory.get(key),
+    read: async (key: string) => memory.get(key),
     readMany: async (keys: readonly string[]) =>
       keys.map((key) => memory.get(key)),
     store: (key: string, value: Buffer, ownTtlMs: number | null) =>
@@ -73,11 +73,21 @@ export function createRedisResponseCache(
   redis: Redis,
   { namespace, ttlMs }: CacheOptions,
 ): ResponseCache {
+  /** After a deadline the connection is made again: until it is, reads fail at once and no other call waits. */
+  function missed(error: unknown): null {
+    const late = (error as Error).message === "Command timed out";
+    if (late && redis.status === "ready") redis.disconnect(true);
+    return null;
+  }
+
   return Object.assign(createCounters(), {
     kind: "redis" as const,
-    peek: () => null,
+    read: (key: string) => redis.getBuffer(key).catch(missed),
     readMany: (keys: readonly string[]) =>
-      redis.mgetBuffer(...keys).catch(() => keys.map(() => null)),
+      redis.mgetBuffer(...keys).catch((error: unknown) => {
+        missed(error);
+        return keys.map(() => null);
+      }),
     store(key: string, value: Buffer, ownTtlMs: number | null) {
       redis.set(key, value, "PX", ownTtlMs ?? ttlMs).catch(() => undefined);
     },

@@ -1,4 +1,4 @@
-import { Redis } from "ioredis";
+import { Redis, type RedisOptions } from "ioredis";
 
 export interface RedisAddress {
   readonly host: string;
@@ -8,17 +8,40 @@ export interface RedisAddress {
 
 const LONGEST_WAIT_MS = 250;
 
+/** Longest wait for an answer of the cache; the limits have a deadline of their own. */
+const CACHE_DEADLINE_MS = 1_000;
+
 /**
- * One connection for the cache and the limits. It tries for ever to come back, and while it is away every command fails
- * at once: callers go on without Redis rather than wait for it. `onError` hears each failed attempt.
+ * A connection that retries until it is closed. While it is down every command fails at once: callers continue without
+ * Redis rather than wait for it. `onError` receives each failed attempt.
  */
 export function connectRedis(
   address: RedisAddress,
   onError: (error: Error) => void,
 ): Redis {
+  return connect(address, {}, onError);
+}
+
+/**
+ * The same for cached answers, which may have megabytes: on the connection of the limits they would hold up every call
+ * behind them, up to the deadline at which Redis counts as away. A command without an answer for a second fails.
+ */
+export function connectCacheRedis(
+  address: RedisAddress,
+  onError: (error: Error) => void,
+): Redis {
+  return connect(address, { commandTimeout: CACHE_DEADLINE_MS }, onError);
+}
+
+function connect(
+  address: RedisAddress,
+  options: RedisOptions,
+  onError: (error: Error) => void,
+): Redis {
   const redis = new Redis({
     host: address.host,
     port: address.port,
+    ...options,
     ...(address.password === undefined ? {} : { password: address.password }),
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,

@@ -18,7 +18,7 @@ export type Admitted = Extract<Admission, { kind: "admitted" }>;
 const MOST_LOADS = 3;
 
 /**
- * Looks into the cache and takes the limits of everyone who pays, in one round trip; a call that must wait for others'
+ * Looks into the cache, then takes the limits of everyone who pays, in one round trip; a call that must wait for others'
  * leases waits up to 2 s. Throws the refusal as the caller shall read it. `hit`: all of the answer is at hand, the call
  * is only counted.
  */
@@ -30,12 +30,17 @@ export async function lookupAndAdmit(
   // A list of embeddings is looked up by its items.
   const byItem = (call.itemKeys?.length ?? 0) > 1;
   const cacheKey = call.cache.read && !byItem ? call.cacheKey : null;
-  // Limits in Redis with a cache in process: the answer is looked up here, and the limits only count the call.
+  // Limits in this process look the answer up themselves. Those in Redis only count the call: an answer of megabytes on
+  // their connection would hold up every call behind it.
+  const shared = gateway.limits.kind === "redis";
   const own =
-    gateway.limits.kind === "redis" && cacheKey !== null
-      ? gateway.cache.peek(cacheKey)
-      : null;
-  const admit = admitCallOf(gateway, call, cacheKey, hit || own !== null);
+    shared && cacheKey !== null ? await gateway.cache.read(cacheKey) : null;
+  const admit = admitCallOf(
+    gateway,
+    call,
+    shared ? null : cacheKey,
+    hit || own !== null,
+  );
   for (let loads = 0; loads <= MOST_LOADS; loads++) {
     const admission = await admitWaiting(gateway.limits, admit);
     switch (admission.kind) {

@@ -1,0 +1,97 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { throwAwayDatabase } from "../../test/servers/database.ts";
+import {
+  modelYaml,
+  startTestGateway,
+  type TestGateway,
+} from "../../test/servers/gateway.ts";
+import {
+  startMockProvider,
+  type MockProvider,
+} from "../../test/servers/provider.ts";
+import {
+  redisServerHere,
+  startRedis,
+  type TestRedis,
+} from "../../test/servers/redis.ts";
+
+let database: Awaited<ReturnType<typeof throwAwayDatabase>>;
+let provider: MockProvider;
+let redis: TestRedis;
+let gateway: TestGateway;
+
+beforeAll(async () => {
+  if (!redisServerHere()) return;
+  database = await throwAwayDatabase();
+  provider = await startMockProvider();
+  redis = await startRedis();
+  gateway = await startTestGateway({
+    databaseUrl: database.url,
+    providerUrl: provider.url,
+    yaml: `${modelYaml(provider.url)}
+proxy_settings: { cache: true }
+`,
+    env: { REDIS_HOST: "127.0.0.1", REDIS_PORT: String(redis.port) },
+  });
+});
+
+afterAll(async () => {
+  await gateway?.stop();
+  await redis?.remove();
+  await provider?.close();
+  await database?.drop();
+});
+
+test.skipIf(!redisServerHere())(
+  "cached answers and limits use separate connections, so that a large answer delays no limit",
+  async () => {
+    const monitor = await redis.client.duplicate().monitor();
+    const ofCache = new Set<string>();
+    const ofLimits = new Set<string>();
+    monitor.on("monitor", (_time: string, args: string[], source: string) => {
+      // What a script does in Redis has no connection.
+      if (source === "lua") return;
+      if (args.some((arg) => arg.startsWith("proxy.cache")))
+        ofCache.add(source);
+      if (args[0]?.toLowerCase() === "evalsha") ofLimits.add(source);
+    });
+    try {
+      const key = await gateway.makeKey({ max_budget: 1 });
+      const ask = async (prompt: string) =>
+        (await gateway.chat(key, prompt)).headers.get("x-hearth-cache");
+      expect(await ask("once")).toBe("miss");
+      await expect.poll(() => ask("once")).toBe("hit");
+      expect(ofCache.size).toBe(1);
+      expect(ofLimits.size).toBe(1);
+      expect([...ofCache]).not.toEqual([...ofLimits]);
+    } finally {
+      monitor.disconnect();
+    }
+  },
+);
+
+test.skipIf(!redisServerHere())(
+  "a Redis that says nothing leaves calls uncached, and the cache is used again afterwards",
+  async () => {
+    const key = await gateway.makeKey({});
+    const ask = async (prompt: string) => {
+      const { status, headers } = await gateway.chat(key, prompt);
+      expect(status).toBe(200);
+      return headers.get("x-hearth-cache");
+    };
+    await ask("kept");
+    await expect.poll(() => ask("kept")).toBe("hit");
+    redis.freeze();
+    try {
+      expect(await ask("kept")).toBe("miss");
+      await expect
+        .poll(() => gateway.running.gateway.limits.mode(), { timeout: 10_000 })
+        .toBe("redis_away");
+      expect(await ask("kept")).toBe("miss");
+    } finally {
+      redis.thaw();
+    }
+    await expect.poll(() => ask("kept"), { timeout: 20_000 }).toBe("hit");
+  },
+  60_000,
+);
