@@ -36,6 +36,7 @@ function watch(url: string, onRefused: () => void): DatabaseState {
   const state = watchDatabase({
     databaseUrl: () => url,
     pool: poolOf(databaseUrl),
+    callPool: poolOf(databaseUrl),
     log,
     shared: false,
     onChange: () => undefined,
