@@ -217,6 +217,8 @@ const POLICY = {
   "POST /cache/delete": ADMIN,
   "POST /cache/flushall": ADMIN,
   "POST /config/reload": ADMIN,
+  "GET /instances": READ_ALL,
+  "POST /instances/forget": ADMIN,
 } as const satisfies Readonly<Record<string, Rule>>;
 
 /** Method and pattern of a route that needs a key, such as `POST /key/generate`. */

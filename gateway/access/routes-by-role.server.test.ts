@@ -124,6 +124,7 @@ const MAY: readonly (readonly [readonly Role[], readonly string[]])[] = [
       "GET /metrics",
       "GET /cache/ping",
       "GET /cache/redis/info",
+      "GET /instances",
     ],
   ],
   [
@@ -152,6 +153,7 @@ const MAY: readonly (readonly [readonly Role[], readonly string[]])[] = [
       "POST /cache/delete",
       "POST /cache/flushall",
       "POST /config/reload",
+      "POST /instances/forget",
     ],
   ],
 ];

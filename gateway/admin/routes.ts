@@ -5,6 +5,7 @@ import { LOGS } from "../spend/logs.ts";
 import { OWN_USAGE } from "../spend/own-usage.ts";
 import { REFUSALS } from "../spend/refusals.ts";
 import { TABLES } from "../spend/tables.ts";
+import { INSTANCES } from "./instances.ts";
 import { KEY_ROTATION } from "./key-rotation.ts";
 import { KEY_VIEWS } from "./key-views.ts";
 import { KEY_CHANGES } from "./keys.ts";
@@ -40,4 +41,5 @@ export const ADMIN_ROUTES: readonly AdminRoute[] = [
   ...GLOBAL,
   ...ACTIVITY,
   ...CHECKS,
+  ...INSTANCES,
 ];

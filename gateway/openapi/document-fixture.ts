@@ -4,14 +4,18 @@ import {
   type AdminFixture,
 } from "../../test/servers/admin.ts";
 import type { Json } from "../../test/servers/gateway.ts";
-import { redisServerHere, startRedis } from "../../test/servers/redis.ts";
+import {
+  redisServerHere,
+  startRedis,
+  type TestRedis,
+} from "../../test/servers/redis.ts";
 import type { OpenApiDocument, Operation } from "./document.ts";
 
 /** A gateway whose every answer is held against its own document. */
 export interface DocumentFixture {
   readonly gateway: AdminFixture;
   readonly document: OpenApiDocument;
-  readonly hasRedis: boolean;
+  readonly redis: TestRedis | null;
   /** Operations that answered 200 here, such as `GET /key/info`. */
   readonly answered: ReadonlySet<string>;
   /** A request that is answered with 200, as documented. */
@@ -104,7 +108,7 @@ export async function startDocumentFixture(): Promise<DocumentFixture> {
   return {
     gateway,
     document,
-    hasRedis: redis !== null,
+    redis,
     answered,
     ask,
     get: (path, key) => ask("GET", path, undefined, key),

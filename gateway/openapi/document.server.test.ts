@@ -238,11 +238,24 @@ test("health, cache and configuration answer as documented", async () => {
   await get("/metrics");
   await get("/cache/ping");
   // Where no redis-server is installed it is refused, as documented.
-  if (stand.hasRedis) await get("/cache/redis/info");
+  if (stand.redis !== null) await get("/cache/redis/info");
   else await stand.refused("GET", "/cache/redis/info");
   await post("/cache/delete", { keys: ["proxy.cache:none"] });
   await post("/cache/flushall", {});
   await post("/config/reload", {});
+});
+
+test("instances answer as documented", async () => {
+  await get("/instances");
+  // One that stopped a minute ago; without Redis there is none.
+  const stopped = [Date.now() - 60_000, "gone"] as const;
+  const beat = await stand.redis?.client.zadd(
+    "hearth:limits:beats",
+    ...stopped,
+  );
+  const forget = { instance: "gone" };
+  if (beat === 1) await post("/instances/forget", forget);
+  else await stand.refused("POST", "/instances/forget", forget);
 });
 
 test("models answer as documented", async () => {
@@ -270,5 +283,9 @@ test("every route and every operation of the document was answered above", () =>
     ROUTES.length + Object.keys(OPEN_ANSWERS).length,
   );
   const unanswered = operations.filter((one) => !stand.answered.has(one));
-  expect(unanswered).toEqual(stand.hasRedis ? [] : ["GET /cache/redis/info"]);
+  expect(unanswered).toEqual(
+    stand.redis === null
+      ? ["GET /cache/redis/info", "POST /instances/forget"]
+      : [],
+  );
 });

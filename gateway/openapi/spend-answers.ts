@@ -206,6 +206,25 @@ export const SPEND_ANSWERS = {
     "What a call costs, by its answer's usage or by counting its messages.",
     z.object({ cost: dollars, unpriced: z.boolean() }),
   ),
+  "GET /instances": described(
+    "The gateways that share limits in Redis, and spend of each that is not in the ledger.",
+    z.object({
+      instances: z.array(
+        z.object({
+          instance: text,
+          this_one: z.boolean(),
+          running: z.boolean(),
+          silent_seconds: count.nullable(),
+          pending_budgets: count,
+          pending_spend: dollars,
+        }),
+      ),
+    }),
+  ),
+  "POST /instances/forget": described(
+    "Drop the pending spend of an instance whose journal is lost.",
+    z.object({ forgotten: text }),
+  ),
   "GET /spend/check": described(
     "Compare every sum with the rows that it stands for.",
     z.object({

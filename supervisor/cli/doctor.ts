@@ -9,6 +9,7 @@ import {
   lookAtServices,
   lookAtSettings,
 } from "../doctor/look-at-programs.ts";
+import { lookAtInstances } from "../doctor/look-at-instances.ts";
 import { locateHome, projectRoot } from "../embedded/home.ts";
 import { paint, print, type Tone } from "./terminal.ts";
 import { defineVerb, type Verb } from "./verb.ts";
@@ -45,12 +46,17 @@ async function examine(): Promise<readonly Finding[]> {
   const { env } = process;
   // In a container there are no ports, programs or data of ours to look at.
   if (env["HEARTH_RUNTIME"] === "docker")
-    return [lookAtDisk(home), ...(await lookAtServices(home, env))];
+    return [
+      lookAtDisk(home),
+      ...(await lookAtServices(home, env)),
+      ...(await lookAtInstances(env)),
+    ];
   const asked = await Promise.all([
     lookAtServices(home, env),
     lookAtPorts(home, env),
     lookAtRedis(env),
     lookAtRunners(env),
+    lookAtInstances(env),
   ]);
   return [...lookAtFiles(home), ...lookAtSettings(home, env), ...asked.flat()];
 }

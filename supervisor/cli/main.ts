@@ -21,6 +21,7 @@ const hearth: Verb = {
     resume: async () => (await import("./pause.ts")).resume,
     maintenance: async () => (await import("./maintenance.ts")).maintenance,
     keys: async () => (await import("./keys.ts")).keys,
+    instances: async () => (await import("./instances.ts")).instances,
     models: async () => (await import("./models.ts")).models,
     jobs: async () => (await import("./jobs.ts")).jobs,
     backup: async () => (await import("./backup.ts")).backup,

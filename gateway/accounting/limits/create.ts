@@ -1,5 +1,6 @@
 import type { Redis } from "ioredis";
 import type { LimitStore } from "../limits.ts";
+import type { InstanceState } from "./instances.ts";
 import { createMemoryLimits } from "./memory.ts";
 import { createRedisLimits } from "./redis.ts";
 
@@ -24,9 +25,11 @@ export interface Limits extends LimitStore {
   /**
    * Drops the pending spend of an instance that will never come back (its journal is lost). Until then that spend counts,
    * in windows that have not ended for ever: it was spent, and the instance brings it into the ledger when it returns.
-   * Throws while Redis is away.
+   * Throws while Redis is unavailable, and for an instance that is unknown or running.
    */
   forgetInstance(instance: string): Promise<void>;
+  /** The gateways that Redis knows; none without Redis. Throws while it is unavailable. */
+  instances(): Promise<readonly InstanceState[]>;
   /**
    * What the journal held of earlier lives of this instance is in the ledger: whatever Redis still holds as pending of
    * them is dropped, now or when Redis is there.

@@ -1,5 +1,6 @@
 import type { Redis } from "ioredis";
 import type { Counters } from "./counters.ts";
+import { entityKeys } from "./entity-keys.ts";
 import { RedisAway, type Link } from "./redis-link.ts";
 import { STALE } from "./scripts.ts";
 import { partsArguments } from "./wire.ts";
@@ -28,18 +29,8 @@ export function createFormerLife(options: {
   let state: "not drained" | "to do" | "running" | "done" = "not drained";
 
   async function dropAll(): Promise<void> {
-    let cursor = "0";
-    do {
-      const [next, keys] = await redis.scan(
-        cursor,
-        "MATCH",
-        `${globbed(prefix)}entity:*`,
-        "COUNT",
-        500,
-      );
+    for await (const keys of entityKeys(redis, prefix))
       if (keys.length > 0) await drop(keys);
-      cursor = next;
-    } while (cursor !== "0");
   }
 
   async function drop(keys: readonly string[]): Promise<void> {
@@ -81,9 +72,4 @@ export function createFormerLife(options: {
     },
     joined: start,
   };
-}
-
-/** A prefix as a pattern that matches just itself. */
-export function globbed(prefix: string): string {
-  return prefix.replace(/[[\]*?\\]/g, "\\$&");
 }

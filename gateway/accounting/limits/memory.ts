@@ -1,6 +1,7 @@
 import { createCounters } from "./counters.ts";
 import { createFreedWaits } from "./freed.ts";
 import type { Limits } from "./create.ts";
+import { InstanceUnknown } from "./instances.ts";
 
 export interface MemoryLimitsOptions {
   /** Milliseconds since the epoch. */
@@ -43,7 +44,12 @@ export function createMemoryLimits(options: MemoryLimitsOptions = {}): Limits {
       servedAway: 0,
       refusedAway: 0,
     }),
-    async forgetInstance() {},
+    async forgetInstance(gone) {
+      throw new InstanceUnknown(
+        `No instance "${gone}": without Redis a gateway knows no other one.`,
+      );
+    },
+    instances: async () => [],
     formerLifeDrained() {},
     freed: waits.wait,
     async close() {},

@@ -1,6 +1,13 @@
 import { randomBytes } from "node:crypto";
 import type { Redis } from "ioredis";
-import { SCRIPTS, STALE, type Reply, type ScriptName } from "./scripts.ts";
+import {
+  listAt,
+  numberAt,
+  SCRIPTS,
+  STALE,
+  type Reply,
+  type ScriptName,
+} from "./scripts.ts";
 
 /** Redis did not answer, or not usefully (out of memory, loading, read-only). */
 export class RedisAway extends Error {}
@@ -271,12 +278,12 @@ export function createLink(options: LinkOptions): Link {
     if (state !== "ready" || beating) return;
     beating = true;
     run("beat", [String(ALIVE_MS), heardTo])
-      .then(([code, reaped, living, knownTo, moved]) => {
-        if (code === STALE) return;
-        options.onReaped(Number(reaped));
-        alive = listOf(living).map(String);
-        heardTo = String(knownTo);
-        options.onMoved(listOf(moved) as readonly Reply[]);
+      .then((reply) => {
+        if (reply[0] === STALE) return;
+        options.onReaped(numberAt(reply, 1));
+        alive = listAt(reply, 2).map(String);
+        heardTo = String(reply[3]);
+        options.onMoved(listAt(reply, 4) as readonly Reply[]);
       })
       .catch(() => undefined)
       .finally(() => {
@@ -309,10 +316,6 @@ export function createLink(options: LinkOptions): Link {
       gate.resolve();
     },
   };
-}
-
-function listOf(part: Reply[number] | undefined): Reply {
-  return Array.isArray(part) ? (part as Reply) : [];
 }
 
 function messageOf(error: unknown): string {

@@ -12,10 +12,11 @@ import {
 import { atEndOfTurn } from "../../cache/redis.ts";
 import { admitBatch, readAdmissions, type AdmitRequest } from "./admit-wire.ts";
 import { createCounters } from "./counters.ts";
-import { createFormerLife, globbed } from "./former-life.ts";
+import { createFormerLife } from "./former-life.ts";
 import { createFreedWaits } from "./freed.ts";
 import { createGathered } from "./gathered.ts";
 import type { Limits } from "./create.ts";
+import { createInstances } from "./instances.ts";
 import { createLink, RedisAway } from "./redis-link.ts";
 import { numberAt, REBUILDING, STALE, type Reply } from "./scripts.ts";
 import { createShare } from "./share.ts";
@@ -54,7 +55,7 @@ const ASKED_FOR_MS = 60_000;
 
 /** The limits of several instances in one Redis, and a share of them in this process while it is away. */
 export function createRedisLimits(options: RedisLimitsOptions): Limits {
-  const { instance, failClosed, prefix, lookup } = options;
+  const { failClosed, prefix, lookup } = options;
   const now = options.now ?? Date.now;
   /** This instance's own parts, always; all that counts while Redis is away. */
   const counters = createCounters(now);
@@ -112,6 +113,8 @@ export function createRedisLimits(options: RedisLimitsOptions): Limits {
     link: () => link,
     counters,
   });
+
+  const instances = createInstances({ ...options, link });
 
   async function admit(call: AdmitCall): Promise<Admission> {
     const latest = performance.now() + LONGEST_ADMIT_MS;
@@ -283,28 +286,8 @@ export function createRedisLimits(options: RedisLimitsOptions): Limits {
     assign,
     remember: (parts) => counters.assign(parts, false),
     lastKnown: counters.lastKnown,
-    async forgetInstance(gone) {
-      if (gone === instance)
-        throw new Error(
-          `"${gone}" is this instance; only one that is gone for good can be forgotten`,
-        );
-      let cursor = "0";
-      do {
-        if (!link.open())
-          throw new RedisAway(
-            "Redis is away; forget the instance when it is back",
-          );
-        const [next, keys] = await options.redis.scan(
-          cursor,
-          "MATCH",
-          `${globbed(prefix)}entity:*`,
-          "COUNT",
-          500,
-        );
-        await link.run("forget", [gone, ...keys]);
-        cursor = next;
-      } while (cursor !== "0");
-    },
+    instances: instances.list,
+    forgetInstance: instances.forget,
     formerLifeDrained: formerLife.drained,
     freed: waits.wait,
     close: () => link.close(),

@@ -15,6 +15,7 @@ export const SCRIPTS = {
   leave: script("leave"),
   forget: script("forget"),
   own: script("own"),
+  instances: script("instances"),
 } as const;
 
 export type ScriptName = keyof typeof SCRIPTS;
@@ -44,4 +45,11 @@ export function numberAt(reply: Reply, at: number): number {
   if (typeof value !== "number")
     throw new Error(`a limits script answered no number at ${at}`);
   return value;
+}
+
+export function listAt(reply: Reply, at: number): Reply {
+  const value = reply[at];
+  if (!Array.isArray(value))
+    throw new Error(`a limits script answered no list at ${at}`);
+  return value as Reply;
 }

@@ -11,6 +11,7 @@ for a = FIRST + 1, #ARGV do
       local window = cmsgpack.unpack(fields[i + 1])
       assignPending(window, gone, 0, 0)
       if window.changed then
+        call('ZADD', MOVED, num(time()), string.sub(ARGV[a], #prefix + #'entity:' + 1))
         window.changed = nil
         call('HSET', ARGV[a], fields[i], cmsgpack.pack(window))
       end

@@ -1,0 +1,105 @@
+import { spawn } from "node:child_process";
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { expect, inject, test } from "vitest";
+import { lookAtInstances } from "../../supervisor/doctor/look-at-instances.ts";
+import { MASTER_KEY } from "../servers/gateway.ts";
+import { programEnv } from "../servers/program-env.ts";
+import { redisServerHere } from "../servers/redis.ts";
+import { makeKey } from "./accounts.ts";
+import { call } from "./calls.ts";
+import { openStand, type Member } from "./stand.ts";
+
+const CALL = {
+  stream: false,
+  tokens: 4,
+  delayMs: 0,
+  chunkDelayMs: 0,
+  leaveAfter: null,
+} as const;
+const PRICE = 10 * 0.000001 + 4 * 0.000002;
+
+function environmentOf({ url }: Member): Readonly<Record<string, string>> {
+  return { GATEWAY_URL: url, PROXY_MASTER_KEY: MASTER_KEY };
+}
+
+async function hearth(gateway: Member, words: readonly string[]) {
+  const main = join(import.meta.dirname, "../../supervisor/cli/main.ts");
+  const child = spawn(process.execPath, [main, ...words], {
+    env: { ...programEnv(), NO_COLOR: "1", ...environmentOf(gateway) },
+  });
+  const [out, error] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+  ]);
+  return { out, error };
+}
+
+test.runIf(redisServerHere())(
+  "the spend of a gateway whose journal is lost counts until its instance is forgotten",
+  { timeout: 120_000 },
+  async () => {
+    const stand = await openStand(inject("postgresUrl"), {
+      gateways: 2,
+      redis: true,
+    });
+    try {
+      const [first, lost] = stand.gateways;
+      if (first === undefined || lost === undefined)
+        throw new Error("too few gateways");
+      const key = await makeKey(stand, first, { max_budget: 10 * PRICE });
+      const account = { key, fields: {} };
+      const use = async (gateway: Member) =>
+        (await call(gateway.url, account, CALL)).end;
+      expect(await use(lost)).toBe("ok");
+      await stand.drained();
+      lost.postgresRelay.cut();
+      for (let calls = 0; calls < 4; calls++)
+        expect(await use(lost)).toBe("ok");
+      const listed = async () =>
+        JSON.parse((await stand.admin(first, "/instances")).text) as {
+          instances: {
+            instance: string;
+            this_one: boolean;
+            pending_budgets: number;
+            pending_spend: number;
+          }[];
+        };
+      const before = (await listed()).instances;
+      expect(before.map((one) => one.this_one).sort()).toEqual([false, true]);
+      const gone = before.find((one) => !one.this_one);
+      expect(gone).toMatchObject({ pending_budgets: 1 });
+      expect(gone?.pending_spend).toBeCloseTo(4 * PRICE, 9);
+      const name = gone?.instance ?? "";
+      const running = await hearth(first, ["instances", "forget", name]);
+      expect(running.error).toContain(
+        "is running; only an instance that is gone",
+      );
+
+      await lost.kill();
+      rmSync(join(lost.directory, "journal"), { recursive: true });
+      await expect
+        .poll(() => lookAtInstances(environmentOf(first)), { timeout: 30_000 })
+        .toMatchObject([
+          {
+            level: "hint",
+            mend: `start it again; if its journal is lost: hearth instances forget ${name}`,
+          },
+        ]);
+      for (let calls = 0; calls < 5; calls++)
+        expect(await use(first)).toBe("ok");
+      expect(await use(first)).not.toBe("ok");
+      const forgotten = await hearth(first, ["instances", "forget", name]);
+      expect(forgotten.out).toContain(`Instance ${name} forgotten`);
+      expect(await lookAtInstances(environmentOf(first))).toEqual([]);
+      for (let calls = 0; calls < 4; calls++)
+        expect(await use(first)).toBe("ok");
+      expect(await use(first)).toBe("budget_exceeded");
+      const unknown = await hearth(first, ["instances", "forget", "nothing"]);
+      expect(unknown.error).toContain('No instance "nothing"');
+    } finally {
+      await stand.close();
+    }
+  },
+);
