@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { nanosFromBudget, nanosFromCost } from "./money.ts";
+import { nanosFromBudget, nanosFromCost, nanosFromEstimate } from "./money.ts";
 
 test("a budget is neither rounded away nor raised by the noise of doubles", () => {
   expect(nanosFromBudget(0)).toBe(0);
@@ -12,4 +12,12 @@ test("a budget is neither rounded away nor raised by the noise of doubles", () =
 test("a cost is taken to the nearest nano-dollar", () => {
   expect(nanosFromCost(0.0000000014)).toBe(1);
   expect(nanosFromCost(0.000018)).toBe(18_000);
+});
+
+test("estimates without any sense leave what other calls hold exact", () => {
+  expect(nanosFromEstimate(0.000018)).toBe(18_000);
+  for (const dollars of [1e30, Infinity]) {
+    const held = 18_001 + 500 * nanosFromEstimate(dollars);
+    expect(held - 500 * nanosFromEstimate(dollars)).toBe(18_001);
+  }
 });

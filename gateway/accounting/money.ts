@@ -8,6 +8,17 @@ export function nanosFromCost(dollars: number): Nanos {
   return Math.round(dollars * NANOS_PER_DOLLAR);
 }
 
+/**
+ * Dollars that one call is expected to cost at most. Sums of hundreds of such estimates stay exact: above 2^53 they would not,
+ * and what other calls hold would be lost in the rounding.
+ */
+const MOST_FOR_A_CALL = 10_000;
+
+/** The estimate of a call in dollars as nano-dollars; a `max_tokens` without any sense may make it infinite. */
+export function nanosFromEstimate(dollars: number): Nanos {
+  return nanosFromCost(Math.min(dollars, MOST_FOR_A_CALL));
+}
+
 /** What a double is sure of: 0.000123 × 1e9 is 123000.00000000001, and must not round up to 123001. */
 const SURE_DIGITS = 15;
 

@@ -1,6 +1,6 @@
 import { admitWaiting } from "../accounting/limits/waiting.ts";
 import type { Admission, AdmitCall } from "../accounting/limits.ts";
-import { nanosFromCost, type Nanos } from "../accounting/money.ts";
+import { nanosFromEstimate, type Nanos } from "../accounting/money.ts";
 import { limitedEntities } from "../accounting/payers.ts";
 import { dearest } from "../accounting/prices.ts";
 import { LIFETIME, windowEnd } from "../accounting/windows.ts";
@@ -14,6 +14,8 @@ import { refusalError } from "./refusals.ts";
 
 export type Admitted = Extract<Admission, { kind: "admitted" }>;
 
+/** Above any limit per minute; sums of a thousand such calls stay exact, whatever `max_tokens` they set. */
+const MOST_TOKENS = 1e12;
 /** Totals are asked for at most this often for one call; a window can begin between asking and admitting. */
 const MOST_LOADS = 3;
 
@@ -101,7 +103,9 @@ function admitCallOf(
       general.timezone,
     ),
     estimate: hit ? 0 : estimateOf(gateway, call, call.group),
-    tokens: hit ? 0 : call.inputTokens + call.outputTokens,
+    tokens: hit
+      ? 0
+      : Math.min(call.inputTokens + call.outputTokens, MOST_TOKENS),
     strict: general.budgetMode === "strict",
     cacheKey,
   };
@@ -134,7 +138,7 @@ function estimateOf(gateway: Gateway, call: Call, group: ModelGroup): Nanos {
       askedTiers(call, deployment),
     );
   });
-  return nanosFromCost(Math.max(0, ...costs));
+  return nanosFromEstimate(Math.max(0, ...costs));
 }
 
 async function loadTotals(
