@@ -116,7 +116,7 @@ const TOTALS = `
   INSERT INTO spend_totals (entity, window_name, window_start, window_end, spend, version)
   SELECT entity, 'all', '-infinity', 'infinity', sum(spend), 1
     FROM (
-      SELECT payer, api_key, user_id, team_id, organization_id, end_user, tags, model_group, sum(spend) AS spend
-        FROM spend_log GROUP BY 1, 2, 3, 4, 5, 6, 7, 8) r,
-      unnest(entities_of(r.payer, r.api_key, r.user_id, r.team_id, r.organization_id, r.end_user, r.tags, r.model_group)) AS entity
+      SELECT payer, api_key, user_id, team_id, organization_id, end_user, tags, model_group, user_pays, sum(spend) AS spend
+        FROM spend_log GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9) r,
+      unnest(entities_of(r.payer, r.api_key, r.user_id, r.team_id, r.organization_id, r.end_user, r.tags, r.model_group, r.user_pays)) AS entity
     GROUP BY entity`;

@@ -32,6 +32,8 @@ export interface KeyCaller {
   readonly limits: PayerLimits;
   readonly modelLimits: ReadonlyMap<string, PayerLimits>;
   readonly userId: string | null;
+  /** Whether calls spend the user's own budget: those of a team's key only if the user accepted the membership. */
+  readonly userPays: boolean;
   readonly user: {
     readonly models: readonly string[];
     readonly role: string;
@@ -173,6 +175,7 @@ const KEY_QUERY = `
     t.team_alias, t.models AS team_models, t.model_aliases, t.tags AS team_tags, t.blocked AS team_blocked, t.team_member_budget,
     CASE WHEN t.team_id IS NOT NULL THEN ${limitsOf("t", "tb")} END AS team_limits,
     CASE WHEN m.user_id IS NOT NULL THEN ${limitsOf("m", "mb")} END AS member_limits,
+    k.team_id IS NULL OR coalesce(m.accepted, false) AS user_pays,
     o.organization_id AS org_id, o.models AS org_models,
     CASE WHEN o.organization_id IS NOT NULL THEN ${limitsOf("o", "ob")} END AS org_limits
   FROM keys k
@@ -220,6 +223,7 @@ interface KeyRow {
   readonly team_member_budget: number | null;
   readonly team_limits: PayerLimits | null;
   readonly member_limits: PayerLimits | null;
+  readonly user_pays: boolean;
   readonly org_id: string | null;
   readonly org_models: string[] | null;
   readonly org_limits: PayerLimits | null;
@@ -256,6 +260,7 @@ async function loadKey(pool: Pool, token: string): Promise<KeyCaller | null> {
     limits: row.limits,
     modelLimits: modelLimits(row),
     userId: row.user_id,
+    userPays: row.user_pays,
     user:
       row.user_limits === null
         ? null

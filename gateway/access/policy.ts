@@ -96,6 +96,13 @@ const TEAM = rule(
   ["all", "none", "organization", "none", "none"],
   true,
 );
+const ACCEPT = rule("management", [
+  "all",
+  "none",
+  "organization",
+  "own",
+  "none",
+]);
 
 const POLICY = {
   "POST /v1/chat/completions": CALL,
@@ -141,6 +148,7 @@ const POLICY = {
   "GET /team/list": READ_TEAM,
   "GET /v2/team/list": READ_TEAM,
   "POST /team/member_add": TEAM,
+  "POST /team/member_accept": ACCEPT,
   "POST /team/member_update": TEAM,
   "POST /team/member_delete": TEAM,
   "POST /team/delete": ORGANIZATION,

@@ -34,6 +34,7 @@ const MAY: readonly (readonly [readonly Role[], readonly string[]])[] = [
       "POST /key/delete",
       "POST /key/regenerate",
       "POST /key/:key/regenerate",
+      "POST /team/member_accept",
     ],
   ],
   [

@@ -107,6 +107,7 @@ const STRANGE: Partial<Record<RouteName, () => Asked>> = {
   "POST /team/update": () => ({ ...team, team_alias: "x" }),
   "GET /team/info": () => ({ ...team }),
   "POST /team/member_add": () => ({ ...team, member: { user_id: "x" } }),
+  "POST /team/member_accept": () => ({ ...team, ...user }),
   "POST /team/member_update": () => ({ ...team, ...user, role: "admin" }),
   "POST /team/member_delete": () => ({ ...team, ...user }),
   "POST /team/delete": () => ({ team_ids: [`${MARK}-team`] }),

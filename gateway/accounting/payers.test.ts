@@ -31,6 +31,7 @@ function keyWith(own: Partial<KeyCaller>): KeyCaller {
     limits: NONE,
     modelLimits: new Map(),
     userId: "user",
+    userPays: true,
     user: { models: [], role: "internal_user", limits: DAILY },
     team: null,
     organization: null,
@@ -66,6 +67,7 @@ describe("payers with a budget or a limit", () => {
     };
     const organization = { id: "o", models: [], limits: DAILY };
     const caller = keyWith({
+      userPays: false,
       limits: DAILY,
       modelLimits: new Map([["chat", DAILY]]),
       team,

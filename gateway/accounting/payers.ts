@@ -14,6 +14,8 @@ import { windowAt } from "./windows.ts";
 export interface Payers {
   readonly apiKey: string | null;
   readonly userId: string | null;
+  /** Whether the call counts for the user too, not only for the member of a team. */
+  readonly userPays: boolean;
   readonly teamId: string | null;
   readonly organizationId: string | null;
   readonly endUser: string | null;
@@ -29,7 +31,7 @@ export function entitiesOf(payers: Payers): readonly string[] {
   const entities = ["proxy:"];
   if (apiKey !== null)
     entities.push(`key:${apiKey}`, `key_model:${apiKey}/${alias}`);
-  if (userId !== null) entities.push(`user:${userId}`);
+  if (userId !== null && payers.userPays) entities.push(`user:${userId}`);
   if (teamId !== null) entities.push(`team:${teamId}`);
   if (teamId !== null && userId !== null)
     entities.push(`member:${teamId}/${userId}`);
@@ -80,7 +82,7 @@ const MOST_ALIASES = 100;
 
 /**
  * The payers of a call that have a budget or a limit, in the order in which they refuse:
- * key, key × model, team, organization, tags, user (personal keys only), team member, end user, whole proxy.
+ * key, key × model, team, organization, tags, user (of a team's key if that user agreed), team member, end user, whole proxy.
  * The same list, not only an equal one, for calls of one key and alias without tags and end user.
  */
 export function limitedEntities(
@@ -164,8 +166,9 @@ function findEntities(
     if (organization !== null)
       add(`organization:${organization.id}`, organization.limits);
     for (const tag of tags) add(`tag:${tag.id}`, tag.limits);
-    if (team === null) add(`user:${caller.userId}`, caller.user?.limits);
-    else add(`member:${team.id}/${caller.userId}`, team.memberLimits);
+    if (caller.userPays) add(`user:${caller.userId}`, caller.user?.limits);
+    if (team !== null)
+      add(`member:${team.id}/${caller.userId}`, team.memberLimits);
   } else {
     for (const tag of tags) add(`tag:${tag.id}`, tag.limits);
     add(`user:${caller.userId}`, caller.user?.limits);

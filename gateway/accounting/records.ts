@@ -1,7 +1,9 @@
 import type { Payers } from "./payers.ts";
 
 /** What is known of a call before it leaves; the journal's first line of it. Times in ms since 1970, money in dollars. */
-export interface Intent extends Payers {
+export interface Intent extends Omit<Payers, "userPays"> {
+  /** Not in the journal of a Hearth whose users always paid. */
+  readonly userPays?: boolean;
   readonly id: string;
   readonly startedAt: number;
   readonly callType: string;

@@ -14,6 +14,7 @@ export interface SpendRow {
   readonly payer: string | null;
   readonly api_key: string | null;
   readonly user_id: string | null;
+  readonly user_pays: boolean;
   readonly team_id: string | null;
   readonly organization_id: string | null;
   readonly end_user: string | null;
@@ -61,6 +62,7 @@ export function spendRow(
     payer: null,
     api_key: intent.apiKey,
     user_id: intent.userId,
+    user_pays: intent.userPays ?? true,
     team_id: intent.teamId,
     organization_id: intent.organizationId,
     end_user: intent.endUser,
@@ -91,6 +93,7 @@ export function entitiesOfRow(row: SpendRow): readonly string[] {
   return entitiesOf({
     apiKey: row.api_key,
     userId: row.user_id,
+    userPays: row.user_pays,
     teamId: row.team_id,
     organizationId: row.organization_id,
     endUser: row.end_user,
@@ -119,6 +122,7 @@ export function groupsOf(rows: readonly SpendRow[]): readonly RowGroup[] {
       row.payer,
       row.api_key,
       row.user_id,
+      row.user_pays,
       row.team_id,
       row.organization_id,
       row.end_user,

@@ -7,11 +7,11 @@ import { CallError } from "../http/errors.ts";
 import { dollars, flag, name, names, texts } from "./fields.ts";
 import { keyFields } from "./key-fields.ts";
 import { insertKey } from "./keys.ts";
+import { createMember } from "./new-member.ts";
 import {
   create,
   findOne,
   KEY,
-  MEMBER,
   ORGANIZATION_MEMBER,
   shownOne,
   TEAM,
@@ -164,7 +164,7 @@ async function join(
         teamId,
         organizationId: team["organization_id"] as string | null,
       });
-    await create(admin, client, MEMBER, {
+    await createMember(admin, client, {
       team_id: teamId,
       user_id: userId,
       ...(typeof asked === "string"

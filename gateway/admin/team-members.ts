@@ -3,15 +3,8 @@ import { transaction, type Client } from "../db/pool.ts";
 import type { Row } from "../db/rows.ts";
 import { CallError } from "../http/errors.ts";
 import { dollars, limits, name } from "./fields.ts";
-import {
-  change,
-  create,
-  KEY,
-  MEMBER,
-  remove,
-  shownOne,
-  TEAM,
-} from "./payers.ts";
+import { createMember, mayAccept } from "./new-member.ts";
+import { change, KEY, MEMBER, remove, shownOne, TEAM } from "./payers.ts";
 import { adminRoute, type Admin, type AdminRoute } from "./route.ts";
 import {
   newMember,
@@ -74,7 +67,7 @@ const add = adminRoute(
 );
 
 async function addMember(admin: Admin, client: Client, row: Row): Promise<Row> {
-  const made = await create(admin, client, MEMBER, row, true);
+  const made = await createMember(admin, client, row, true);
   if (made === null)
     throw new CallError(
       "invalid_request",
@@ -83,6 +76,25 @@ async function addMember(admin: Admin, client: Client, row: Row): Promise<Row> {
     );
   return made;
 }
+
+/** From now on the team's keys of this user spend the user's own budget too. */
+const accept = adminRoute(
+  "POST /team/member_accept",
+  z.object({ team_id: name, user_id: name.nullish() }),
+  async (admin, { team_id: teamId, user_id: named }) => {
+    const userId = named ?? admin.actor.userId;
+    const id = { team_id: teamId, user_id: userId };
+    if (!(await mayAccept(admin.actor, admin.pool, id)))
+      throw new CallError(
+        "permission_denied",
+        `This key may not accept the membership of ${userId === null ? "a user" : `user ${userId}`} in team ${teamId}: use a key of that user without team, organization and limits, or ask a proxy_admin.`,
+      );
+    const member = await transaction(admin.pool, (client) =>
+      change(admin, client, MEMBER, id, { accepted: true }),
+    );
+    return shownMember(admin, member);
+  },
+);
 
 const update = adminRoute(
   "POST /team/member_update",
@@ -132,4 +144,9 @@ const removeMember = adminRoute(
   },
 );
 
-export const TEAM_MEMBERS: readonly AdminRoute[] = [add, update, removeMember];
+export const TEAM_MEMBERS: readonly AdminRoute[] = [
+  add,
+  accept,
+  update,
+  removeMember,
+];

@@ -3,6 +3,7 @@ import { query, transaction } from "../db/pool.ts";
 import type { Row } from "../db/rows.ts";
 import { CallError } from "../http/errors.ts";
 import { models, name, plainName, someNames } from "./fields.ts";
+import { createMember } from "./new-member.ts";
 import {
   change,
   create,
@@ -58,14 +59,13 @@ const newTeam = adminRoute(
       const creator = { team_id: teamId, user_id: admin.actor.userId };
       if (creator.user_id !== null) {
         await create(admin, client, USER, { user_id: creator.user_id }, true);
-        await create(admin, client, MEMBER, { ...creator, role: "admin" });
+        await createMember(admin, client, { ...creator, role: "admin" });
       }
       for (const member of members ?? []) {
         const user = await findOrMakeUser(admin, client, member);
-        await create(
+        await createMember(
           admin,
           client,
-          MEMBER,
           { team_id: teamId, user_id: user["user_id"], role: member.role },
           true,
         );

@@ -18,6 +18,7 @@ const config: CacheConfig = {
 const alice: Payers = {
   apiKey: "k1",
   userId: "alice",
+  userPays: true,
   teamId: null,
   organizationId: null,
   endUser: null,

@@ -10,6 +10,7 @@ import {
   type TestGateway,
 } from "../../test/servers/gateway.ts";
 import type { MockProvider } from "../../test/servers/provider.ts";
+import { query } from "../db/pool.ts";
 import { insertRow, updateRows } from "../db/rows.ts";
 import { hashKey } from "../access/keys.ts";
 
@@ -61,14 +62,78 @@ test("a budget that renews says when", async () => {
   );
 });
 
-test("the budget of a user holds for personal keys only", async () => {
-  await insertRow(pool(), "users", { user_id: "u1", max_budget: SMALL });
-  await insertRow(pool(), "teams", { team_id: "t2" });
-  const personal = await gateway.makeKey({ user_id: "u1" });
-  expect(await refusalAfterOneCall(personal)).toContain("User=u1");
-  const ofTeam = await gateway.makeKey({ user_id: "u1", team_id: "t2" });
-  expect((await gateway.chat(ofTeam, "three")).status).toBe(200);
-});
+async function userWithTwoKeys(
+  name: string,
+  membership: Readonly<Record<string, unknown>> | null,
+): Promise<Record<"personal" | "team", string>> {
+  const ids = { user_id: `user ${name}`, team_id: `team ${name}` };
+  await insertRow(pool(), "users", {
+    user_id: ids.user_id,
+    max_budget: SMALL,
+  });
+  await insertRow(pool(), "teams", { team_id: ids.team_id });
+  if (membership !== null)
+    await insertRow(pool(), "team_members", { ...ids, ...membership });
+  return {
+    personal: await gateway.makeKey({ user_id: ids.user_id }),
+    team: await gateway.makeKey(ids),
+  };
+}
+
+const differences = () => query(pool(), "SELECT * FROM spend_check");
+
+test.each([
+  ["personal", "team"],
+  ["team", "personal"],
+] as const)(
+  "the budget of a user who accepted the membership: a %s key spends it, a %s key is rejected",
+  async (first, second) => {
+    const name = `accepted, ${first} first`;
+    const keys = await userWithTwoKeys(name, { accepted: true });
+    expect((await gateway.chat(keys[first], "one")).status).toBe(200);
+    for (const key of [keys[second], keys[first]])
+      expect((await gateway.chat(key, "two")).json["error"]).toMatchObject({
+        type: "budget_exceeded",
+        message: expect.stringContaining(`User=user ${name}`),
+      });
+    await expect.poll(differences).toEqual([]);
+  },
+);
+
+test.each([
+  ["no membership", null],
+  ["a membership not accepted", {}],
+])(
+  "the budget of a user with %s is spent by personal keys only, whichever comes first",
+  async (what, membership) => {
+    const teamFirst = await userWithTwoKeys(`${what}, team`, membership);
+    for (const text of ["one", "two"])
+      expect((await gateway.chat(teamFirst.team, text)).status).toBe(200);
+    expect(await refusalAfterOneCall(teamFirst.personal)).toContain("User=");
+
+    const name = `${what}, personal`;
+    const personalFirst = await userWithTwoKeys(name, membership);
+    expect(await refusalAfterOneCall(personalFirst.personal)).toContain(
+      "User=",
+    );
+    expect((await gateway.chat(personalFirst.team, "three")).status).toBe(200);
+
+    const total = {
+      entity: `user:user ${name}`,
+      spend: expect.closeTo(ONE_CALL, 9),
+    };
+    await expect
+      .poll(() =>
+        query(
+          pool(),
+          "SELECT entity, spend FROM spend_totals WHERE entity = $1",
+          [total.entity],
+        ),
+      )
+      .toEqual([total]);
+    await expect.poll(differences).toEqual([]);
+  },
+);
 
 test("the budgets of a member, an organization, an end user and a tag refuse", async () => {
   await insertRow(pool(), "users", { user_id: "u2" });

@@ -177,6 +177,7 @@ function payersOf(
       ...common,
       apiKey: null,
       userId: MASTER_USER,
+      userPays: true,
       teamId: null,
       organizationId: null,
     };
@@ -184,6 +185,7 @@ function payersOf(
     ...common,
     apiKey: caller.token,
     userId: caller.userId,
+    userPays: caller.userPays,
     teamId: caller.team?.id ?? null,
     organizationId: caller.organization?.id ?? null,
   };

@@ -91,6 +91,7 @@ function healthCall(gateway: Gateway, deployment: PricedDeployment): Call {
     payers: {
       apiKey: null,
       userId: MASTER_USER,
+      userPays: true,
       teamId: null,
       organizationId: null,
       endUser: null,

@@ -231,6 +231,7 @@ function adjustmentRow(
     payer: entity,
     api_key: null,
     user_id: null,
+    user_pays: true,
     team_id: null,
     organization_id: null,
     end_user: null,

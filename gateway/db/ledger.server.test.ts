@@ -36,6 +36,7 @@ function row(fields: Partial<SpendRow> = {}): SpendRow {
     payer: null,
     api_key: "k1",
     user_id: "alice",
+    user_pays: true,
     team_id: null,
     organization_id: null,
     end_user: null,

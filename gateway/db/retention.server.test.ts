@@ -49,6 +49,12 @@ test("months that are over are dropped, and every sum goes on holding", async ()
         user_id: "u1",
         tags: ["red"],
       });
+  await record({
+    ended_at: "2026-08-31T12:00:00.000Z",
+    user_id: "u1",
+    user_pays: false,
+    team_id: "t1",
+  });
   expect(await differences()).toEqual([]);
   expect(await dropOldSpend(pool, 30, NOW)).toEqual(["2026-08"]);
   expect(await differences()).toEqual([]);
@@ -60,7 +66,7 @@ test("months that are over are dropped, and every sum goes on holding", async ()
       pool,
       "SELECT sum(spend) AS spend, sum(calls) AS calls FROM spend_archive",
     ),
-  ).toEqual([{ spend: 1, calls: 4 }]);
+  ).toEqual([{ spend: 1.25, calls: 5 }]);
   expect(await dropOldSpend(pool, 30, NOW)).toEqual([]);
 });
 

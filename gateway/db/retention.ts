@@ -72,9 +72,9 @@ async function archive(
   if (lastEnd > now - AT_LEAST_MS) return false;
   await longQuery(
     client,
-    `INSERT INTO spend_archive (month, day, ended_at, payer, api_key, user_id, team_id, organization_id, end_user, tags, model_group, spend, calls)
-       SELECT '${month}-01', day, min(ended_at), payer, api_key, user_id, team_id, organization_id, end_user, tags, model_group, sum(spend), count(*)
-         FROM ${partition} GROUP BY day, payer, api_key, user_id, team_id, organization_id, end_user, tags, model_group`,
+    `INSERT INTO spend_archive (month, day, ended_at, payer, api_key, user_id, user_pays, team_id, organization_id, end_user, tags, model_group, spend, calls)
+       SELECT '${month}-01', day, min(ended_at), payer, api_key, user_id, user_pays, team_id, organization_id, end_user, tags, model_group, sum(spend), count(*)
+         FROM ${partition} GROUP BY day, payer, api_key, user_id, user_pays, team_id, organization_id, end_user, tags, model_group`,
     ARCHIVE_TIMEOUT_MS,
   );
   await lockLedger(client);

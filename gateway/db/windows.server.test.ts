@@ -122,7 +122,7 @@ test("a call that ended months after its start counts in the window of its end",
   };
   const early = {
     ...late,
-    ...{ started_at: "2026-10-01T00:00:01.000Z", spend: 4 },
+    ...{ started_at: "2026-10-01T00:00:01.000Z", spend: 4, user_pays: false },
     ended_at: "2026-09-30T23:59:59.000Z",
   };
   await recordRows(pool, [late, early].map(ledgerRow), [], null, "UTC");
@@ -147,7 +147,7 @@ test("a call that ended months after its start counts in the window of its end",
     { entity: "tag:a", spend: 6 },
     { entity: "tag:unknown", spend: 0 },
     { entity: "team:t", spend: 6 },
-    { entity: "user:late", spend: 6 },
+    { entity: "user:late", spend: 2 },
   ]);
   const [august] = await query<{ spend: number }>(
     pool,

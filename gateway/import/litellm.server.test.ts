@@ -179,7 +179,11 @@ test("windows, members, tiers, roles and rights come over", async () => {
       team_member_permissions: ["/key/generate"],
     },
     team_memberships: expect.arrayContaining([
-      expect.objectContaining({ user_id: "user-1", role: "admin" }),
+      expect.objectContaining({
+        user_id: "user-1",
+        role: "admin",
+        accepted: false,
+      }),
       expect.objectContaining({ user_id: "user-31", role: "user" }),
     ]),
   });

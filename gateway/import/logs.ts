@@ -107,6 +107,7 @@ function spendRowOf(row: Row, timeZone: string): SpendRow {
     payer: null,
     api_key: nameOf(row["api_key"]),
     user_id: nameOf(row["user"]),
+    user_pays: true,
     team_id: nameOf(row["team_id"]),
     organization_id: nameOf(row["organization_id"]),
     end_user: nameOf(row["end_user"]),

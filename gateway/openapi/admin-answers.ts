@@ -14,6 +14,7 @@ import {
   grownTeamRow,
   keyRow,
   listedUserRow,
+  memberRow,
   moment,
   newKeyRow,
   newUserRow,
@@ -200,6 +201,10 @@ export const TEAM_ANSWERS = {
   "POST /team/member_add": described(
     "Add members; users who are not there are made.",
     grownTeamRow,
+  ),
+  "POST /team/member_accept": described(
+    "Agree that the team's keys of a user (the caller by default) spend that user's own budget too.",
+    memberRow,
   ),
   "POST /team/member_update": described(
     "Change a member's part, budget and limits in the team.",

@@ -95,6 +95,7 @@ test("teams answer as documented", async () => {
     member: [{ user_id: "m1" }, { user_email: "m2@example.org" }],
     max_budget_in_team: 2,
   });
+  await post("/team/member_accept", { team_id, user_id: "m1" });
   await post("/team/member_update", { team_id, user_id: "m1", role: "admin" });
   await stand.gateway.makeKey({ team_id, user_id: "m1" });
   await get(`/team/info?team_id=${team_id}`);

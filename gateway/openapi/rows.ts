@@ -173,6 +173,7 @@ const memberColumns = {
   team_id: text,
   user_id: text,
   role: text,
+  accepted: z.boolean(),
   ...limits,
   ...stamps,
   ...spent,

@@ -91,6 +91,7 @@ interface Row {
   readonly ended_at: Date;
   readonly api_key: string | null;
   readonly user_id: string | null;
+  readonly user_pays: boolean;
   readonly team_id: string | null;
   readonly tags: readonly string[] | null;
   readonly prompt_tokens: number;
@@ -179,7 +180,7 @@ export async function judge(
 
 function readRows(stand: Stand): Promise<readonly Row[]> {
   return stand.sql<Row & { [name: string]: unknown }>(
-    `SELECT request_id, status, spend::float8 AS spend, ended_at, api_key, user_id, team_id, tags,
+    `SELECT request_id, status, spend::float8 AS spend, ended_at, api_key, user_id, user_pays, team_id, tags,
        prompt_tokens::int AS prompt_tokens, completion_tokens::int AS completion_tokens,
        coalesce(metadata ->> 'client_disconnected' = 'true', false) AS left_by_client
      FROM spend_log WHERE payer IS NULL ORDER BY ended_at`,
@@ -223,7 +224,7 @@ function pays(entity: string, row: Row): boolean {
     case "key":
       return row.api_key === id;
     case "user":
-      return row.user_id === id;
+      return row.user_id === id && row.user_pays;
     case "team":
       return row.team_id === id;
     case "tag":

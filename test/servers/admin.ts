@@ -94,6 +94,7 @@ export function ledgerRow(fields: Partial<SpendRow>): SpendRow {
     payer: null,
     api_key: null,
     user_id: null,
+    user_pays: true,
     team_id: null,
     organization_id: null,
     end_user: null,

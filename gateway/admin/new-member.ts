@@ -1,0 +1,42 @@
+import type { Actor } from "../access/actor.ts";
+import { query, type Client, type Pool } from "../db/pool.ts";
+import type { Row } from "../db/rows.ts";
+import { create, MEMBER } from "./payers.ts";
+import type { Admin } from "./route.ts";
+
+/**
+ * Whether somebody may agree that keys of a team spend a user's own budget: a proxy admin, an admin of the team's
+ * organization for its members, and the user with a key that only the user holds and that has no limits of its own.
+ */
+export async function mayAccept(
+  { role, userId, within, heldBackBy, organizations }: Actor,
+  from: Pool | Client,
+  member: Row,
+): Promise<boolean> {
+  if (role === "proxy_admin") return true;
+  if (
+    userId !== null &&
+    userId === member["user_id"] &&
+    within === null &&
+    heldBackBy === "nothing"
+  )
+    return true;
+  const shared = await query(
+    from,
+    `SELECT FROM teams t JOIN organization_members m USING (organization_id)
+       WHERE t.team_id = $1 AND m.user_id = $2 AND t.organization_id = ANY($3)`,
+    [member["team_id"], member["user_id"], [...organizations]],
+  );
+  return shared.length > 0;
+}
+
+/** Makes a membership, accepted where its creator may accept it; null where `ifNew` and there is one. */
+export async function createMember(
+  admin: Admin,
+  client: Client,
+  member: Row,
+  ifNew = false,
+): Promise<Row | null> {
+  const accepted = await mayAccept(admin.actor, client, member);
+  return create(admin, client, MEMBER, { ...member, accepted }, ifNew);
+}
