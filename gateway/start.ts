@@ -133,7 +133,7 @@ export async function startGateway({
         "Redis is away: limits are kept in process, at this instance's share",
       ),
     onBack: () => log.info("Redis is back: limits are shared again"),
-    ...(redis === null ? { lookup: memoryCache.get } : { redis }),
+    ...(redis === null ? {} : { redis }),
   });
   const metrics = createCallMetrics(config.general.metricsLabelValues);
   const { timezone } = config.general;

@@ -92,7 +92,7 @@ test("a killed process loses no acknowledged line", async () => {
   // The kill may fall between a line and its acknowledgement: at most one call a round.
   const unsaid = [...all].filter((id) => !acknowledged.intent.has(id));
   expect(unsaid.length).toBeLessThanOrEqual(8);
-}, 120_000);
+});
 
 test("the last record cut at every byte is recognised and only it is lost", async () => {
   const writer = await openTestJournal(directory, { now: () => 1_000 });
@@ -143,7 +143,7 @@ test("the last record cut at every byte is recognised and only it is lost", asyn
     expect(await readAll(twice)).toHaveLength(3);
     await twice.close();
   }
-}, 60_000);
+});
 
 test("a damaged line in the middle is reported and skipped", async () => {
   const writer = await openTestJournal(directory);

@@ -185,4 +185,4 @@ test("whatever happens, each call is delivered as it ended, and none is lost aft
     // So that a failure is shrunk in time to be shown.
     { numRuns: 60, interruptAfterTimeLimit: 20_000 },
   );
-}, 120_000);
+});

@@ -73,8 +73,6 @@ export interface AdmitCall {
   readonly tokens: number;
   /** `budget_mode: strict`: the lease must be the whole estimate. */
   readonly strict: boolean;
-  /** Looked up in the same round trip; a hit takes a lease of 0 and no tokens. Full key, namespace included. */
-  readonly cacheKey: string | null;
 }
 
 export type Admission =
@@ -87,7 +85,6 @@ export type Admission =
         readonly entity: string;
         readonly spend: Nanos;
       }[];
-      readonly cached: Buffer | null;
     }
   | Refusal
   /** Totals the store does not know: the caller reads them from the ledger, calls `assign`, and asks again. */

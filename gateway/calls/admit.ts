@@ -12,7 +12,10 @@ import type { ModelGroup } from "../routing/catalog.ts";
 import type { Call } from "./call.ts";
 import { refusalError } from "./refusals.ts";
 
-export type Admitted = Extract<Admission, { kind: "admitted" }>;
+export type Admitted = Extract<Admission, { kind: "admitted" }> & {
+  /** The answer, where the cache has it. */
+  readonly cached: Buffer | null;
+};
 
 /** Above any limit per minute; sums of a thousand such calls stay exact, whatever `max_tokens` they set. */
 const MOST_TOKENS = 1e12;
@@ -20,9 +23,8 @@ const MOST_TOKENS = 1e12;
 const MOST_LOADS = 3;
 
 /**
- * Looks into the cache, then takes the limits of everyone who pays, in one round trip; a call that must wait for others'
- * leases waits up to 2 s. Throws the refusal as the caller shall read it. `hit`: all of the answer is at hand, the call
- * is only counted.
+ * Reads the cache, then takes the limits of everyone who pays; a call that must wait for others' leases waits up to 2 s. Throws
+ * the refusal as the caller shall read it. `hit`: all of the answer is known already. A hit takes no lease and no tokens.
  */
 export async function lookupAndAdmit(
   gateway: Gateway,
@@ -32,22 +34,13 @@ export async function lookupAndAdmit(
   // A list of embeddings is looked up by its items.
   const byItem = (call.itemKeys?.length ?? 0) > 1;
   const cacheKey = call.cache.read && !byItem ? call.cacheKey : null;
-  // Limits in this process look the answer up themselves. Those in Redis only count the call: an answer of megabytes on
-  // their connection would hold up every call behind it.
-  const shared = gateway.limits.kind === "redis";
-  const own =
-    shared && cacheKey !== null ? await gateway.cache.read(cacheKey) : null;
-  const admit = admitCallOf(
-    gateway,
-    call,
-    shared ? null : cacheKey,
-    hit || own !== null,
-  );
+  const cached = cacheKey === null ? null : await gateway.cache.read(cacheKey);
+  const admit = admitCallOf(gateway, call, hit || cached !== null);
   for (let loads = 0; loads <= MOST_LOADS; loads++) {
     const admission = await admitWaiting(gateway.limits, admit);
     switch (admission.kind) {
       case "admitted":
-        return own === null ? admission : { ...admission, cached: own };
+        return { ...admission, cached };
       case "totals_missing":
         await loadTotals(gateway, admission.counters);
         break;
@@ -82,18 +75,13 @@ export async function raiseLease(
   const estimate = estimateOf(gateway, call.whole ?? call, group);
   if (estimate <= estimateOf(gateway, call, call.group)) return true;
   const admission = await gateway.limits.admit({
-    ...admitCallOf(gateway, call, null, false),
+    ...admitCallOf(gateway, call, false),
     estimate,
   });
   return admission.kind === "admitted";
 }
 
-function admitCallOf(
-  gateway: Gateway,
-  call: Call,
-  cacheKey: string | null,
-  hit: boolean,
-): AdmitCall {
+function admitCallOf(gateway: Gateway, call: Call, hit: boolean): AdmitCall {
   const { general } = gateway.config;
   return {
     callId: call.id,
@@ -107,7 +95,6 @@ function admitCallOf(
       ? 0
       : Math.min(call.inputTokens + call.outputTokens, MOST_TOKENS),
     strict: general.budgetMode === "strict",
-    cacheKey,
   };
 }
 

@@ -93,7 +93,7 @@ test("a retried call counts once for each deployment", async () => {
     500, 500,
   ]);
   expect(await statuses("pair", ["fine"])).toEqual([200]);
-}, 60_000);
+});
 
 test("a name that a provider does not know blocks no other name of a wildcard", async () => {
   const unknown = '[mock]{"status":404}';

@@ -7,12 +7,6 @@ import {
 } from "../limits.ts";
 import { numberAt, type Reply } from "./scripts.ts";
 
-/** A call to be admitted. `hit`: its answer was found already, so it costs nothing. */
-export interface AdmitRequest {
-  readonly call: AdmitCall;
-  readonly hit: boolean;
-}
-
 /** Calls that are admitted by one script. Payers and lists of payers that several calls share stand in it once. */
 export interface AdmitBatch {
   readonly calls: readonly AdmitCall[];
@@ -21,14 +15,11 @@ export interface AdmitBatch {
   readonly args: readonly string[];
 }
 
-/** Arguments of admit.lua. `cacheInRedis`: the script looks answers up. */
-export function admitBatch(
-  requests: readonly AdmitRequest[],
-  cacheInRedis: boolean,
-): AdmitBatch {
+/** Arguments of admit.lua. */
+export function admitBatch(calls: readonly AdmitCall[]): AdmitBatch {
   const payers = new Map<LimitedEntity, number>();
   const lists = new Map<readonly LimitedEntity[], number>();
-  for (const { call } of requests) {
+  for (const call of calls) {
     positionOf(lists, call.entities);
     for (const payer of call.entities) positionOf(payers, payer);
   }
@@ -47,17 +38,16 @@ export function admitBatch(
     args.push(String(list.length));
     for (const payer of list) args.push(String(positionOf(payers, payer)));
   }
-  for (const { call, hit } of requests)
+  for (const call of calls)
     args.push(
       call.callId,
-      hit ? "0" : String(call.estimate),
-      hit ? "0" : String(call.tokens),
+      String(call.estimate),
+      String(call.tokens),
       call.strict ? "1" : "0",
-      cacheInRedis ? (call.cacheKey ?? "") : "",
       String(positionOf(lists, call.entities)),
     );
   return {
-    calls: requests.map(({ call }) => call),
+    calls,
     payers: [...payers.keys()],
     lists: [...lists.keys()],
     args,
@@ -73,7 +63,6 @@ function positionOf<T>(positions: Map<T, number>, item: T): number {
   return position;
 }
 
-const ADMITTED = 0;
 const MISSING = 1;
 const EXCEEDED = 2;
 const HELD = 3;
@@ -104,16 +93,8 @@ export function readAdmissions(
         kind: "admitted",
         lease: numberAt(reply, first + i),
         ...(left.get(call.entities) ?? NOTHING_LEFT),
-        cached: null,
       };
-    return numberAt(answer, 0) === ADMITTED
-      ? {
-          kind: "admitted",
-          lease: numberAt(answer, 1),
-          ...(left.get(call.entities) ?? NOTHING_LEFT),
-          cached: Buffer.isBuffer(answer[2]) ? answer[2] : null,
-        }
-      : refusal(answer, call);
+    return refusal(answer, call);
   });
 }
 

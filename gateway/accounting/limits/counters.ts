@@ -31,10 +31,10 @@ export interface PendingCounter {
  * instance's own parts when there is, and what serves while it is away.
  */
 export interface Counters {
-  admit(call: AdmitCall, cached: Buffer | null): Admission;
+  admit(call: AdmitCall): Admission;
   look(entities: readonly LimitedEntity[]): readonly LimitState[];
   /** Holds what Redis admitted. */
-  adopt(call: AdmitCall, hit: boolean): void;
+  adopt(call: AdmitCall): void;
   /** Answers the entities whose money it may have freed. */
   settle(call: Settlement): readonly string[];
   renew(callIds: readonly string[]): void;
@@ -79,11 +79,10 @@ export function createCounters(now: () => number): Counters {
   let era = 0;
   let reaped = 0;
 
-  function admit(call: AdmitCall, cached: Buffer | null): Admission {
+  function admit(call: AdmitCall): Admission {
     accounts.sweep();
     reaped += calls.reap();
-    const estimate = cached === null ? call.estimate : 0;
-    const tokens = cached === null ? call.tokens : 0;
+    const { estimate, tokens } = call;
     const inFlight = calls.find(call.callId);
     const entities = call.entities.map((limits) =>
       standing(limits, estimate, inFlight),
@@ -117,7 +116,6 @@ export function createCounters(now: () => number): Counters {
           ? []
           : [{ entity: limits.entity, spend: spendOf(counter) }],
       ),
-      cached,
     };
   }
 
@@ -244,10 +242,10 @@ export function createCounters(now: () => number): Counters {
   return {
     admit,
     look: (entities) => rates.look(entities, share),
-    adopt(call, hit) {
+    adopt(call) {
       accounts.sweep();
       reaped += calls.reap();
-      calls.hold(call.callId, call.entities, hit ? 0 : call.estimate, 0, null);
+      calls.hold(call.callId, call.entities, call.estimate, 0, null);
     },
     settle({ callId, tokens, pending }) {
       const released = calls.release(callId, tokens);

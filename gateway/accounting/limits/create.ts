@@ -38,7 +38,7 @@ export interface Limits extends LimitStore {
 }
 
 export interface LimitsOptions {
-  /** Shared with the response cache; without it the limits are kept in this process alone. */
+  /** Without it the limits are kept in this process alone. */
   readonly redis?: Redis;
   /**
    * Name of this instance, the same after a restart: its pending spend is found again under it. Two processes must never
@@ -49,8 +49,6 @@ export interface LimitsOptions {
   readonly failClosed?: boolean;
   /** Of all keys in Redis that hold limits. */
   readonly prefix?: string;
-  /** The response cache when it is in process. Without it the cache is in Redis, and looked up there with the limits. */
-  readonly lookup?: (cacheKey: string) => Buffer | null;
   /**
    * At least so many instances share the limits while Redis is away; those last seen alive when they are more. A function
    * is asked anew each time: who starts in an outage learns of the others from elsewhere.
@@ -74,15 +72,13 @@ export interface LimitsOptions {
 /** The limits of this gateway: in Redis where there is one, with a share in process while it is away; else in process. */
 export function createLimits(options: LimitsOptions): Limits {
   const { redis, instance, leastInstances = 1 } = options;
-  const lookup = options.lookup ?? null;
   if (redis === undefined)
-    return createMemoryLimits({ now: options.now ?? Date.now, lookup });
+    return createMemoryLimits({ now: options.now ?? Date.now });
   return createRedisLimits({
     redis,
     instance,
     failClosed: options.failClosed ?? false,
     prefix: options.prefix ?? "hearth:limits:",
-    lookup,
     now: options.now ?? null,
     leastInstances:
       typeof leastInstances === "number"

@@ -6,24 +6,16 @@ import { InstanceUnknown } from "./instances.ts";
 export interface MemoryLimitsOptions {
   /** Milliseconds since the epoch. */
   readonly now?: () => number;
-  /** The response cache in process, asked in the same step as the limits. */
-  readonly lookup?: ((cacheKey: string) => Buffer | null) | null;
 }
 
 /** The limits of a gateway that runs alone, in its own process. */
 export function createMemoryLimits(options: MemoryLimitsOptions = {}): Limits {
-  const { now = Date.now, lookup = null } = options;
+  const { now = Date.now } = options;
   const counters = createCounters(now);
   const waits = createFreedWaits();
   return {
     kind: "memory",
-    async admit(call) {
-      const { cacheKey } = call;
-      return counters.admit(
-        call,
-        cacheKey === null ? null : (lookup?.(cacheKey) ?? null),
-      );
-    },
+    admit: async (call) => counters.admit(call),
     look: async (entities) => counters.look(entities),
     async settle(call) {
       waits.freed(counters.settle(call));

@@ -10,7 +10,7 @@ import {
   type Settlement,
 } from "../limits.ts";
 import { atEndOfTurn } from "../../cache/redis.ts";
-import { admitBatch, readAdmissions, type AdmitRequest } from "./admit-wire.ts";
+import { admitBatch, readAdmissions } from "./admit-wire.ts";
 import { createCounters } from "./counters.ts";
 import { createFormerLife } from "./former-life.ts";
 import { createFreedWaits } from "./freed.ts";
@@ -38,7 +38,6 @@ export interface RedisLimitsOptions {
   readonly instance: string;
   readonly failClosed: boolean;
   readonly prefix: string;
-  readonly lookup: ((cacheKey: string) => Buffer | null) | null;
   readonly now: (() => number) | null;
   readonly leastInstances: () => number;
   readonly deadlineMs: number;
@@ -55,7 +54,7 @@ const ASKED_FOR_MS = 60_000;
 
 /** The limits of several instances in one Redis, and a share of them in this process while it is away. */
 export function createRedisLimits(options: RedisLimitsOptions): Limits {
-  const { failClosed, prefix, lookup } = options;
+  const { failClosed, prefix } = options;
   const now = options.now ?? Date.now;
   /** This instance's own parts, always; all that counts while Redis is away. */
   const counters = createCounters(now);
@@ -118,21 +117,19 @@ export function createRedisLimits(options: RedisLimitsOptions): Limits {
 
   async function admit(call: AdmitCall): Promise<Admission> {
     const latest = performance.now() + LONGEST_ADMIT_MS;
-    const hit =
-      lookup === null || call.cacheKey === null ? null : lookup(call.cacheKey);
     for (;;) {
       const state = link.state();
-      if (state === "away" || state === "closed") return admitAway(call, hit);
+      if (state === "away" || state === "closed") return admitAway(call);
       if (state !== "ready") {
         await link.settled();
         continue;
       }
       if (performance.now() > latest)
         link.giveUp("the limits could not be rebuilt in time");
-      const answer = await admissions.send({ call, hit: hit !== null });
+      const answer = await admissions.send(call);
       if (answer === "away") unsent.over(call.callId);
       else if (answer === "rebuilding") await sleep(REBUILD_POLL_MS);
-      else if (answer !== "stale") return admission(call, answer, hit);
+      else if (answer !== "stale") return admission(call, answer);
     }
   }
 
@@ -141,40 +138,32 @@ export function createRedisLimits(options: RedisLimitsOptions): Limits {
   const admissions = createGathered(sendAdmits, endOfTurn);
 
   async function sendAdmits(
-    requests: readonly AdmitRequest[],
+    calls: readonly AdmitCall[],
   ): Promise<readonly (Admission | "away" | "rebuilding" | "stale")[]> {
-    const batch = admitBatch(requests, lookup === null);
+    const batch = admitBatch(calls);
     const reply = await tried("admit", batch.args);
-    if (reply === null) return requests.map(() => "away");
-    if (reply[0] === REBUILDING) return requests.map(() => "rebuilding");
-    if (reply[0] === STALE) return requests.map(() => "stale");
+    if (reply === null) return calls.map(() => "away");
+    if (reply[0] === REBUILDING) return calls.map(() => "rebuilding");
+    if (reply[0] === STALE) return calls.map(() => "stale");
     counts.reapedLeases += numberAt(reply, 1);
     return readAdmissions(reply, batch);
   }
 
-  function admission(
-    call: AdmitCall,
-    answer: Admission,
-    hit: Buffer | null,
-  ): Admission {
-    if (answer.kind === "admitted") {
-      const cached = hit ?? answer.cached;
-      counters.adopt(call, cached !== null);
-      return { ...answer, cached };
-    }
+  function admission(call: AdmitCall, answer: Admission): Admission {
+    if (answer.kind === "admitted") counters.adopt(call);
     if (answer.kind === "totals_missing")
       for (const counter of answer.counters)
         asked.set(nameOf(counter), performance.now());
     return answer;
   }
 
-  function admitAway(call: AdmitCall, hit: Buffer | null): Admission {
+  function admitAway(call: AdmitCall): Admission {
     if (failClosed) {
       counts.refusedAway++;
       return { kind: "unavailable" };
     }
     counts.servedAway++;
-    return counters.admit(call, hit);
+    return counters.admit(call);
   }
 
   /** null: Redis is away, and whether the script ran is not known. */

@@ -2,10 +2,10 @@
 -- told of once.
 -- ARGV: lease in ms; count of payers, of each: name, budget ('' for none), window, requests/min, tokens/min, parallel
 -- ('' for none); count of lists of payers, of each: count, positions (from 1) of its payers; then for each call: id,
--- estimate, tokens, strict (1 or 0), cache key ('' for none), position of its list.
+-- estimate, tokens, strict (1 or 0), position of its list.
 -- Answers: 0, reaped leases, four numbers for each payer as they are after all calls (requests, tokens, ms left of the
 -- minute, spend; -1 where there is none); then for each call its lease, or { code, ... }.
-local ADMITTED, MISSING, EXCEEDED, HELD, TOO_LARGE, RATE_LIMITED = 0, 1, 2, 3, 4, 5
+local MISSING, EXCEEDED, HELD, TOO_LARGE, RATE_LIMITED = 1, 2, 3, 4, 5
 local BY_REQUESTS, BY_TOKENS, BY_PARALLEL = 1, 2, 3
 
 local gate = call('HMGET', prefix .. 'generation', 'id', 'session:' .. instance, 'waiting', 'opens', 'deadline')
@@ -187,30 +187,21 @@ local function admit(estimate, tokens, strict, list, standing)
   return lease, record
 end
 
-local ids, cacheKeys, cachedAt = {}, {}, {}
-for at = a, #ARGV, 6 do
-  ids[#ids + 1] = ARGV[at]
-  if ARGV[at + 4] ~= '' then
-    cacheKeys[#cacheKeys + 1] = ARGV[at + 4]
-    cachedAt[#ids] = #cacheKeys
-  end
-end
+local ids = {}
+for at = a, #ARGV, 5 do ids[#ids + 1] = ARGV[at] end
 local standing = call('HMGET', CALLS, unpack(ids))
-local cached = #cacheKeys > 0 and call('MGET', unpack(cacheKeys)) or {}
 
 local answers, records, leases = {}, {}, {}
 for i, id in ipairs(ids) do
-  local at = a + (i - 1) * 6
-  local found = cachedAt[i] and cached[cachedAt[i]]
+  local at = a + (i - 1) * 5
   local estimate, tokens = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2])
-  if found then estimate, tokens = 0, 0 end
-  local lease, record = admit(estimate, tokens, ARGV[at + 3] == '1', lists[tonumber(ARGV[at + 5])],
+  local lease, record = admit(estimate, tokens, ARGV[at + 3] == '1', lists[tonumber(ARGV[at + 4])],
     standing[i] and cmsgpack.unpack(standing[i]))
   if lease then
     local n = #records
     records[n + 1], records[n + 2] = id, cmsgpack.pack(record)
     leases[n + 1], leases[n + 2] = num(now + leaseMs), id
-    answers[i] = found and { ADMITTED, lease, found } or lease
+    answers[i] = lease
   else
     answers[i] = record
   end

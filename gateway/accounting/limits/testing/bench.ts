@@ -7,11 +7,10 @@ import type {
 } from "../../limits.ts";
 import type { Limits } from "../create.ts";
 
-/** A store with a clock and a cache in a test's hands. */
+/** A store with a clock in a test's hands. */
 export interface StoreUnderTest {
   readonly store: Limits;
   advance(ms: number): void;
-  cache(key: string, value: Buffer): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -42,7 +41,6 @@ export function callOf(
     estimate: 0,
     tokens: 0,
     strict: false,
-    cacheKey: null,
     ...call,
   };
 }

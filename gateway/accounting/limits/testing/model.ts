@@ -192,7 +192,6 @@ export class Model {
       lease,
       rates: this.#rateStates(entities),
       spends,
-      cached: null,
     };
   }
 
