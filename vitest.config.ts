@@ -8,8 +8,9 @@ const mocked = [`${code}/*.mocked.test.ts`];
 /** What tests need decides where they run, and the name of their file says it (CONTRIBUTING.md). */
 export default defineConfig({
   test: {
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    // Ends what hangs, however busy the machine is.
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     // Two cores: more workers only make the real servers in the tests wait for each other.
     maxWorkers: 2,
     // Modules are read once a worker, not once a file.

@@ -19,7 +19,7 @@ let before: readonly Registered[];
 
 beforeAll(async () => {
   before = (await registerProgram(config)).resources;
-}, 60_000);
+});
 
 function container(from: readonly Registered[], name: string): Registered {
   const found = containersOf(from).find((each) => each.name === name);
@@ -76,7 +76,7 @@ test("a rotation changes logins and files, and leaves the servers that are told 
         content: "sk-master-another-0123456789",
       }),
     );
-}, 60_000);
+});
 
 test("what else changes in the notes server's settings is a new container", async () => {
   const { resources: changed } = await registerProgram({
@@ -86,4 +86,4 @@ test("what else changes in the notes server's settings is a new container", asyn
   expect(compared(container(changed, "notes"))).not.toEqual(
     compared(container(before, "notes")),
   );
-}, 60_000);
+});

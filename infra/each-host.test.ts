@@ -15,7 +15,7 @@ let containers: Awaited<ReturnType<typeof registerContainers>>;
 
 beforeAll(async () => {
   containers = await registerContainers();
-}, 120_000);
+});
 
 describe.each([
   {

@@ -11,7 +11,7 @@ let containers: readonly Registered[];
 
 beforeAll(async () => {
   containers = containersOf((await registerProgram(rightConfig)).resources);
-}, 120_000);
+});
 
 describe("every container", () => {
   const canonical = /^(\d+h\d+m\d+s|\d+m\d+s|[1-5]?\ds)$/;

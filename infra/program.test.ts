@@ -19,7 +19,7 @@ let containers: readonly Registered[];
 beforeAll(async () => {
   ({ resources, outputs } = await registerProgram(rightConfig));
   containers = containersOf(resources);
-}, 120_000);
+});
 
 const container = (name: string): Record<string, unknown> => {
   const found = containers.find((each) => each.name === name);
@@ -253,4 +253,4 @@ test("a wrong configuration registers nothing", async () => {
   await expect(
     registerProgram({ ...rightConfig, masterKey: "short" }),
   ).rejects.toThrow(ConfigRefused);
-}, 60_000);
+});

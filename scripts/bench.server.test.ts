@@ -61,7 +61,7 @@ describe.runIf(redisServerHere())("npm run bench", () => {
       ...["mock plain", "bare plain", "mock stream", "bare stream"],
     ]);
     // Seconds on a machine that rests; the time is not what is tested.
-  }, 120_000);
+  });
 
   test.each([
     [["--loads", "plian"], "plian is not one of plain"],

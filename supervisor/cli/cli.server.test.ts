@@ -274,4 +274,4 @@ test("the command line works against a supervisor: alarms, silences, pauses, his
     await watcher.stop();
     await new Promise((resolve) => sick.close(resolve));
   }
-}, 120_000);
+});

@@ -113,7 +113,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     member = { name: made.user, password: made.password };
     await fill(stand.couch);
     await stand.keeper.look();
-  }, 60_000);
+  });
   afterAll(() => stand.close());
 
   test("a backup restores into an empty server to the same leaves, and devices go on with their passwords", async () => {
@@ -277,7 +277,7 @@ describe("a supervisor that is killed", () => {
     stand = await openNotesStand(embedded);
     await stand.provisioning.add({ vault, choices: vaultChoices.parse({}) });
     await fill(stand.couch);
-  }, 60_000);
+  });
   afterAll(() => stand.close());
 
   /** Lets another process work on the store, and kills it in the middle. */

@@ -17,7 +17,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
       choices: vaultChoices.parse({}),
     });
     await supersede();
-  }, 60_000);
+  });
   afterAll(() => stand.close());
 
   /** Leaves some megabytes of old bodies behind. */

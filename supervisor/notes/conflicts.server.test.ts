@@ -16,7 +16,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
   let clock = 1_800_000_000_000;
   beforeAll(async () => {
     stand = await openNotesStand(under);
-  }, 60_000);
+  });
   afterAll(() => stand.close());
 
   /** Two devices that have written the same note while they were apart; the second wrote later. */

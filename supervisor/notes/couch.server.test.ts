@@ -11,7 +11,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
   let stand: NotesStand;
   beforeAll(async () => {
     stand = await openNotesStand(under);
-  }, 60_000);
+  });
   afterAll(() => stand.close());
 
   const admin = (password: string) =>

@@ -32,7 +32,7 @@ beforeAll(async () => {
     vault,
     choices: vaultChoices.parse({}),
   });
-}, 60_000);
+});
 afterAll(() => stand.close());
 afterEach(() => {
   proxy?.closeAllConnections();

@@ -25,7 +25,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
   let stand: NotesStand;
   beforeAll(async () => {
     stand = await openNotesStand(under);
-  }, 60_000);
+  });
   afterAll(() => stand.close());
 
   /** A vault with a few encrypted notes and a seed that was looked at. */

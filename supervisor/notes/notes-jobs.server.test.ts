@@ -33,7 +33,7 @@ beforeAll(async () => {
   });
   await stand.provisioning.add({ vault, choices: vaultChoices.parse({}) });
   await writeNotes(stand.couch, vault, 3);
-}, 60_000);
+});
 afterAll(() => stand.close());
 
 function run(

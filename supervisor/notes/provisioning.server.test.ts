@@ -16,7 +16,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
   let stand: NotesStand;
   beforeAll(async () => {
     stand = await openNotesStand(under);
-  }, 60_000);
+  });
   afterAll(() => stand.close());
 
   test("a vault's Setup URI lets a device sync, and nothing more", async () => {

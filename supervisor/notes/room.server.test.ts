@@ -92,7 +92,7 @@ beforeAll(async () => {
   place = temporaryHome();
   server = await embedded.start();
   watcher = await start();
-}, 60_000);
+});
 afterAll(async () => {
   await watcher.stop();
   await server.stop();
@@ -120,7 +120,7 @@ test("the first start makes the vault notes, and no later one makes it again", a
     readFileSync(join(place.home.root, "notes-state.json"), "utf8");
   expect(state()).toContain('"firstVaultMade":true');
   expect(await vaults()).toEqual([]);
-}, 60_000);
+});
 
 test("add prints a Setup URI that opens, its passphrase, and a picture", async () => {
   const picture = join(place.directory, "setup.png");
@@ -190,7 +190,7 @@ test("backup, restore beside, conflicts, devices", async () => {
   expect((await hearth(["notes", "devices", "family"])).out).toContain(
     "No device has synced vault family yet",
   );
-}, 60_000);
+});
 
 test("a half restored vault is dropped at the next start, with a word", async () => {
   const half = `${server.url}/half`;

@@ -15,7 +15,7 @@ beforeAll(async () => {
   stand = await openNotesStand(under);
   database = openDatabase(stand.couch, "vault-roster");
   await database.create();
-}, 60_000);
+});
 afterAll(() => stand.close());
 
 /** A milestone as LiveSync 1.0.16 keeps it. */

@@ -27,7 +27,7 @@ beforeAll(async () => {
   );
   for (let at = 0; at < rows.length; at += 1000)
     await recordRows(pool, rows.slice(at, at + 1000), [], null, "UTC");
-}, 120_000);
+});
 afterAll(async () => {
   await pool.end();
   await database.drop();

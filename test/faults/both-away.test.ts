@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MASTER_KEY } from "../servers/gateway.ts";
 import type { TestPostgres } from "../servers/postgres.ts";
 import { redisServerHere } from "../servers/redis.ts";
@@ -15,7 +15,6 @@ import {
 
 // Postgres and Redis unavailable at the same time: what losing host A means for the gateway on host B.
 let postgres: TestPostgres;
-vi.setConfig({ testTimeout: 120_000 });
 beforeAll(async () => {
   postgres = await startStandPostgres();
 });

@@ -38,7 +38,6 @@ async function hearth(gateway: Member, words: readonly string[]) {
 
 test.runIf(redisServerHere())(
   "the spend of a gateway whose journal is lost counts until its instance is forgotten",
-  { timeout: 120_000 },
   async () => {
     const stand = await openStand(inject("postgresUrl"), {
       gateways: 2,

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { MASTER_KEY } from "../servers/gateway.ts";
 import type { TestPostgres } from "../servers/postgres.ts";
 import { redisServerHere } from "../servers/redis.ts";
@@ -17,8 +17,6 @@ import {
 
 // The table of what happens while something is away, row by row, with the real servers stopped and started under load.
 let postgres: TestPostgres;
-// Gateways start several times in one test, slowly where the machine has other work.
-vi.setConfig({ testTimeout: 120_000 });
 beforeAll(async () => {
   postgres = await startStandPostgres();
 });

@@ -4,7 +4,6 @@ import { openStand } from "./stand.ts";
 
 test.runIf(redisServerHere())(
   "a gateway does not start on a Redis that may evict limits, and says what to set",
-  { timeout: 120_000 },
   async () => {
     const stand = await openStand(inject("postgresUrl"), {
       gateways: 1,

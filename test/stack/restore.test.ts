@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await first?.remove();
   await second?.remove();
-}, 120_000);
+});
 
 /** `hearth …` against a stack, as a person types it. */
 async function hearth(
@@ -120,4 +120,4 @@ test("reports and the restore drill work on the running stack", async () => {
   expect(drill.said).toContain("the ledger adds up to the same sums");
   const health = await hearth(first, "report", "health");
   expect(health.code, health.said).toBe(0);
-}, 120_000);
+});

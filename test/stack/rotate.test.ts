@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { logsIn as postgresLogsIn } from "../servers/postgres-login.ts";
 import {
   prepareStack,
@@ -11,9 +11,6 @@ import {
   type Stack,
   type StartedStack,
 } from "./stack.ts";
-
-// A whole stack starts here, on machines that may be busy.
-vi.setConfig({ testTimeout: 120_000 });
 
 let stack: Stack;
 let running: StartedStack;
@@ -29,11 +26,11 @@ beforeAll(async () => {
     body: JSON.stringify({ max_budget: 100 }),
   });
   ({ key } = (await answer.json()) as { key: string });
-}, 120_000);
+});
 
 afterAll(async () => {
   await stack?.remove();
-}, 60_000);
+});
 
 /** Runs a command beside this process, which goes on calling. */
 async function hearth(...words: readonly string[]) {

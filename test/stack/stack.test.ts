@@ -2,16 +2,13 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import OpenAI from "openai";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import {
   prepareStack,
   pressCtrlC,
   type Stack,
   type StartedStack,
 } from "./stack.ts";
-
-// Whole stacks start here, on machines that may be busy.
-vi.setConfig({ testTimeout: 120_000 });
 
 let stack: Stack;
 let running: StartedStack;
@@ -20,11 +17,11 @@ let key: string;
 beforeAll(async () => {
   stack = await prepareStack();
   running = await stack.start();
-}, 120_000);
+});
 
 afterAll(async () => {
   await stack?.remove();
-}, 60_000);
+});
 
 async function makeKey(
   fields: Readonly<Record<string, unknown>>,

@@ -2,13 +2,10 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { afterEach, expect, test, vi } from "vitest";
+import { afterEach, expect, test } from "vitest";
 import { locateHome, makeHome } from "../../supervisor/embedded/home.ts";
 import { readOrMakeSecrets } from "../../supervisor/embedded/secrets.ts";
 import { npmStart, prepareStack, type Stack } from "./stack.ts";
-
-// Whole stacks start here, on machines that may be busy.
-vi.setConfig({ testTimeout: 120_000 });
 
 let stack: Stack | undefined;
 
