@@ -21,7 +21,7 @@ const REAL = process.env["HEARTH_PULUMI_PLUGINS"] === "real";
 
 /*
  * In the order in which they start. Those that put calls under load and bound their longest wait come last: when the whole check
- * runs, the other suites are over by then, or nearly.
+ * runs, the pages beside them are over by then.
  */
 /** These start from an empty machine. */
 const FROM_NOTHING: readonly string[] = [
