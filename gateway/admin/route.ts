@@ -71,7 +71,7 @@ export function adminRoute<Input extends z.ZodObject>(
   };
 }
 
-/** Whoever sent a request, if the route is for them; throws 403. */
+/** The sender of a request, if the route is for them; throws 403. */
 export function adminFor(
   gateway: Gateway,
   request: FastifyRequest,

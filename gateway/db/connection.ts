@@ -50,7 +50,7 @@ const LOCK_PATIENCE_MS = ABANDONED_AFTER_MS + 5_000;
 
 /**
  * Keeps one connection beside the pools: it holds the instance lock, hears of changes (LISTEN), and tells by its loss, or by
- * an answer that is overdue, that the database is away. It tries again for ever.
+ * an answer that is overdue, that the database is unavailable. It tries again without end.
  */
 export function watchDatabase(options: DatabaseOptions): DatabaseState {
   const { pool, callPool, log, shared } = options;

@@ -64,7 +64,7 @@ export const openaiWire: ProviderWire = {
   path: openaiPath,
   headers: ({ apiKey }): Record<string, string> =>
     apiKey === null ? {} : { authorization: `Bearer ${apiKey.reveal()}` },
-  // An answer that is fetched later from the provider itself would be paid by nobody.
+  // An answer that is fetched later from the provider itself would be billed nowhere.
   unsupported: (endpoint, body) =>
     endpoint === "responses" && body["background"] === true
       ? ["background"]
