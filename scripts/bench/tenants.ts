@@ -64,7 +64,7 @@ async function createTenant(
     [teamId, ORGANIZATION, ...LIMIT_VALUES],
   );
   await client.query(
-    `INSERT INTO team_members (team_id, user_id, ${LIMIT_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+    `INSERT INTO team_members (team_id, user_id, accepted, ${LIMIT_COLUMNS}) VALUES ($1, $2, true, $3, $4, $5, $6, $7)`,
     [teamId, userId, ...LIMIT_VALUES],
   );
   const forAliases = <T>(value: T) => ({
