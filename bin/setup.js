@@ -1,14 +1,17 @@
-// Plain JavaScript that any Node from 18 on can read: it runs before anything is installed.
+// Plain JavaScript that any Node can read: it runs before anything is installed.
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { constants } from "node:os";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { withSetupLock } from "./setup-lock.js";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const stamp = join(root, "node_modules", ".hearth-setup");
 const packagedNode = join(root, "node_modules", "node", "bin", "node");
+/** npm gives up on a silent registry sooner. */
+const longestWaitMs = 15 * 60_000;
 
 /** One sentence on standard error, exit code 1. */
 function fail(sentence) {
@@ -26,40 +29,6 @@ function isSetUp() {
   return existsSync(stamp) && readFileSync(stamp, "utf8") === lockHash();
 }
 
-/** Two set-ups at once would take each other's files away; a lock whose holder is gone is taken over. */
-function whileLocked(work) {
-  const lock = join(root, ".setup-lock");
-  for (;;) {
-    try {
-      writeFileSync(lock, String(process.pid), { flag: "wx" });
-      break;
-    } catch (error) {
-      if (error.code !== "EEXIST")
-        fail(
-          `cannot write ${lock} (${error.message}): run the command as a user who may write there.`,
-        );
-      if (isGone(lock)) rmSync(lock, { force: true });
-      else Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 200);
-    }
-  }
-  const release = () => rmSync(lock, { force: true });
-  process.once("exit", release);
-  work();
-  release();
-  process.off("exit", release);
-}
-
-function isGone(lock) {
-  try {
-    const pid = Number(readFileSync(lock, "utf8"));
-    // Empty: its holder is about to write.
-    if (pid > 0) process.kill(pid, 0);
-    return false;
-  } catch (error) {
-    return error.code === "ESRCH" || error.code === "ENOENT";
-  }
-}
-
 /** Runs `npm ci` unless it succeeded before for this very lock file. */
 export function setUp() {
   if (Number(process.versions.node.split(".")[0]) < 20)
@@ -67,7 +36,14 @@ export function setUp() {
       `needs Node 20 or newer, this is ${process.version}: install a newer Node and run the command again.`,
     );
   if (isSetUp()) return;
-  whileLocked(install);
+  try {
+    withSetupLock(join(root, ".setup-lock"), install, {
+      say: (sentence) => process.stderr.write(`hearth: ${sentence}\n`),
+      waitMs: longestWaitMs,
+    });
+  } catch (error) {
+    fail(error.message);
+  }
 }
 
 function install() {

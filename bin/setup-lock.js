@@ -1,0 +1,118 @@
+// Plain JavaScript that any Node can read: it runs before anything is installed.
+import { spawnSync } from "node:child_process";
+import {
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+} from "node:fs";
+
+const pollMs = 200;
+const announceAfterMs = 1000;
+
+/**
+ * Does `work` while no other process does it under the same lock: two set-ups at once would delete each other's files.
+ * The lock is a symbolic link whose text names its holder: it is created whole or not at all, so one that does not name a
+ * living process is stale, and is taken over. Throws when a living holder keeps it for longer than `waitMs`.
+ */
+export function withSetupLock(lock, work, { say = () => {}, waitMs }) {
+  const begun = performance.now();
+  let announced = false;
+  while (!tryCreate(lock)) {
+    const text = readHolder(lock);
+    const pid = livingHolder(text);
+    const waited = performance.now() - begun;
+    if (pid === undefined) {
+      removeStale(lock, text);
+      continue;
+    }
+    if (waited > waitMs)
+      throw new Error(
+        `another command (pid ${pid}) has been installing packages for ${Math.round(waitMs / 60_000)} minutes: wait for it or end it, then run the command again.`,
+      );
+    if (!announced && waited > announceAfterMs) {
+      announced = true;
+      say(`another command (pid ${pid}) is installing packages; waiting …`);
+    }
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, pollMs);
+  }
+  const release = () => rmSync(lock, { force: true });
+  process.once("exit", release);
+  try {
+    work();
+  } finally {
+    release();
+    process.off("exit", release);
+  }
+}
+
+function tryCreate(lock) {
+  try {
+    symlinkSync(`${process.pid} ${startTimeOf(process.pid)}`, lock);
+    return true;
+  } catch (error) {
+    if (error.code === "EEXIST") return false;
+    throw new Error(
+      `cannot write ${lock} (${error.message}): run the command as a user who may write there.`,
+    );
+  }
+}
+
+/** The text of the lock; undefined when there is none, or when it is a file, as earlier versions made it. */
+function readHolder(lock) {
+  try {
+    return readlinkSync(lock);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Ids are reused, after a reboot above all: an id with its start time is not. */
+function livingHolder(text) {
+  const [pid, ...started] = (text ?? "").split(" ");
+  return /^\d+$/.test(pid) && startTimeOf(Number(pid)) === started.join(" ")
+    ? Number(pid)
+    : undefined;
+}
+
+/** Only what was read: by now another process may have taken the lock over. */
+function removeStale(lock, text) {
+  const aside = `${lock}.${process.pid}`;
+  try {
+    renameSync(lock, aside);
+  } catch (error) {
+    if (error.code === "ENOENT") return;
+    throw new Error(
+      `cannot remove ${lock} (${error.message}): delete it, then run the command again.`,
+    );
+  }
+  const moved = readHolder(aside);
+  rmSync(aside, { force: true, recursive: true });
+  if (moved === undefined || moved === text) return;
+  try {
+    symlinkSync(moved, lock);
+  } catch {
+    // A third process holds it already.
+  }
+}
+
+/** When a process started, as a text that is equal only for the same process; undefined when there is none. */
+function startTimeOf(pid) {
+  if (process.platform !== "linux") {
+    const { stdout } = spawnSync("ps", ["-o", "lstart=", "-p", String(pid)], {
+      encoding: "utf8",
+    });
+    return stdout?.trim() || undefined;
+  }
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
+    const boot = readFileSync("/proc/sys/kernel/random/boot_id", "utf8");
+    // The name in parentheses may contain spaces; the start is field 22 of the whole, in ticks since boot.
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    // A zombie waits only to be reaped.
+    return fields[0] === "Z" ? undefined : `${boot.trim()}/${fields[19]}`;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,140 @@
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import {
+  cpSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
+import { afterEach, beforeEach, expect, test } from "vitest";
+
+let checkout: string;
+let lock: string;
+const started: ChildProcess[] = [];
+
+/** A checkout of bin/ alone, whose `npm ci` notes that it ran and installs a link to this Node. */
+beforeEach(() => {
+  checkout = mkdtempSync(join(tmpdir(), "hearth-setup-"));
+  lock = join(checkout, ".setup-lock");
+  const bin = fileURLToPath(new URL("../bin", import.meta.url));
+  cpSync(bin, join(checkout, "bin"), { recursive: true });
+  writeFileSync(join(checkout, "package.json"), `{"type":"module"}`);
+  writeFileSync(join(checkout, "package-lock.json"), "{}");
+  mkdirSync(join(checkout, "programs"));
+  writeFileSync(
+    join(checkout, "programs", "npm"),
+    `#!/bin/sh
+echo ci >>"${checkout}/installed"
+mkdir -p node_modules/node/bin
+ln -s "${process.execPath}" node_modules/node/bin/node
+`,
+    { mode: 0o755 },
+  );
+});
+
+afterEach(() => {
+  for (const child of started.splice(0)) child.kill("SIGKILL");
+  rmSync(checkout, { recursive: true, force: true });
+});
+
+function run(script: string): ChildProcess {
+  const child = spawn(process.execPath, ["--input-type=module", "-e", script], {
+    cwd: checkout,
+    env: {
+      PATH: `${join(checkout, "programs")}${delimiter}${process.env["PATH"]}`,
+    },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  started.push(child);
+  return child;
+}
+
+async function setUp(): Promise<{ code: number | null; errors: string }> {
+  const child = run(`(await import("./bin/setup.js")).setUp()`);
+  const [errors] = await Promise.all([
+    text(child.stderr ?? []),
+    once(child, "exit"),
+  ]);
+  return { code: child.exitCode, errors };
+}
+
+function installs(): number {
+  return existsSync(join(checkout, "installed"))
+    ? readFileSync(join(checkout, "installed"), "utf8").split("\n").length - 1
+    : 0;
+}
+
+/** A process that holds the lock until it is killed. */
+async function hold(): Promise<ChildProcess> {
+  const child = run(`
+    const { withSetupLock } = await import("./bin/setup-lock.js");
+    withSetupLock(${JSON.stringify(lock)}, () => {
+      process.stdout.write("held");
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+    }, { waitMs: 0 });`);
+  if (child.stdout !== null) await once(child.stdout, "data");
+  return child;
+}
+
+const stale: readonly (readonly [string, () => void])[] = [
+  ["an empty file", () => writeFileSync(lock, "")],
+  ["the file of an earlier version", () => writeFileSync(lock, "1")],
+  ["a directory", () => mkdirSync(lock)],
+  ["a link without a holder", () => symlinkSync("?", lock)],
+  [
+    "the id of a process that started later",
+    () => symlinkSync(`${process.pid} of an earlier boot`, lock),
+  ],
+];
+
+test.each(stale)(
+  "%s in place of the lock hangs no command",
+  async (_, leave) => {
+    leave();
+    expect(await setUp()).toMatchObject({ code: 0 });
+    expect(installs()).toBe(1);
+    expect(lstatSync(lock, { throwIfNoEntry: false })).toBeUndefined();
+  },
+);
+
+test("the lock of a killed process is taken over", async () => {
+  const holder = await hold();
+  holder.kill("SIGKILL");
+  await once(holder, "exit");
+  expect(lstatSync(lock).isSymbolicLink()).toBe(true);
+  expect(await setUp()).toMatchObject({ code: 0 });
+});
+
+test("commands that start together over a stale lock install once", async () => {
+  writeFileSync(lock, "");
+  const all = await Promise.all([setUp(), setUp(), setUp()]);
+  expect(all.map(({ code }) => code)).toEqual([0, 0, 0]);
+  expect(installs()).toBe(1);
+});
+
+test("a command that waits for a living holder names it, and gives up with a sentence", async () => {
+  const holder = await hold();
+  const waiting = run(`
+    const { withSetupLock } = await import("./bin/setup-lock.js");
+    const say = (sentence) => process.stdout.write(sentence);
+    try {
+      withSetupLock(${JSON.stringify(lock)}, () => say("worked"), { say, waitMs: 1500 });
+    } catch (error) {
+      say("\\n" + error.message);
+    }`);
+  const said = await text(waiting.stdout ?? []);
+  expect(said).toContain(
+    `another command (pid ${holder.pid}) is installing packages; waiting`,
+  );
+  expect(said).toContain("wait for it or end it, then run the command again.");
+  expect(said).not.toContain("worked");
+});
