@@ -1,4 +1,4 @@
-import { spawn, type ChildProcess } from "node:child_process";
+import { spawn, type ChildProcessByStdio } from "node:child_process";
 import { once } from "node:events";
 import {
   cpSync,
@@ -13,13 +13,16 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
+import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
+type Program = ChildProcessByStdio<null, Readable, Readable>;
+
 let checkout: string;
 let lock: string;
-const started: ChildProcess[] = [];
+const started: Program[] = [];
 
 /** A checkout of bin/ alone, whose `npm ci` notes that it ran and installs a link to this Node. */
 beforeEach(() => {
@@ -46,7 +49,7 @@ afterEach(() => {
   rmSync(checkout, { recursive: true, force: true });
 });
 
-function run(script: string): ChildProcess {
+function run(script: string): Program {
   const child = spawn(process.execPath, ["--input-type=module", "-e", script], {
     cwd: checkout,
     env: {
@@ -60,10 +63,7 @@ function run(script: string): ChildProcess {
 
 async function setUp(): Promise<{ code: number | null; errors: string }> {
   const child = run(`(await import("./bin/setup.js")).setUp()`);
-  const [errors] = await Promise.all([
-    text(child.stderr ?? []),
-    once(child, "exit"),
-  ]);
+  const [errors] = await Promise.all([text(child.stderr), once(child, "exit")]);
   return { code: child.exitCode, errors };
 }
 
@@ -74,14 +74,14 @@ function installs(): number {
 }
 
 /** A process that holds the lock until it is killed. */
-async function hold(): Promise<ChildProcess> {
+async function hold(): Promise<Program> {
   const child = run(`
     const { withSetupLock } = await import("./bin/setup-lock.js");
     withSetupLock(${JSON.stringify(lock)}, () => {
       process.stdout.write("held");
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
     }, { waitMs: 0 });`);
-  if (child.stdout !== null) await once(child.stdout, "data");
+  await once(child.stdout, "data");
   return child;
 }
 
@@ -131,7 +131,7 @@ test("a command that waits for a living holder names it, and gives up with a sen
     } catch (error) {
       say("\\n" + error.message);
     }`);
-  const said = await text(waiting.stdout ?? []);
+  const said = await text(waiting.stdout);
   expect(said).toContain(
     `another command (pid ${holder.pid}) is installing packages; waiting`,
   );

@@ -3,6 +3,7 @@ import { alarmTables } from "./alerts/alarm-store.ts";
 import { checkTables, latenciesColumn } from "./checks/check-tables.ts";
 import { textOf } from "./failure.ts";
 import { jobTables } from "./jobs/job-history.ts";
+import { DamagedFile, moveAside, openWhole } from "./sqlite-file.ts";
 
 /** The supervisor's own memory: every transition and every act with its reason. It needs nothing else to be up. */
 export type History = {
@@ -71,16 +72,24 @@ const steps: readonly string[] = [
   latenciesColumn,
 ];
 
-/** Opens (and brings up to date) the history file. `now` gives milliseconds since 1970. */
+/**
+ * Opens (and brings up to date) the history file. A damaged one is moved aside, a new one takes its place, and `onDamaged` is
+ * called with a sentence about it. `now` gives milliseconds since 1970.
+ */
 export function openHistory(
   path: string,
   now: () => number = Date.now,
+  onDamaged: (sentence: string) => void = () => {},
 ): History {
-  const db = new DatabaseSync(path);
-  db.exec(
-    "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA busy_timeout = 2000",
-  );
-  migrate(db);
+  let db: DatabaseSync;
+  let damaged: string | undefined;
+  try {
+    db = openCurrent(path);
+  } catch (error) {
+    if (!(error instanceof DamagedFile)) throw error;
+    damaged = `${path} was damaged (${error.message}): moved to ${moveAside(path, now())}, and a new history was started`;
+    db = openCurrent(path);
+  }
   const add = db.prepare(
     "INSERT INTO events (at, kind, name, from_state, to_state, reason) VALUES (?, ?, ?, ?, ?, ?)",
   );
@@ -92,6 +101,7 @@ export function openHistory(
   const latest = db.prepare(
     "SELECT * FROM events WHERE ?1 IS NULL OR name = ?1 ORDER BY id DESC LIMIT ?2",
   );
+  if (damaged !== undefined) onDamaged(damaged);
   const timesOf = (name: string, act: Act) =>
     actsSinceTold.all(name, act).map((row) => Number(row["at"]));
   return {
@@ -110,6 +120,46 @@ export function openHistory(
     db,
     close: () => db.close(),
   };
+}
+
+/** Opens the file, whole and with every table. Throws a {@link DamagedFile} for any other. */
+function openCurrent(path: string): DatabaseSync {
+  const db = openWhole(path);
+  try {
+    db.exec(
+      "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA busy_timeout = 2000",
+    );
+    migrate(db);
+    const missing = missingTables(db);
+    if (missing.length > 0)
+      throw new DamagedFile(`without ${missing.join(", ")}`);
+    return db;
+  } catch (error) {
+    db.close();
+    throw isOfAnotherShape(error) ? new DamagedFile(textOf(error)) : error;
+  }
+}
+
+/** SQLITE_ERROR: a table that should not be there yet, or a column that is missing. */
+function isOfAnotherShape(error: unknown): boolean {
+  return error instanceof Error && "errcode" in error && error.errcode === 1;
+}
+
+/** The tables that a complete history file has and this one lacks. */
+export function missingTables(db: DatabaseSync): readonly string[] {
+  const tablesOf = (file: DatabaseSync) =>
+    file
+      .prepare("SELECT name FROM sqlite_master WHERE type = 'table'")
+      .all()
+      .map(({ name }) => String(name));
+  const complete = new DatabaseSync(":memory:");
+  try {
+    migrate(complete);
+    const there = tablesOf(db);
+    return tablesOf(complete).filter((name) => !there.includes(name));
+  } finally {
+    complete.close();
+  }
 }
 
 function migrate(db: DatabaseSync): void {

@@ -5,6 +5,7 @@ import { openChecksRoom } from "./checks/checks-room.ts";
 import type { CheckState } from "./checks/state.ts";
 import { startWatch, type Watch } from "./checks/watch.ts";
 import type { CheckView } from "./checks/watched.ts";
+import { openDamagedHistoryRoom } from "./damaged-history.ts";
 import type { LoadedConfig } from "./config/load.ts";
 import type { SupervisorConfig } from "./config/schema.ts";
 import type { Home } from "./embedded/home.ts";
@@ -74,6 +75,7 @@ type OpenRoom = (surroundings: Surroundings) => Room;
 
 /** In the order in which they begin; they stop in the reverse one. */
 const rooms: readonly OpenRoom[] = [
+  openDamagedHistoryRoom,
   openChecksRoom,
   openNotesRoom,
   openJobsRoom,

@@ -58,7 +58,10 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
     throw new Failure(
       `another supervisor runs on ${home.root}: stop that one, or choose another place with HEARTH_HOME.`,
     );
-  const history = outliveFullDisk(openHistory(home.history), options.onNotice);
+  const history = outliveFullDisk(
+    openHistory(home.history, Date.now, options.onNotice),
+    options.onNotice,
+  );
   const runtime =
     engine === undefined
       ? undefined

@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { temporaryHome } from "../testing/temporary-home.ts";
@@ -31,6 +32,26 @@ test("one supervisor a home: the lock is held until it is released or its holder
     expect(lock).toBeDefined();
     lock?.release();
     lockHome(path)?.release();
+  } finally {
+    place.remove();
+  }
+});
+
+test("a damaged lock file is replaced, and locks again", () => {
+  const place = temporaryHome();
+  const path = join(place.directory, "lock");
+  try {
+    for (const damage of [
+      () => writeFileSync(path, "not a database".repeat(500)),
+      () => mkdirSync(path),
+    ]) {
+      damage();
+      const lock = lockHome(path);
+      expect(lock).toBeDefined();
+      expect(lockHome(path)).toBeUndefined();
+      lock?.release();
+      rmSync(path);
+    }
   } finally {
     place.remove();
   }

@@ -75,7 +75,10 @@ export async function startStack(options: StackOptions): Promise<Stack> {
   if (lock === undefined) throw alreadyRunning(home);
   let history: History | undefined;
   try {
-    history = outliveFullDisk(openHistory(home.history), options.onNotice);
+    history = outliveFullDisk(
+      openHistory(home.history, Date.now, options.onNotice),
+      options.onNotice,
+    );
     return await startLocked(options, history, lock.release);
   } catch (error) {
     history?.close();
