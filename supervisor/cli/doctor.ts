@@ -2,6 +2,7 @@ import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import type { Finding } from "../doctor/finding.ts";
 import { lookAtDisk, lookAtFiles } from "../doctor/look-at-files.ts";
+import { lookAtHome } from "../doctor/look-at-home.ts";
 import {
   lookAtPorts,
   lookAtRedis,
@@ -44,10 +45,11 @@ export const doctor: Verb = {
 async function examine(): Promise<readonly Finding[]> {
   const home = locateHome();
   const { env } = process;
-  // In a container there are no ports, programs or data of ours to look at.
+  // A container has no ports or programs of its own to examine, and only the supervisor's files.
   if (env["HEARTH_RUNTIME"] === "docker")
     return [
       lookAtDisk(home),
+      ...lookAtHome(home),
       ...(await lookAtServices(home, env)),
       ...(await lookAtInstances(env)),
     ];

@@ -12,19 +12,20 @@ import { findPostgresData } from "../embedded/postgres-place.ts";
 import { readSecretsFile } from "../embedded/secrets.ts";
 import { sentencesOf } from "../failure.ts";
 import { fine, hint, wrong, wrongBySentence, type Finding } from "./finding.ts";
+import { lookAtHome } from "./look-at-home.ts";
 
 const mib = 1024 * 1024;
 const needed = 128 * mib;
 const comfortable = 1024 * mib;
 
-/** Room on the disk, owners and rights of what is kept, whether the database's directory is whole. Makes nothing. */
+/** Room on the disk, owners and rights of what is kept, whether the database's directory and every other file are whole. Makes nothing. */
 export function lookAtFiles(home: Home): readonly Finding[] {
   return [
     lookAtDisk(home),
     ...(existsSync(home.root) ? lookAtRights(home) : []),
     ...(isNewHome(home)
       ? [fine("files", `nothing was started in ${asTyped(home.root)} yet`)]
-      : [lookAtSecrets(home), lookAtPostgresData(home)]),
+      : [lookAtSecrets(home), lookAtPostgresData(home), ...lookAtHome(home)]),
   ];
 }
 

@@ -69,6 +69,14 @@ function writeNotesIni(home: Home, port: number, secrets: Secrets): void {
   if (text !== known) writeDurably(home.notesIni, text);
 }
 
+/** What the settings lack that a start wrote into them; undefined when they are whole. */
+export function notesIniMistake(ini: string): string | undefined {
+  const missing = ["uuid", "secret", "admin", "port"].filter(
+    (name) => valueOf(ini, name) === undefined,
+  );
+  return missing.length === 0 ? undefined : `without ${missing.join(", ")}`;
+}
+
 /** The ini that the embedded store and CouchDB both read. */
 export function buildNotesIni(settings: {
   readonly port: number;

@@ -63,7 +63,7 @@ export class AlreadyRunning extends Failure {}
 
 const loopback = "127.0.0.1";
 const readyWithinMs = 30_000;
-const rotateEveryMs = 60_000;
+const careEveryMs = 60_000;
 
 /** Starts the embedded stack and everything that keeps it running. Throws a Failure that says what to do. */
 export async function startStack(options: StackOptions): Promise<Stack> {
@@ -165,13 +165,17 @@ async function startLocked(
     await supervision.close();
     throw error;
   }
-  const rotating = setInterval(() => {
-    try {
-      runtime.rotateLogs();
-    } catch (error) {
-      options.onNotice(`the logs cannot be kept small: ${textOf(error)}`);
-    }
-  }, rotateEveryMs);
+  const caring = setInterval(() => {
+    for (const [care, trouble] of [
+      [runtime.rotateLogs, "the logs cannot be kept small"],
+      [runtime.keepRunFile, `${home.runFile} cannot be written`],
+    ] as const)
+      try {
+        care();
+      } catch (error) {
+        options.onNotice(`${trouble}: ${textOf(error)}`);
+      }
+  }, careEveryMs);
   const addresses = {
     gateway: `http://${loopback}:${ports.gateway}`,
     notes: `http://${loopback}:${ports.notes}`,
@@ -188,7 +192,7 @@ async function startLocked(
     gatewayReady,
     stop: async (reason) => {
       await supervision.rest();
-      clearInterval(rotating);
+      clearInterval(caring);
       history.act("supervisor", "supervisor-stop", reason);
       await runtime.stop(reason);
       await supervision.close();

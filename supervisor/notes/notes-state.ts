@@ -88,9 +88,14 @@ export function openNotesState(
   };
 }
 
+/** Throws when the file cannot be read or is not as it was written. */
+export function readNotesState(path: string): StoredState {
+  return notesState.parse(JSON.parse(readFileSync(path, "utf8")));
+}
+
 function read(path: string, say: (sentence: string) => void): StoredState {
   try {
-    return notesState.parse(JSON.parse(readFileSync(path, "utf8")));
+    return readNotesState(path);
   } catch (error) {
     if (codeOf(error) === "ENOENT") return notesState.parse({});
     if (codeOf(error) !== undefined) throw error;

@@ -144,6 +144,21 @@ test("a program that ends too often is given up until somebody says restart", as
   });
 });
 
+test("run.json is written again when it was damaged or deleted", async () => {
+  const { runFile } = place.home;
+  const runtime = runtimeOf([await program("store")]);
+  await runtime.start();
+  const written = readRunFile(runFile);
+  for (const damage of [
+    () => writeFileSync(runFile, "{"),
+    () => rmSync(runFile),
+  ]) {
+    damage();
+    runtime.keepRunFile();
+    expect(readRunFile(runFile)).toEqual(written);
+  }
+});
+
 test("when one cannot start, its own words are thrown and the others are stopped", async () => {
   const good = await program("good");
   const runtime = runtimeOf([good, await program("bad", ["--exit", "3"])]);

@@ -41,6 +41,8 @@ export type ProcessRuntime = StartableRuntime & {
   readonly halt: () => void;
   /** Copies and empties logs that grew too large. */
   readonly rotateLogs: () => void;
+  /** Writes run.json again when it was damaged or deleted: every command finds the supervisor by it. */
+  readonly keepRunFile: () => void;
 };
 
 /** What is restarted because it does not answer will hardly finish anything. */
@@ -274,6 +276,10 @@ export function createProcessRuntime(
     },
     halt: () => {
       for (const service of services.values()) service.halt();
+    },
+    keepRunFile: () => {
+      if (readRunFile(runFile).supervisor?.pid !== options.supervisor.pid)
+        writeRun();
     },
     rotateLogs: () => {
       for (const name of [...services.keys(), "supervisor"])

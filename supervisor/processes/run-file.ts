@@ -48,13 +48,18 @@ export const nothingRuns: RunFile = { supervisor: null, services: {} };
 /** Reads run.json; one that is missing or not ours counts as empty. */
 export function readRunFile(path: string): RunFile {
   try {
-    const parsed = runFile.safeParse(JSON.parse(readFileSync(path, "utf8")));
-    return parsed.success ? parsed.data : nothingRuns;
+    return parseRunFile(readFileSync(path, "utf8"));
   } catch (error) {
-    if (codeOf(error) === "ENOENT" || error instanceof SyntaxError)
-      return nothingRuns;
+    const isNotOurs =
+      error instanceof SyntaxError || error instanceof z.ZodError;
+    if (codeOf(error) === "ENOENT" || isNotOurs) return nothingRuns;
     throw error;
   }
+}
+
+/** Throws what is wrong with the text. */
+export function parseRunFile(text: string): RunFile {
+  return runFile.parse(JSON.parse(text));
 }
 
 export function writeRunFile(path: string, content: RunFile): void {
