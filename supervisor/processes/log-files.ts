@@ -4,9 +4,11 @@ import {
   fstatSync,
   openSync,
   readSync,
+  readdirSync,
   statSync,
   truncateSync,
 } from "node:fs";
+import { join } from "node:path";
 
 const largestLog = 10 * 1024 * 1024;
 const tailBlock = 256 * 1024;
@@ -21,6 +23,18 @@ export function rotate(path: string, limit: number = largestLog): boolean {
   copyFileSync(path, `${path}.1`);
   truncateSync(path, 0);
   return true;
+}
+
+/** Rotates every log in a directory, whoever writes it. Throws after all of them what kept some from it. */
+export function rotateAll(directory: string): void {
+  const failures: unknown[] = [];
+  for (const name of readdirSync(directory))
+    try {
+      if (/\.(log|jsonl)$/.test(name)) rotate(join(directory, name));
+    } catch (error) {
+      failures.push(error);
+    }
+  if (failures.length > 0) throw new AggregateError(failures);
 }
 
 /** Bytes in the file, 0 when there is none. */

@@ -1,6 +1,12 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { answersOk } from "../checks/http-get.ts";
@@ -15,6 +21,7 @@ import {
 import { temporaryHome } from "../testing/temporary-home.ts";
 import { waitFor } from "../testing/wait-for.ts";
 import { startTimeOf } from "./identity.ts";
+import { sizeOf } from "./log-files.ts";
 import { freePort, isFree } from "./ports.ts";
 import type { ProcessRuntime } from "./process-runtime.ts";
 import { readRunFile, writeRunFile, type RunFile } from "./run-file.ts";
@@ -157,6 +164,25 @@ test("run.json is written again when it was damaged or deleted", async () => {
     runtime.keepRunFile();
     expect(readRunFile(runFile)).toEqual(written);
   }
+});
+
+test("whatever grows in the directory of logs is rotated, and what cannot be keeps nothing else from it", () => {
+  const { logs } = place.home;
+  const names = ["store.log", "echo-calls.jsonl", "supervisor.log"];
+  for (const name of names) {
+    writeFileSync(join(logs, name), "line\n");
+    truncateSync(join(logs, name), 11 * 1024 * 1024);
+  }
+  const blocked = join(logs, "store.log.1");
+  mkdirSync(blocked);
+  const runtime = runtimeOf([]);
+  expect(() => runtime.rotateLogs()).toThrow();
+  rmSync(blocked, { recursive: true });
+  const sizes = () => names.map((name) => sizeOf(join(logs, name)));
+  expect(sizes()).toEqual([11 * 1024 * 1024, 0, 0]);
+  runtime.rotateLogs();
+  expect(sizes()).toEqual([0, 0, 0]);
+  expect(sizeOf(join(logs, "echo-calls.jsonl.1"))).toBe(11 * 1024 * 1024);
 });
 
 test("when one cannot start, its own words are thrown and the others are stopped", async () => {

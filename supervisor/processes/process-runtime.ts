@@ -9,7 +9,7 @@ import type {
 } from "../runtime.ts";
 import { looksWell } from "./health.ts";
 import type { ProcessIdentity } from "./identity.ts";
-import { lastLines, rotate } from "./log-files.ts";
+import { lastLines, rotateAll } from "./log-files.ts";
 import type { RestartPolicy } from "./restart-budget.ts";
 import {
   aliveIn,
@@ -39,7 +39,7 @@ export type ProcessRuntime = StartableRuntime & {
   readonly logs: (name: string, lines: number) => readonly string[];
   /** Ends everything at once (a second Ctrl-C). */
   readonly halt: () => void;
-  /** Copies and empties logs that grew too large. */
+  /** Copies and empties logs that grew too large, those of programs that no longer run as well. */
   readonly rotateLogs: () => void;
   /** Writes run.json again when it was damaged or deleted: every command finds the supervisor by it. */
   readonly keepRunFile: () => void;
@@ -281,9 +281,6 @@ export function createProcessRuntime(
       if (readRunFile(runFile).supervisor?.pid !== options.supervisor.pid)
         writeRun();
     },
-    rotateLogs: () => {
-      for (const name of [...services.keys(), "supervisor"])
-        rotate(logFile(name));
-    },
+    rotateLogs: () => rotateAll(options.logDirectory),
   };
 }
