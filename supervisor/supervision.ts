@@ -227,8 +227,10 @@ export async function openSupervision(
     },
     rest: async () => {
       phase = "stopping";
-      for (const room of opened.toReversed()) await room.stop();
+      // First: at a host's shutdown Docker stops all containers at once, and to restart one then makes Docker take it for
+      // stopped by hand, so that the next boot does not start it.
       watch?.stop();
+      for (const room of opened.toReversed()) await room.stop();
     },
     close: () => api.close(),
   };
