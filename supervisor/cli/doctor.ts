@@ -60,7 +60,8 @@ async function examine(): Promise<readonly Finding[]> {
     lookAtRunners(env),
     lookAtInstances(env),
   ]);
-  return [...lookAtFiles(home), ...lookAtSettings(home, env), ...asked.flat()];
+  const settings = await lookAtSettings(home, env);
+  return [...lookAtFiles(home), ...settings, ...asked.flat()];
 }
 
 const looks: Readonly<

@@ -143,12 +143,12 @@ test("a Redis and a runner that are named and silent are wrong, unnamed ones are
   ]);
 });
 
-test("mistakes in both configurations are said all at once, without secrets", () => {
+test("mistakes in both configurations are said all at once, without secrets", async () => {
   const supervisor = join(place.directory, "supervisor.yaml");
   writeFileSync(supervisor, "checks:\n  - name: a\n    kind: htpp\n");
   const gateway = join(place.directory, "gateway.yaml");
   writeFileSync(gateway, "model_list: 3\n");
-  const findings = lookAtSettings(place.home, {
+  const findings = await lookAtSettings(place.home, {
     ...programEnv(),
     HEARTH_SUPERVISOR_CONFIG: supervisor,
     HEARTH_GATEWAY_CONFIG: gateway,

@@ -1,10 +1,9 @@
-import { spawnSync } from "node:child_process";
-import { join } from "node:path";
 import { askHttp } from "../checks/http-get.ts";
 import { loadConfig } from "../config/load.ts";
 import { variablesOf } from "../config/variables.ts";
 import { findRunners } from "../discovery/runners.ts";
 import { asTyped, type Home } from "../embedded/home.ts";
+import { gatewayMistakes } from "../embedded/gateway-check.ts";
 import { configFiles } from "../embedded/stack-config.ts";
 import { readPort, readVariable, type Environment } from "../environment.ts";
 import { codeOf, sentencesOf, textOf } from "../failure.ts";
@@ -162,11 +161,14 @@ export async function lookAtRunners(
 }
 
 /** Mistakes in the configuration of supervisor and gateway, and whether anybody is told of alarms. */
-export function lookAtSettings(
+export async function lookAtSettings(
   home: Home,
   env: Environment,
-): readonly Finding[] {
-  return [...supervisorSettings(home, env), ...gatewaySettings(home, env)];
+): Promise<readonly Finding[]> {
+  return [
+    ...supervisorSettings(home, env),
+    ...(await gatewaySettings(home, env)),
+  ];
 }
 
 function supervisorSettings(home: Home, env: Environment): readonly Finding[] {
@@ -196,32 +198,20 @@ function supervisorSettings(home: Home, env: Environment): readonly Finding[] {
 }
 
 /** The gateway's own program reads its files; what only a start fills in is given to it. */
-function gatewaySettings(home: Home, env: Environment): readonly Finding[] {
+async function gatewaySettings(
+  home: Home,
+  env: Environment,
+): Promise<readonly Finding[]> {
   const filledIn = {
     DATABASE_URL: "postgresql://doctor@127.0.0.1/hearth",
     HEARTH_JOURNAL_DIR: home.journal,
     PROXY_MASTER_KEY: "sk-only-to-read-the-configuration",
     HEARTH_SALT_KEY: "only-to-read-the-configuration",
   };
-  const { status, stderr } = spawnSync(
-    process.execPath,
-    [join(home.project, "gateway", "main.ts"), "--check"],
-    {
-      cwd: home.project,
-      encoding: "utf8",
-      timeout: 30_000,
-      env: { ...filledIn, ...env },
-    },
-  );
-  if (status === 0)
-    return [fine("settings", "the gateway's configuration has no mistake")];
-  const sentences = (stderr ?? "")
-    .split("\n")
-    .filter((line) => line.startsWith("hearth: "))
-    .map((line) => line.slice("hearth: ".length));
-  return (
-    sentences.length > 0 ? sentences : ["the gateway cannot be started"]
-  ).map((sentence) =>
-    wrong("settings", sentence, "npm run gateway -- --check"),
-  );
+  const mistakes = await gatewayMistakes(home.project, { ...filledIn, ...env });
+  return mistakes.length === 0
+    ? [fine("settings", "the gateway's configuration has no mistake")]
+    : mistakes.map((sentence) =>
+        wrong("settings", sentence, "npm run gateway -- --check"),
+      );
 }

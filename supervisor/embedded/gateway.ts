@@ -2,6 +2,8 @@ import { join } from "node:path";
 import { answersOk } from "../checks/http-get.ts";
 import { needFreePort } from "../processes/ports.ts";
 import type { ServiceSpec } from "../processes/service.ts";
+import { Failure } from "../failure.ts";
+import { gatewayMistakes } from "./gateway-check.ts";
 import type { Home } from "./home.ts";
 import { explainHearth, operatorEnvironment } from "./node-program.ts";
 import { handOver, type Secrets } from "./secrets.ts";
@@ -75,6 +77,14 @@ export function gatewayService(
       cwd: home.project,
       env,
     }),
+    validate: async () => {
+      const mistakes = await gatewayMistakes(home.project, env);
+      if (mistakes.length > 0)
+        throw new Failure([
+          "the gateway was not restarted, because it would not start again:",
+          ...mistakes,
+        ]);
+    },
     probe: (signal) => answersOk(`${address}/health/liveliness`, signal),
     afterUp: async () => {},
     startWithinMs: 60_000,

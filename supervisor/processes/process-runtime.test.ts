@@ -185,6 +185,23 @@ test("whatever grows in the directory of logs is rotated, and what cannot be kee
   expect(sizeOf(join(logs, "echo-calls.jsonl.1"))).toBe(11 * 1024 * 1024);
 });
 
+test("what would not start again is not stopped, whoever asks for the restart", async () => {
+  let mistake: string | undefined;
+  const validate = async () => {
+    if (mistake !== undefined) throw new Failure(mistake);
+  };
+  const runtime = runtimeOf([await program("front", [], { validate })]);
+  await runtime.start();
+  const pid = pidOf(runtime, "front");
+  mistake = "front.yaml:3: unknown setting";
+  for (const by of ["operator", "supervisor"] as const)
+    await expect(runtime.restart("front", "test", by)).rejects.toThrow(mistake);
+  expect(runtime.inspect("front")).toMatchObject({ state: "running", pid });
+  mistake = undefined;
+  await runtime.restart("front", "test", "operator");
+  expect(pidOf(runtime, "front")).not.toBe(pid);
+});
+
 test("when one cannot start, its own words are thrown and the others are stopped", async () => {
   const good = await program("good");
   const runtime = runtimeOf([good, await program("bad", ["--exit", "3"])]);

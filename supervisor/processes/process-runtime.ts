@@ -229,6 +229,7 @@ export function createProcessRuntime(
     logs: (name, lines) => lastLines(logFile(named(name).spec.name), lines),
     restart: async (name, reason, by) => {
       const service = named(name);
+      await service.spec.validate?.();
       if (by === "operator") {
         restarts.set(name, []);
         history.act(name, "restart-asked", reason);

@@ -21,6 +21,8 @@ export type ServiceSpec = {
   /** Before each start: makes files, looks whether the port is free. Throws a Failure that says what to do. */
   readonly prepare: () => Promise<void>;
   readonly plan: () => LaunchPlan;
+  /** Before a process is stopped to be started again. Throws a Failure when a start would fail, and what runs is kept. */
+  readonly validate?: () => Promise<void>;
   /** One look; true when it is well. Throws a Failure when it never will be. */
   readonly probe: (signal: AbortSignal) => Promise<boolean>;
   /** After it is well and before anyone may need it. */
