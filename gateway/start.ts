@@ -294,6 +294,7 @@ export async function startGateway({
       () => live.catalog.deployments,
       (deployment) => tryDeployment(gateway, deployment),
       (deployment) => gateway.router.cooldowns.stateOf(deployment.id),
+      (deploymentId) => gateway.router.observations.answeredAt(deploymentId),
     ),
     version,
     startedAtSeconds: Math.floor(Date.now() / 1_000),

@@ -68,8 +68,8 @@ test.each<[readonly ServiceView[], readonly CheckView[], string]>([
     "Edge and redis need a look.",
   ],
 ])("the verdict on %j and %j", (services, checks, verdict) => {
-  const attention = findAttention(services, checks, []);
-  const judged = judge("running", services, attention);
+  const attention = findAttention(services, checks, [], []);
+  const judged = judge("running", services, attention, []);
   expect(judged.verdict).toBe(verdict);
   expect(judged.ok).toBe(verdict === "All is well.");
 });
@@ -79,6 +79,7 @@ test("what needs somebody comes with what was seen, what was tried, and the comm
     findAttention(
       [service("postgres", "gave-up")],
       [check("notes", { healing: "gave up: restarted 3 times in 1 h" })],
+      [],
       [],
     ),
   ).toEqual([
@@ -122,7 +123,7 @@ test("alarms need somebody too, what is down before what only needs a look", () 
     text: "notes is down since 10:02",
     silence: { id: "1", pattern: "*", why: "moving", from: 0, until: 9 },
   };
-  expect(findAttention([], [check("notes")], [drill, down])).toMatchObject([
+  expect(findAttention([], [check("notes")], [drill, down], [])).toMatchObject([
     {
       name: "notes",
       text: "notes is down since 10:02",
@@ -139,9 +140,39 @@ test("alarms need somebody too, what is down before what only needs a look", () 
 });
 
 test("what only needs a look leaves the whole well", () => {
-  const attention = findAttention([], [], [drill]);
-  expect(judge("running", [service("notes", "running")], attention)).toEqual({
+  const attention = findAttention([], [], [drill], []);
+  expect(
+    judge("running", [service("notes", "running")], attention, []),
+  ).toEqual({
     ok: true,
-    verdict: "One thing needs you; everything answers.",
+    verdict: "One thing needs you; every service answers.",
   });
+});
+
+test("all is well only while every model is known to answer", () => {
+  const verdictWith = (state: CheckView["state"]) =>
+    judge(
+      "running",
+      [service("notes", "running")],
+      [],
+      [check("models", { kind: "models", state })],
+    ).verdict;
+  expect(verdictWith("up")).toBe("All is well.");
+  for (const state of ["new", "pending", "paused", "maintenance"] as const)
+    expect(verdictWith(state)).toBe(
+      "Everything runs; whether every model answers is not known yet.",
+    );
+});
+
+test("what is no alarm counts as well, unless an alarm says more of the same thing", () => {
+  const [ofAlarm] = findAttention([], [], [drill], []);
+  const conflict = {
+    ...ofAlarm!,
+    name: "vault notes",
+    text: "vault notes has 1 note in conflict",
+  };
+  const same = { ...conflict, name: drill.subject };
+  expect(
+    findAttention([], [], [drill], [conflict, same]).map(({ name }) => name),
+  ).toEqual([drill.subject, "vault notes"]);
 });

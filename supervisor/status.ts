@@ -44,12 +44,13 @@ export type Attention = {
 
 /**
  * Finds what needs somebody: services that do not run and are not about to, checks that are down and not inhibited, and
- * everything else that raised an alarm.
+ * everything else that raised an alarm; `others` need a person and raise none.
  */
 export function findAttention(
   services: readonly ServiceView[],
   checks: readonly CheckView[],
   alarms: readonly ActiveAlarm[],
+  others: readonly Attention[],
 ): readonly Attention[] {
   const ofServices = services.flatMap((service): readonly Attention[] => {
     const base = {
@@ -149,7 +150,8 @@ export function findAttention(
       tried: [],
       silenced: null,
     }));
-  const all = [...ofServices, ...ofAlarms, ...ofChecks];
+  const ofOthers = others.filter(({ name }) => !blamed.has(name));
+  const all = [...ofServices, ...ofAlarms, ...ofChecks, ...ofOthers];
   return [
     ...all.filter(({ level }) => level === "down"),
     ...all.filter(({ level }) => level === "warning"),
@@ -169,6 +171,7 @@ export function judge(
   phase: Status["phase"],
   services: readonly ServiceView[],
   attention: readonly Attention[],
+  checks: readonly Pick<CheckView, "kind" | "state">[],
 ): { readonly ok: boolean; readonly verdict: string } {
   if (phase === "stopping")
     return { ok: false, verdict: "Hearth is stopping." };
@@ -201,9 +204,17 @@ export function judge(
   if (warned.length > 0)
     return {
       ok: true,
-      verdict: `${capital(numberWord(warned.length))} ${warned.length === 1 ? "thing needs" : "things need"} you; everything answers.`,
+      verdict: `${capital(numberWord(warned.length))} ${warned.length === 1 ? "thing needs" : "things need"} you; every service answers.`,
     };
-  return { ok: true, verdict: "All is well." };
+  const areModelsKnown = checks.every(
+    ({ kind, state }) => kind !== "models" || state === "up",
+  );
+  return {
+    ok: true,
+    verdict: areModelsKnown
+      ? "All is well."
+      : "Everything runs; whether every model answers is not known yet.",
+  };
 }
 
 function numberWord(count: number): string {

@@ -11,6 +11,7 @@ import type { SupervisorConfig } from "./config/schema.ts";
 import type { Home } from "./embedded/home.ts";
 import type { Environment } from "./environment.ts";
 import { textOf } from "./failure.ts";
+import { openKeysOverBudgetRoom } from "./gateway/keys-over-budget.ts";
 import type { History } from "./history.ts";
 import { registerMetricsRoutes } from "./http/metrics-routes.ts";
 import { buildApi, listen } from "./http/server.ts";
@@ -57,6 +58,8 @@ export type Surroundings = {
   readonly watch: () => Watch | undefined;
   /** What needs a person now. */
   readonly attention: () => readonly Attention[];
+  /** What needs a person and is no alarm, in place of what the same source said before. */
+  readonly need: (source: string, found: readonly Attention[]) => void;
   /** What the status page says of the vaults' devices. */
   readonly showDevices: (devices: readonly DeviceView[]) => void;
   /** Something that an operator should read once, now. */
@@ -78,6 +81,7 @@ const rooms: readonly OpenRoom[] = [
   openDamagedHistoryRoom,
   openChecksRoom,
   openNotesRoom,
+  openKeysOverBudgetRoom,
   openJobsRoom,
 ];
 
@@ -106,6 +110,7 @@ export async function openSupervision(
   let watch: Watch | undefined;
   let devices: readonly DeviceView[] | undefined;
   let address = "";
+  const needs = new Map<string, readonly Attention[]>();
   const notices: string[] = [];
   const onNotice = (sentence: string) => {
     notices.push(sentence);
@@ -137,6 +142,7 @@ export async function openSupervision(
     runtime: () => runtime,
     watch: () => watch,
     attention: () => status().attention,
+    need: (source, found) => void needs.set(source, found),
     showDevices: (seen) => {
       devices = seen;
     },
@@ -147,9 +153,14 @@ export async function openSupervision(
   function status(): Status {
     const services = runtime?.list() ?? [];
     const checks = watch?.list() ?? [];
-    const attention = findAttention(services, checks, alerts.alerting.active());
+    const attention = findAttention(
+      services,
+      checks,
+      alerts.alerting.active(),
+      [...needs.values()].flat(),
+    );
     return {
-      ...judge(phase, services, attention),
+      ...judge(phase, services, attention, checks),
       phase,
       at: Date.now(),
       supervisor: {

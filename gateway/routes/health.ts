@@ -48,14 +48,22 @@ export const healthQuery = z.object({
     .enum(["true", "false"], "write true or false")
     .default("false")
     .transform((deep) => deep === "true"),
+  /** Seconds. */
+  recent: z.coerce
+    .number("write a number of seconds")
+    .int("write whole seconds")
+    .min(1, "write at least 1")
+    .max(86_400, "write at most 86400, a day")
+    .optional(),
 });
 
 /** GET /health (admin): every deployment, asked for what it has. */
 export async function health(gateway: Gateway, request: FastifyRequest) {
   authorizeRoute(callerOf(request), "GET /health");
-  const { model, deep } = validateBody(healthQuery, request.query);
-  if (model === undefined) return gateway.modelHealth.check(null, deep);
+  const { model, deep, recent } = validateBody(healthQuery, request.query);
+  const how = { deep, recentMs: recent === undefined ? null : recent * 1_000 };
+  if (model === undefined) return gateway.modelHealth.check(null, how);
   const group = gateway.catalog.find(model);
   if (group === null) throw unknownModel(model);
-  return gateway.modelHealth.check(group.configured, deep);
+  return gateway.modelHealth.check(group.configured, how);
 }

@@ -35,8 +35,22 @@ export interface HealthReport {
 }
 
 export interface ModelHealth {
-  /** All deployments, or those of one alias; `deep` calls local runners too, which may have to load a model for it. */
-  check(alias: string | null, deep: boolean): Promise<HealthReport>;
+  /** All deployments, or those of one alias. */
+  check(alias: string | null, how: HealthQuestion): Promise<HealthReport>;
+}
+
+export interface HealthQuestion {
+  /** Calls local runners too, which may have to load a model for it. */
+  readonly deep: boolean;
+  /** Deployments that answered a call so lately are not asked, and the others for their model list where they have one. */
+  readonly recentMs: number | null;
+}
+
+interface Answer {
+  /** null when it answers, else one sentence. */
+  readonly error: string | null;
+  /** It answers and has no list of models. */
+  readonly listless: boolean;
 }
 
 const KEEP_MS = 30_000;
@@ -45,39 +59,62 @@ const LIMIT_MS = 10_000;
 /**
  * Asks deployments whether they answer, all at once: local runners for their model list, which makes none of them load
  * a model, everyone else (or, `deep`, everyone) by a call of one token. Kept for 30 s.
+ * With `recentMs` a question costs nothing where calls answer it already, or a list does.
  */
 export function createModelHealth(
   deployments: () => readonly PricedDeployment[],
   tryDeployment: (deployment: PricedDeployment) => Promise<string | null>,
   cooldownOf: (deployment: PricedDeployment) => CooldownState,
+  answeredAt: (deploymentId: string) => number | null,
   now: () => number = Date.now,
 ): ModelHealth {
   const answers = new Map<
     string,
-    { readonly at: number; readonly error: Promise<string | null> }
+    { readonly at: number; readonly answer: Promise<Answer> }
   >();
 
-  /** One question to each address for its list; one call to each deployment. */
-  function errorOf(
-    deployment: PricedDeployment,
-    deep: boolean,
-  ): Promise<string | null> {
-    // A wildcard has no model of its own that could be called.
-    const listed =
-      (isLocalRunner(deployment) && !deep) || deployment.model.endsWith("*");
-    const name = listed ? deployment.apiBase : `call|${deployment.id}`;
+  function kept(name: string, ask: () => Promise<Answer>): Promise<Answer> {
     const known = answers.get(name);
-    if (known !== undefined && now() - known.at < KEEP_MS) return known.error;
-    const error = listed ? askForModels(deployment) : tryDeployment(deployment);
-    answers.set(name, { at: now(), error });
-    return error;
+    // A clock that was set back would keep an answer for long.
+    if (known !== undefined && Math.abs(now() - known.at) < KEEP_MS)
+      return known.answer;
+    const answer = ask();
+    answers.set(name, { at: now(), answer });
+    return answer;
+  }
+
+  async function errorOf(
+    deployment: PricedDeployment,
+    { deep, recentMs }: HealthQuestion,
+  ): Promise<string | null> {
+    const { id, apiBase, model } = deployment;
+    const answered = answeredAt(id);
+    const isRecent =
+      recentMs !== null &&
+      answered !== null &&
+      Math.abs(now() - answered) < recentMs;
+    if (isRecent) return null;
+    // One question to each runner for its list, to everyone else one for each key.
+    const isLocal = isLocalRunner(deployment);
+    const list = () =>
+      kept(isLocal ? apiBase : `list|${id}`, () => askForModels(deployment));
+    const call = () =>
+      kept(`call|${id}`, async () => ({
+        error: await tryDeployment(deployment),
+        listless: false,
+      }));
+    // A wildcard has no model of its own that could be called.
+    if ((isLocal && !deep) || model.endsWith("*")) return (await list()).error;
+    if (recentMs === null) return (await call()).error;
+    const { error, listless } = await list();
+    return listless ? (await call()).error : error;
   }
 
   const described = (deployment: PricedDeployment) =>
     describe(deployment, cooldownOf(deployment));
 
   return {
-    async check(alias, deep) {
+    async check(alias, how) {
       const asked = deployments().filter(
         (deployment) => alias === null || deployment.alias === alias,
       );
@@ -87,7 +124,7 @@ export function createModelHealth(
           .filter((deployment) => deployment.pending === null)
           .map(async (deployment) => ({
             deployment,
-            error: await errorOf(deployment, deep),
+            error: await errorOf(deployment, how),
           })),
       );
       const healthy = results
@@ -131,10 +168,7 @@ function describe(
   };
 }
 
-/** null when it answers, else one sentence. */
-async function askForModels(
-  deployment: PricedDeployment,
-): Promise<string | null> {
+async function askForModels(deployment: PricedDeployment): Promise<Answer> {
   const { apiBase, provider } = deployment;
   const path = provider === "anthropic" ? "/v1/models" : "/models";
   try {
@@ -143,12 +177,22 @@ async function askForModels(
       signal: AbortSignal.timeout(LIMIT_MS),
     });
     await answer.body.dump();
-    return answer.statusCode < 400
-      ? null
-      : `${apiBase} answered ${answer.statusCode} when asked for its models`;
+    const { statusCode } = answer;
+    return {
+      error:
+        statusCode < 400
+          ? null
+          : `${apiBase} answered ${statusCode} when asked for its models`,
+      listless: [404, 405, 501].includes(statusCode),
+    };
   } catch (error) {
-    if (error instanceof DOMException)
-      return `${apiBase} did not answer within ${LIMIT_MS / 1_000} s`;
-    return unreachable(error, apiBase).message;
+    const late = `${apiBase} did not answer within ${LIMIT_MS / 1_000} s`;
+    return {
+      error:
+        error instanceof DOMException
+          ? late
+          : unreachable(error, apiBase).message,
+      listless: false,
+    };
   }
 }

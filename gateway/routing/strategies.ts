@@ -9,13 +9,16 @@ export interface Observations {
   /** ms until the answer (or a stream's first byte) came; null: it failed. */
   ended(deploymentId: string, latencyMs: number | null): void;
   busy(deploymentId: string): number;
+  /** When it answered last, in ms since the epoch; null when it has not. */
+  answeredAt(deploymentId: string): number | null;
   /** Moving average; 0 for one that was never asked, so that it is. */
   latencyMs(deploymentId: string): number;
 }
 
 const NEWEST_WEIGHT = 0.2;
 
-export function createObservations(): Observations {
+export function createObservations(now: () => number = Date.now): Observations {
+  const answered = new Map<string, number>();
   const busy = new Map<string, number>();
   const latencies = new Map<string, number>();
   return {
@@ -23,9 +26,11 @@ export function createObservations(): Observations {
     ended(id, latencyMs) {
       busy.set(id, Math.max(0, (busy.get(id) ?? 0) - 1));
       if (latencyMs === null) return;
+      answered.set(id, now());
       const before = latencies.get(id) ?? latencyMs;
       latencies.set(id, before + NEWEST_WEIGHT * (latencyMs - before));
     },
+    answeredAt: (id) => answered.get(id) ?? null,
     busy: (id) => busy.get(id) ?? 0,
     latencyMs: (id) => latencies.get(id) ?? 0,
   };

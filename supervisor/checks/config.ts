@@ -8,6 +8,7 @@ import { couchdbCheck } from "./kinds/couchdb.ts";
 import { diskCheck } from "./kinds/disk.ts";
 import { heartbeatCheck } from "./kinds/heartbeat.ts";
 import { httpCheck } from "./kinds/http.ts";
+import { modelsCheck } from "./kinds/models.ts";
 import { postgresCheck } from "./kinds/postgres.ts";
 import { redisCheck } from "./kinds/redis.ts";
 import { tcpCheck } from "./kinds/tcp.ts";
@@ -23,6 +24,7 @@ export const checkSchema = z.discriminatedUnion("kind", [
   certificateCheck,
   backupCheck,
   heartbeatCheck,
+  modelsCheck,
 ]);
 
 /** One entry of `checks:`; durations in milliseconds. */

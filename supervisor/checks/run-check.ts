@@ -14,6 +14,7 @@ import {
   type Measures,
   type Seen,
 } from "./kinds/look.ts";
+import { lookAtModels } from "./kinds/models.ts";
 import { lookAtPostgres } from "./kinds/postgres.ts";
 import { lookAtRedis } from "./kinds/redis.ts";
 import { lookAtTcp } from "./kinds/tcp.ts";
@@ -80,5 +81,7 @@ async function lookAt(check: Check, lookout: Lookout): Promise<Seen> {
       return lookAtBackup(check, lookout);
     case "heartbeat":
       return lookAtHeartbeat(check, lookout);
+    case "models":
+      return lookAtModels(check, lookout);
   }
 }

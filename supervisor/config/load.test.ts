@@ -187,7 +187,7 @@ jokes: []
   expect(errorsOf(path)).toEqual([
     "bad.yaml line 2: restarts.maxx is no setting, did you mean max?",
     'bad.yaml line 3: restarts.per: "soon" is no duration: write 500ms, 30s, 2m, 1h or 7d.',
-    "bad.yaml line 6: checks[gateway].kind must be http, tcp, postgres, redis, couchdb, container, disk, certificate, backup or heartbeat.",
+    "bad.yaml line 6: checks[gateway].kind must be http, tcp, postgres, redis, couchdb, container, disk, certificate, backup, heartbeat or models.",
     "bad.yaml line 9: checks[a].url: must be an http(s) address.",
     "bad.yaml line 10: checks[a].everry is no setting, did you mean every?",
     "bad.yaml line 11: checks[a].fail_after: must be a whole number from 1 to 100.",

@@ -90,6 +90,7 @@ function withCurrentLogins(
 ): LoadedConfig {
   const url = readVariable("SUPERVISOR_DATABASE_URL", started);
   const password = readVariable("NOTES_ADMIN_PASSWORD", started);
+  const masterKey = readVariable("PROXY_MASTER_KEY", started);
   const checks = loaded.config.checks.map((check) => {
     if (check.kind === "postgres" && check.url === url)
       return Object.defineProperty({ ...check }, "url", {
@@ -100,6 +101,11 @@ function withCurrentLogins(
       return Object.defineProperty({ ...check }, "password", {
         enumerable: true,
         get: () => readVariable("NOTES_ADMIN_PASSWORD", started),
+      });
+    if (check.kind === "models" && check.key === masterKey)
+      return Object.defineProperty({ ...check }, "key", {
+        enumerable: true,
+        get: () => readVariable("PROXY_MASTER_KEY", started),
       });
     return check;
   });

@@ -95,9 +95,9 @@ const runtime: Runtime = {
 };
 
 function status(): Status {
-  const attention = findAttention([gateway], [check], []);
+  const attention = findAttention([gateway], [check], [], []);
   return {
-    ...judge("running", [gateway], attention),
+    ...judge("running", [gateway], attention, []),
     phase: "running",
     at: 61_000,
     supervisor: {

@@ -9,6 +9,7 @@ import { openNotesStand, type NotesStand } from "../testing/notes-stand.ts";
 import { readTexts } from "./conflict-texts.ts";
 import { countConflicts, findConflicts, resolveConflict } from "./conflicts.ts";
 import { openDatabase } from "./database.ts";
+import { openPendingConflicts } from "./pending-conflicts.ts";
 import { vaultChoices } from "./plugin-settings.ts";
 
 describe.each(serversUnderTest())("on $name", (under) => {
@@ -60,6 +61,25 @@ describe.each(serversUnderTest())("on $name", (under) => {
     const later = await report(database);
     expect(later.conflicts[0]?.firstSeen).toBe(conflict?.firstSeen);
     expect(await countConflicts(database, 10)).toBe(1);
+  });
+
+  test("a vault with a conflict needs attention until it is resolved", async () => {
+    const { database } = await conflicted("vault-pending");
+    const pending = openPendingConflicts(stand.couch, stand.state, stand.now);
+    const ofVault = async () =>
+      (await pending()).filter(({ name }) => name === "vault vault-pending");
+    const found = await ofVault();
+    expect(found).toMatchObject([
+      {
+        level: "warning",
+        text: "vault vault-pending has 1 note in conflict",
+        command: "hearth notes conflicts vault-pending",
+      },
+    ]);
+    stand.pass(60_000);
+    expect(await ofVault()).toEqual(found);
+    await resolveConflict(database, "note.md", "newer");
+    expect(await ofVault()).toEqual([]);
   });
 
   test("the texts of its versions are read, as far as they can be", async () => {

@@ -13,6 +13,7 @@ import { impatient, openCouch, type Couch } from "./couch.ts";
 import { openDatabase, vaultNames } from "./database.ts";
 import { openKeeper } from "./keeper.ts";
 import { notesJobs } from "./notes-jobs.ts";
+import { openPendingConflicts } from "./pending-conflicts.ts";
 import { openNotesState } from "./notes-state.ts";
 import { vaultChoices } from "./plugin-settings.ts";
 import { openProvisioning } from "./provisioning.ts";
@@ -59,6 +60,7 @@ export function openNotesRoom(surroundings: Surroundings): Room {
   const files = openVaultFiles(join(home.root, "vaults"));
   const backups = join(home.backups, "notes");
   const busy = new Set<string>();
+  const pendingConflicts = openPendingConflicts(couch, state, Date.now);
   const turns = takeTurns();
   const largeAt = new Map<string, number>();
   const keeper = openKeeper({
@@ -172,7 +174,10 @@ export function openNotesRoom(surroundings: Surroundings): Room {
         text: `the first vault cannot be made, or what a restore left cannot be cleared: ${sentencesOf(trouble).join(" ")}`,
         command: "hearth notes list",
       });
-    if (answered) surroundings.showDevices(await devicesOf(couch));
+    if (answered) {
+      surroundings.showDevices(await devicesOf(couch));
+      surroundings.need("conflicts", await pendingConflicts());
+    }
     nextLook = Date.now() + (answered ? lookEveryMs : 0);
   }
 

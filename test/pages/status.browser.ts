@@ -125,7 +125,7 @@ const situations: readonly {
       past: all(anOrdinaryDay(services, "gateway"), failedDrill),
       databaseUrl,
     }),
-    heading: "One thing needs you; everything answers.",
+    heading: "One thing needs you; every service answers.",
   },
   {
     name: "faults",

@@ -1,0 +1,104 @@
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { PricedDeployment } from "./catalog.ts";
+import { createModelHealth } from "./health.ts";
+
+let server: Server;
+let port: number;
+let listStatus: number;
+let listed: number;
+let called: string[];
+let callError: string | null;
+let answered: Map<string, number>;
+let now: number;
+
+beforeEach(async () => {
+  [listStatus, listed, called, callError, now] = [200, 0, [], null, 1_000_000];
+  answered = new Map();
+  server = createServer((_request, response) => {
+    listed += 1;
+    response.writeHead(listStatus).end("{}");
+  });
+  await new Promise<void>((resolve) => server.listen(0, () => resolve()));
+  port = (server.address() as AddressInfo).port;
+});
+afterEach(() => server.close());
+
+/** 0.0.0.0 reaches this machine and is no private address, so it stands for a provider. */
+function deployment(id: string, host = "0.0.0.0"): PricedDeployment {
+  return {
+    ...{ id, alias: id, model: id, provider: "openai", pending: null },
+    ...{ apiBase: `http://${host}:${port}/v1`, apiKey: null, priceCard: null },
+  } as unknown as PricedDeployment;
+}
+
+function healthOf(...deployments: readonly PricedDeployment[]) {
+  const { check } = createModelHealth(
+    () => deployments,
+    async ({ id }) => {
+      called.push(id);
+      return callError;
+    },
+    () => ({ cooling: null, calls: 0, failures: 0, rejections: 0 }),
+    (id) => answered.get(id) ?? null,
+    () => now,
+  );
+  return async (recentMs: number | null) => {
+    const report = await check(null, { deep: false, recentMs });
+    return report.unhealthy_endpoints.map(
+      ({ model_name, error }) => `${model_name}: ${error}`,
+    );
+  };
+}
+
+test("what answered a call lately is not asked, and is asked again later", async () => {
+  const health = healthOf(
+    deployment("cloud"),
+    deployment("local", "127.0.0.1"),
+  );
+  answered.set("cloud", now - 599_999).set("local", now - 599_999);
+  expect(await health(600_000)).toEqual([]);
+  expect([listed, called]).toEqual([0, []]);
+  now += 1;
+  expect(await health(600_000)).toEqual([]);
+  expect([listed, called]).toEqual([2, []]);
+});
+
+test("a call in the future, before the clock was set back, is not recent for ever", async () => {
+  const health = healthOf(deployment("cloud"));
+  answered.set("cloud", now + 86_400_000);
+  expect(await health(600_000)).toEqual([]);
+  expect(listed).toBe(1);
+});
+
+test("a provider without a list is called; one that refuses the key is not", async () => {
+  const health = healthOf(deployment("cloud"));
+  listStatus = 404;
+  expect(await health(600_000)).toEqual([]);
+  expect(called).toEqual(["cloud"]);
+  callError = "no such model";
+  now += 60_000;
+  expect(await health(600_000)).toEqual(["cloud: no such model"]);
+  now += 60_000;
+  listStatus = 401;
+  called = [];
+  expect(await health(600_000)).toEqual([
+    `cloud: http://0.0.0.0:${port}/v1 answered 401 when asked for its models`,
+  ]);
+  expect(called).toEqual([]);
+});
+
+test("a runner that is gone does not answer, and without a limit a provider is called", async () => {
+  const health = healthOf(
+    deployment("cloud"),
+    deployment("local", "127.0.0.1"),
+  );
+  expect(await health(null)).toEqual([]);
+  expect([listed, called]).toEqual([1, ["cloud"]]);
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+  now += 60_000;
+  const silent = await health(600_000);
+  expect(silent.map((each) => each.split(":")[0])).toEqual(["cloud", "local"]);
+});

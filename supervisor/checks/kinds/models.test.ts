@@ -1,0 +1,70 @@
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, expect, test } from "vitest";
+import { lookAt } from "../../testing/look-at.ts";
+
+let server: Server | undefined;
+let asked: string[];
+
+afterEach(() => {
+  server?.closeAllConnections();
+  server?.close();
+});
+
+async function look(
+  healthy: readonly string[],
+  unhealthy: Readonly<Record<string, string>>,
+  status = 200,
+) {
+  asked = [];
+  server = createServer((request, response) => {
+    asked.push(`${request.headers.authorization} ${request.url}`);
+    const body = {
+      healthy_endpoints: healthy.map((model_name) => ({ model_name })),
+      unhealthy_endpoints: Object.entries(unhealthy).map(
+        ([model_name, error]) => ({ model_name, error }),
+      ),
+    };
+    response.writeHead(status).end(JSON.stringify(body));
+  });
+  await new Promise<void>((resolve) => server?.listen(0, () => resolve()));
+  const { port } = server.address() as AddressInfo;
+  return lookAt({
+    kind: "models",
+    url: `http://127.0.0.1:${port}`,
+    key: "sk-master",
+    expect: { answered_within: "5m" },
+  });
+}
+
+test("models that all answer are up", async () => {
+  expect(await look(["a", "a", "b"], {})).toMatchObject({
+    ok: true,
+    text: "2 models answer",
+    measures: { models: 2, models_silent: 0 },
+  });
+  expect(asked).toEqual(["Bearer sk-master /health?recent=300"]);
+});
+
+test("some that are silent are a warning that names them", async () => {
+  const dead = { b: "refused", c: "refused", d: "refused", e: "refused" };
+  expect(await look(["a"], dead)).toMatchObject({
+    ok: false,
+    level: "warning",
+    text: "4 of 5 models do not answer: b (refused); c (refused); d (refused); and 1 more",
+  });
+});
+
+test("none that answers is down", async () => {
+  expect(await look([], { a: "refused" })).toMatchObject({
+    ok: false,
+    level: "down",
+    text: "1 of 1 model does not answer: a (refused)",
+  });
+});
+
+test("a gateway that does not say is down, without the key in what is shown", async () => {
+  const result = await look([], {}, 401);
+  expect(result).toMatchObject({ ok: false, level: "down" });
+  expect(JSON.stringify(result)).not.toContain("sk-master");
+});

@@ -1,0 +1,78 @@
+import { z } from "zod";
+import { duration, webAddress } from "../../config/fields.ts";
+import { askHttp } from "../http-get.ts";
+import { everyCheck } from "./every-check.ts";
+import { failing, warning, type Lookout, type Seen } from "./look.ts";
+
+export const modelsCheck = z.strictObject({
+  ...everyCheck({ every: "2m", fail_after: 2, recover_after: 1 }),
+  // The gateway itself waits up to 10 s for each model.
+  timeout: duration.prefault("30s"),
+  kind: z.literal("models"),
+  /** Of the gateway. */
+  url: webAddress,
+  /** The master key. */
+  key: z.string(),
+  expect: z
+    .strictObject({ answered_within: duration.prefault("10m") })
+    .prefault({}),
+});
+
+const endpoint = z.looseObject({
+  model_name: z.string(),
+  error: z.string().optional(),
+});
+const report = z.looseObject({
+  healthy_endpoints: z.array(endpoint),
+  unhealthy_endpoints: z.array(endpoint),
+});
+
+const mostNamed = 3;
+
+/**
+ * Whether every model that is enabled (one that waits for its key or address is not) answered a call lately; the gateway asks
+ * those that did not for as little as possible.
+ */
+export async function lookAtModels(
+  { url, key, expect }: z.output<typeof modelsCheck>,
+  { signal }: Lookout,
+): Promise<Seen> {
+  const seconds = Math.max(1, Math.round(expect.answered_within / 1000));
+  const { status, body } = await askHttp(
+    `${url.replace(/\/+$/, "")}/health?recent=${seconds}`,
+    { headers: { authorization: `Bearer ${key}` }, signal },
+  );
+  if (status !== 200)
+    return failing(
+      `the gateway answered ${status} when asked how its models are`,
+    );
+  const { healthy_endpoints, unhealthy_endpoints } = report.parse(
+    JSON.parse(body),
+  );
+  const silent = [
+    ...new Map(
+      unhealthy_endpoints.map(({ model_name, error }) => [model_name, error]),
+    ),
+  ];
+  const enabled = new Set(
+    [...healthy_endpoints, ...unhealthy_endpoints].map(
+      ({ model_name }) => model_name,
+    ),
+  ).size;
+  const measures = { models: enabled, models_silent: silent.length };
+  if (silent.length === 0)
+    return {
+      ok: true,
+      text: `${enabled === 1 ? "1 model answers" : `${enabled} models answer`}`,
+      measures,
+    };
+  const named = silent
+    .slice(0, mostNamed)
+    .map(([name, error]) => `${name} (${error ?? "no answer"})`)
+    .join("; ");
+  const more = silent.length - mostNamed;
+  return (healthy_endpoints.length === 0 ? failing : warning)(
+    `${silent.length} of ${enabled} ${enabled === 1 ? "model does" : "models do"} not answer: ${named}${more > 0 ? `; and ${more} more` : ""}`,
+    measures,
+  );
+}

@@ -1,0 +1,94 @@
+import { readVariable } from "../environment.ts";
+import { jobsAreOn } from "../jobs/job-switch.ts";
+import { money } from "../pages/words.ts";
+import type { Attention } from "../status.ts";
+import type { Room, Surroundings } from "../supervision.ts";
+import { openAdminApi, type AdminApi } from "./admin-api.ts";
+import { keyPage, type UsedKeyRow } from "./rows.ts";
+
+const lookEveryMs = 60_000;
+const answerWithinMs = 10_000;
+/** More are counted, not listed. */
+const mostNamed = 10;
+
+/** Keeps the status page informed of keys whose budget is used up, where jobs run. */
+export function openKeysOverBudgetRoom({
+  env,
+  need,
+}: Pick<Surroundings, "env" | "need">): Room {
+  const address = readVariable("GATEWAY_URL", env)?.replace(/\/+$/, "");
+  const idle = { routes: () => {}, begin: () => {}, stop: async () => {} };
+  if (
+    address === undefined ||
+    readVariable("PROXY_MASTER_KEY", env) === undefined ||
+    !jobsAreOn(env)
+  )
+    return idle;
+  const api = openAdminApi({
+    address,
+    // Read again for each request: a rotation changes its file.
+    credential: () => readVariable("PROXY_MASTER_KEY", env) ?? "",
+    timeoutMs: answerWithinMs,
+  });
+  const find = openKeysOverBudget(api, Date.now);
+  const look = () =>
+    void find().then(
+      (found) => need("keys", found),
+      // That the gateway does not answer is its own check's finding; what was found before stays.
+      () => {},
+    );
+  let timer: NodeJS.Timeout | undefined;
+  return {
+    ...idle,
+    begin: () => {
+      look();
+      timer = setInterval(look, lookEveryMs);
+    },
+    stop: async () => clearInterval(timer),
+  };
+}
+
+/** The keys whose calls are denied for their budget. `since` is when each was found first, which is kept between looks. */
+export function openKeysOverBudget(
+  api: AdminApi,
+  now: () => number,
+): () => Promise<readonly Attention[]> {
+  let known: ReadonlyMap<string, number> = new Map();
+  return async () => {
+    const { keys, total_count } = keyPage.parse(
+      await api.ask(
+        "GET",
+        `/key/list?return_full_object=true&state=over_budget&size=${mostNamed}`,
+      ),
+    );
+    known = new Map(
+      keys.map(({ token }) => [token, known.get(token) ?? now()]),
+    );
+    const more = total_count - keys.length;
+    return [
+      ...keys.map((key) => attentionOf(key, known.get(key.token) ?? now())),
+      ...(more > 0
+        ? [need("keys", `${more} more keys are over their budget`, now())]
+        : []),
+    ];
+  };
+}
+
+function attentionOf(
+  { key_alias, key_name, spend, budget_in_force }: UsedKeyRow,
+  since: number,
+): Attention {
+  const name = `key ${key_alias ?? key_name}`;
+  return need(
+    name,
+    `${name} is over its budget: ${money(spend)} of ${money(budget_in_force ?? 0)} are spent, and its calls are denied`,
+    since,
+  );
+}
+
+function need(name: string, text: string, since: number): Attention {
+  return {
+    ...{ name, text, since, level: "warning", command: "hearth keys list" },
+    ...{ output: null, tried: [], silenced: null },
+  };
+}
