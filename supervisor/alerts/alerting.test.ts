@@ -300,3 +300,20 @@ test("a sink that hangs neither holds up the others nor the end; its message is 
   await pass(5);
   expect(told()[1]).toBe("mail: ✕ gateway is down (a)");
 });
+
+test("an alarm is told, reminded of and delivered although the clock was set back by a day", async () => {
+  alerting.raise(alarm("gateway"));
+  now -= 24 * hour;
+  await pass(2);
+  expect(told()).toEqual(["phone: ✕ gateway is down (a)"]);
+  now -= 24 * hour;
+  await pass(2);
+  expect(told()).toHaveLength(2);
+  broken.add("phone");
+  alerting.raise(alarm("notes"));
+  await pass(60);
+  broken.clear();
+  now -= 24 * hour;
+  await pass(2);
+  expect(told().slice(2).join()).toContain("notes");
+});

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { textOf } from "../failure.ts";
+import { isOpen, isWithin } from "../moments.ts";
 import type { Alarm, Alarms } from "./alarm.ts";
 import type { AlarmRecord, AlarmStore } from "./alarm-store.ts";
 import { startCourier, type SinkState } from "./courier.ts";
@@ -129,13 +130,13 @@ export function startAlerting(options: AlertingOptions): Alerting {
     const news = audible.filter((record) => !heard(record));
     const over = [...ending.values()].filter(heard);
     const reminders = audible.filter(
-      ({ told }) => at - (told[sink.name] ?? at) >= sink.remindMs,
+      ({ told }) => !isWithin(told[sink.name] ?? at, sink.remindMs, at),
     );
     const oldest = Math.min(
       ...news.map(({ raisedAt }) => raisedAt),
       ...over.map(({ clearedAt }) => clearedAt ?? at),
     );
-    if (reminders.length === 0 && at - oldest < groupMs) return;
+    if (reminders.length === 0 && isWithin(oldest, groupMs, at)) return;
     if (news.length + over.length + reminders.length === 0) return;
     courier.post(sink.name, {
       id: randomUUID(),
@@ -194,7 +195,7 @@ export function startAlerting(options: AlertingOptions): Alerting {
       saveSilence(silence);
       return silence;
     },
-    silences: () => silences.filter(({ until }) => until > now()),
+    silences: () => silences.filter((silence) => isOpen(silence, now())),
     endSilences: (idOrPattern) => {
       const ended = silences
         .filter(

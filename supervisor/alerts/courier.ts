@@ -114,7 +114,9 @@ export function startCourier(options: CourierOptions): Courier {
     for (;;) {
       const [first] = line.queue;
       if (first === undefined) return;
-      if (first.nextAt > now() && !hurry) return;
+      const wait = first.nextAt - now();
+      // No wait is longer: the clock was set back.
+      if (wait > 0 && wait <= longestWaitMs && !hurry) return;
       try {
         await send(line.sink, first.message);
       } catch (error) {

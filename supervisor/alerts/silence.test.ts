@@ -39,3 +39,14 @@ test("a subject is covered as it is written, whatever is in it", () => {
 test("many stars take no time", () => {
   expect(isSilent("*a".repeat(100), `x:${"a".repeat(90)}`)).toBe(false);
 });
+
+test("a silence does not last longer because the clock was set back", () => {
+  const silence = { id: "1", pattern: "*", why: "", from: 100, until: 110 };
+  const alarm: Alarm = {
+    ...{ fingerprint: "a", subject: "a", level: "down", text: "", command: "" },
+  };
+  const isSilentAt = (now: number) =>
+    silenceOf([silence], alarm, now) !== undefined;
+  expect([91, 100, 109].map(isSilentAt)).toEqual([true, true, true]);
+  expect([90, 0, 110].map(isSilentAt)).toEqual([false, false, false]);
+});

@@ -1,3 +1,4 @@
+import { isOpen } from "../moments.ts";
 import type { Alarm } from "./alarm.ts";
 
 /** Somebody knows already: what matches is shown, and nobody is told of it. Times in milliseconds since 1970. */
@@ -17,7 +18,7 @@ export function silenceOf(
   now: number,
 ): Silence | undefined {
   return silences
-    .filter(({ pattern, until }) => until > now && covers(pattern, alarm))
+    .filter((silence) => isOpen(silence, now) && covers(silence.pattern, alarm))
     .toSorted((a, b) => b.until - a.until)[0];
 }
 

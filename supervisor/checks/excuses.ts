@@ -1,3 +1,4 @@
+import { isWithin } from "../moments.ts";
 import type { Runtime, ServiceView } from "../runtime.ts";
 import type { Check } from "./config.ts";
 
@@ -28,7 +29,8 @@ export function excuseOf(
   if (runtime === undefined) return undefined;
   const service = serviceOf(check);
   const grace = check.heal?.grace ?? usualGraceMs;
-  if (now - failingSince >= Math.max(replacedWithinMs, grace)) return undefined;
+  if (!isWithin(failingSince, Math.max(replacedWithinMs, grace), now))
+    return undefined;
   const view = runtime.inspect(service);
   if (view !== undefined) return excuseOfService(view, grace, now);
   // Named in the check, not here: a container of the other host, which may be replaced as well.
@@ -49,7 +51,9 @@ function excuseOfService(
     case "stopping":
       return `${name} is ${state}`;
     case "running":
-      return now - since < grace ? `${name} has just been started` : undefined;
+      return isWithin(since, grace, now)
+        ? `${name} has just been started`
+        : undefined;
     case "gave-up":
     case "stopped":
     case "ended":

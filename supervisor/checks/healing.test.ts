@@ -30,3 +30,12 @@ test("after as many as allowed it gives up, until the window has passed", () => 
   expect(decideHealing(rule, three, now).kind).toBe("gave-up");
   expect(decideHealing(rule, three, now + 700_000).kind).toBe("heal");
 });
+
+test("a clock that was set back by a day keeps no service from being restarted", () => {
+  const day = 86_400_000;
+  const three = [now - 3000, now - 2000, now - 1000];
+  expect(decideHealing(rule, three, now).kind).toBe("gave-up");
+  expect(decideHealing(rule, three, now - day)).toEqual({ kind: "heal" });
+  // By a little: they count on.
+  expect(decideHealing(rule, three, now - 10_000).kind).toBe("gave-up");
+});

@@ -1,3 +1,4 @@
+import { isWithin } from "../moments.ts";
 import type { HealRule } from "./kinds/every-check.ts";
 
 export type HealingDecision =
@@ -14,10 +15,10 @@ export function decideHealing(
   earlier: readonly number[],
   now: number,
 ): HealingDecision {
-  const recent = earlier.filter((at) => now - at < rule.per);
+  const recent = earlier.filter((at) => isWithin(at, rule.per, now));
   if (recent.length >= rule.max) return { kind: "gave-up" };
   const last = recent.at(-1);
   if (last === undefined) return { kind: "heal" };
   const cooldown = rule.cooldown * 2 ** (recent.length - 1);
-  return now - last < cooldown ? { kind: "wait" } : { kind: "heal" };
+  return isWithin(last, cooldown, now) ? { kind: "wait" } : { kind: "heal" };
 }

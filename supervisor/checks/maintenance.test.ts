@@ -69,3 +69,11 @@ test("one that was opened by hand outlives a restart, and can be ended before it
   expect(later.end(window.id, now + hour)).toBeUndefined();
   expect(open().of("gateway", now + hour + 1)).toBeUndefined();
 });
+
+test("one opened by hand stays open when the clock is set back a little, and ends when it is set back far", () => {
+  const now = Date.now();
+  const { begin, of } = open();
+  begin(null, 2 * hour, "new disk", now);
+  expect(of("gateway", now - hour)).toBeDefined();
+  expect(of("gateway", now - 24 * hour)).toBeUndefined();
+});

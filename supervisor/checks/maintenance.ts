@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { DatabaseSync } from "node:sqlite";
+import { isOpen } from "../moments.ts";
 import { openSchedule } from "../jobs/schedule.ts";
 import type { MaintenancePlan } from "./config.ts";
 
@@ -65,10 +66,7 @@ export function openMaintenance(
             },
           ];
     });
-    return [
-      ...byPlan,
-      ...byHand.filter(({ from, until }) => from <= now && now < until),
-    ];
+    return [...byPlan, ...byHand.filter((window) => isOpen(window, now))];
   }
 
   return {

@@ -91,3 +91,16 @@ test.each<CheckState>(["paused", "maintenance", "new"])(
     expect(enter(memory, state, 20).since).toBe(10);
   },
 );
+
+test("flapping ends although the clock was set back meanwhile", () => {
+  const day = 86_400_000;
+  let memory = newMemory(day);
+  const look = (state: "up" | "down", at: number) => {
+    memory = enter(memory, state, at);
+  };
+  for (const state of ["up", "down", "up", "down", "up", "down"] as const)
+    look(state, day);
+  expect(memory.flapping).toBe(true);
+  look("down", 1);
+  expect(memory.flapping).toBe(false);
+});

@@ -1,3 +1,5 @@
+import { isWithin } from "../moments.ts";
+
 /**
  * new: not looked at yet, or not since a maintenance or a pause; pending: failed, but not often enough to be believed; up,
  * down: known; maintenance: looked at, not judged; paused: not looked at.
@@ -81,8 +83,8 @@ export function enter(
   const turned =
     (state === "down") !== (memory.state === "down") &&
     (state === "down" || state === "up");
-  const changes = [...memory.changes, ...(turned ? [now] : [])].filter(
-    (at) => now - at < flappingOverMs,
+  const changes = [...memory.changes, ...(turned ? [now] : [])].filter((at) =>
+    isWithin(at, flappingOverMs, now),
   );
   return {
     state,

@@ -7,7 +7,7 @@ import { freePort } from "../processes/ports.ts";
 import type { Runtime, ServiceView } from "../runtime.ts";
 import { temporaryHome } from "../testing/temporary-home.ts";
 import { waitFor } from "../testing/wait-for.ts";
-import { startWatch, type Watch } from "./watch.ts";
+import { startWatch, type Watch, type WatchOptions } from "./watch.ts";
 
 let place: ReturnType<typeof temporaryHome>;
 let history: History;
@@ -71,6 +71,7 @@ function runtime(heals: boolean): Runtime {
 function begin(
   heals: boolean,
   checks: readonly Record<string, unknown>[],
+  clocks: Pick<WatchOptions, "now" | "awake"> = {},
 ): Watch {
   const config = configSchema.parse({
     checks: checks.map((check) => ({
@@ -82,6 +83,7 @@ function begin(
     })),
   });
   watch = startWatch({
+    ...clocks,
     config,
     runtime: runtime(heals),
     history,
@@ -172,4 +174,24 @@ test("the dependency is looked at once more right before a restart", async () =>
   expect(stateOf("gateway")).toBe("pending");
   expect(restarted).toEqual([]);
   expect([...raised.keys()]).toEqual(["check:store"]);
+});
+
+test("after a sleep, or when the clock was set, failures are counted again before anything is restarted", async () => {
+  let now = Date.now();
+  begin(false, [{ name: "gateway", heal, fail_after: 3 }], {
+    now: () => now,
+    awake: () => 0,
+  });
+  await waitFor("up", () => stateOf("gateway") === "up");
+  sick.add("/gateway");
+  // It jumps with every look: no two failures are counted together.
+  let looks = 0;
+  while (looks < 10) {
+    now += looks % 2 === 0 ? 8 * 3_600_000 : -60_000;
+    await watch?.lookNow("gateway");
+    looks += 1;
+  }
+  expect(stateOf("gateway")).toBe("pending");
+  expect(restarted).toEqual([]);
+  await waitFor("the restart", () => restarted.length > 0);
 });

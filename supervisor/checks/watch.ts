@@ -1,6 +1,7 @@
 import type { Alarms } from "../alerts/alarm.ts";
 import type { SupervisorConfig } from "../config/schema.ts";
 import type { History } from "../history.ts";
+import { openJumpDetector } from "../moments.ts";
 import type { Runtime } from "../runtime.ts";
 import { beginChecks } from "./begin-checks.ts";
 import { openBooks } from "./books.ts";
@@ -58,12 +59,17 @@ export type WatchOptions = {
   readonly alarms: Alarms;
   readonly onChange: (view: CheckView, before: CheckState) => void;
   readonly onError: (error: unknown) => void;
+  /** Milliseconds since 1970; the machine's clock unless a test passes its own. */
+  readonly now?: () => number;
+  /** Milliseconds that the machine was awake. */
+  readonly awake?: () => number;
 };
 
 /** Looks at everything in the configuration, each in its own rhythm, and heals what has a rule for it. */
 export function startWatch(options: WatchOptions): Watch {
   const { config, runtime, history } = options;
-  const now = Date.now;
+  const { now = Date.now, awake = () => performance.now() } = options;
+  const hasJumped = openJumpDetector(now, awake);
   const books = openBooks(history.db, options.onError);
   const maintenance = openMaintenance(config.maintenance, history.db);
   const { references, timeout } = config.offline;
@@ -95,7 +101,16 @@ export function startWatch(options: WatchOptions): Watch {
     return watched.looking;
   }
 
+  /** After a sleep, nothing has found its network and its dependencies again: what was counted before says nothing. */
+  function startCountsAgain(): void {
+    for (const watched of all.values()) {
+      watched.memory = { ...watched.memory, failures: 0, successes: 0 };
+      watched.failingSince = undefined;
+    }
+  }
+
   async function lookAndCount(watched: Watched): Promise<void> {
+    if (hasJumped()) startCountsAgain();
     const { check, watchedSince, latest } = watched;
     const result = await runCheck(check, {
       now: now(),

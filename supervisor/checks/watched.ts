@@ -1,3 +1,4 @@
+import { isWithin } from "../moments.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Recalled } from "./check-history.ts";
 import type { Check } from "./config.ts";
@@ -125,7 +126,8 @@ export function justBackOf(
 ): string | null {
   for (const dependency of dependenciesOf(watched, all)) {
     const { backSince, check } = dependency;
-    if (backSince !== undefined && now - backSince < sinceMs) return check.name;
+    if (backSince !== undefined && isWithin(backSince, sinceMs, now))
+      return check.name;
     const cause = justBackOf(dependency, all, sinceMs, now);
     if (cause !== null) return cause;
   }

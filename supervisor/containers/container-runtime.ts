@@ -1,6 +1,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { inWords } from "../duration.ts";
 import { Failure, textOf } from "../failure.ts";
+import { isWithin } from "../moments.ts";
 import type { History } from "../history.ts";
 import type { Runtime, ServiceState, ServiceView } from "../runtime.ts";
 import {
@@ -120,7 +121,7 @@ export function createContainerRuntime(
     try {
       await lookAtAll();
       trouble = undefined;
-      if (Date.now() - measuredAt < pace.measure) return;
+      if (isWithin(measuredAt, pace.measure, Date.now())) return;
       measuredAt = Date.now();
       await measure();
     } catch (error) {
@@ -149,7 +150,7 @@ export function createContainerRuntime(
 
   function silence(): { since: number; reason: string } | undefined {
     return trouble === undefined ||
-      Date.now() - trouble.since < pace.unknownAfter
+      isWithin(trouble.since, pace.unknownAfter, Date.now())
       ? undefined
       : { since: trouble.since, reason: trouble.text };
   }
@@ -162,14 +163,14 @@ export function createContainerRuntime(
   }
 
   async function untilRunning(name: string, withinMs: number): Promise<void> {
-    const deadline = Date.now() + withinMs;
+    const deadline = performance.now() + withinMs;
     let view: ServiceView | undefined;
     do {
       view = await look(name);
       if (view?.state === "running" && view.container?.health !== "unhealthy")
         return;
       await wait(healthyPollMs);
-    } while (Date.now() < deadline && view?.state !== "absent");
+    } while (performance.now() < deadline && view?.state !== "absent");
     throw new Failure(
       `${name} was restarted and is not well after ${inWords(withinMs)}${view?.reason == null ? "" : ` (${view.reason})`}: \`hearth logs ${name}\` shows more.`,
     );

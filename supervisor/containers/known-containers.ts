@@ -1,3 +1,4 @@
+import { isWithin } from "../moments.ts";
 import type { History } from "../history.ts";
 import type { ServiceState, ServiceStats, ServiceView } from "../runtime.ts";
 
@@ -62,7 +63,7 @@ export function createKnownContainers(options: {
       const entry = known.get(name);
       if (entry === undefined) return;
       const since = entry.missedSince ?? Date.now();
-      const gone = Date.now() - since >= options.absentAfter;
+      const gone = !isWithin(since, options.absentAfter, Date.now());
       const { container: _gone, ...rest } = entry.view;
       const view: ServiceView = {
         ...rest,

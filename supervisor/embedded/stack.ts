@@ -233,8 +233,8 @@ async function untilReady(
   gateway: string,
   stop: AbortSignal,
 ): Promise<boolean> {
-  const deadline = Date.now() + readyWithinMs;
-  while (Date.now() < deadline && !stop.aborted) {
+  const deadline = performance.now() + readyWithinMs;
+  while (performance.now() < deadline && !stop.aborted) {
     const ready = await answersOk(
       `${gateway}/health/readiness`,
       AbortSignal.timeout(2000),

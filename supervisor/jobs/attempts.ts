@@ -66,7 +66,7 @@ export async function performRun(parts: {
     const wait = Math.min(firstWaitMs * 4 ** (attempt - 1), longestWaitMs);
     const nextTryAt = clock.now() + wait;
     onProgress({ text, done: null, attempt, nextTryAt });
-    await until(clock, nextTryAt, abort.signal);
+    await waitFor(clock, wait, abort.signal);
   }
 }
 
@@ -91,9 +91,7 @@ async function tryOnce(
   const late = new Error(
     `it took longer than ${inWords(timeoutMs)}, its timeout; give it more time in \`jobs:\` of the configuration, or see what holds it up`,
   );
-  const callOff = clock.wakeAt(clock.now() + timeoutMs, () =>
-    limit.abort(late),
-  );
+  const callOff = clock.wakeAfter(timeoutMs, () => limit.abort(late));
   const signal = AbortSignal.any([abort.signal, limit.signal]);
   let over = false;
   const work = Promise.resolve()
@@ -118,15 +116,14 @@ async function tryOnce(
 /** Resolves when the work was told to stop, and had time to. */
 function unheard(clock: Clock, signal: AbortSignal): Promise<"unheard"> {
   return new Promise((resolve) => {
-    const wait = () =>
-      clock.wakeAt(clock.now() + stopWithinMs, () => resolve("unheard"));
+    const wait = () => clock.wakeAfter(stopWithinMs, () => resolve("unheard"));
     signal.addEventListener("abort", wait, { once: true });
   });
 }
 
-function until(clock: Clock, at: number, signal: AbortSignal): Promise<void> {
+function waitFor(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    const callOff = clock.wakeAt(at, resolve);
+    const callOff = clock.wakeAfter(ms, resolve);
     const stop = () => {
       callOff();
       resolve();

@@ -209,3 +209,43 @@ test("a job that is not there is named with those that are", () => {
     'there is no job "swep"; there are sweep.',
   );
 });
+
+test("a clock that was a year ahead and is set back does not keep a job for a year", async () => {
+  const day = 24 * hour;
+  clock.jump(start + 365 * day);
+  const run = async () => ({ status: "done", summary: "swept" }) as const;
+  const runner = runnerWith(run);
+  await clock.pass(start + 366 * day);
+  expect(runner.runsOf("sweep", 5)).toHaveLength(1);
+  clock.jump(start);
+  await clock.pass(start + day);
+  expect(runner.runsOf("sweep", 5).map(({ due }) => due)).toEqual([
+    start + hour,
+    start + 365 * day + hour,
+  ]);
+});
+
+test("a clock that is set back a little does not run a job twice", async () => {
+  const run = async () => ({ status: "done", summary: "swept" }) as const;
+  const runner = runnerWith(run);
+  await clock.pass(start + hour + minute);
+  clock.jump(start + hour - 10 * minute);
+  await clock.pass(start + 2 * hour);
+  expect(runner.runsOf("sweep", 5)).toHaveLength(1);
+  await clock.pass(start + 26 * hour);
+  expect(runner.runsOf("sweep", 5)).toHaveLength(2);
+});
+
+test("a job that runs while the machine sleeps, or its clock is set, has its time all the same", async () => {
+  const work = handWork();
+  const runner = runnerWith(work.run);
+  await clock.pass(start + hour + minute);
+  for (const to of [start + 9 * hour, start + 2 * hour]) {
+    clock.jump(to);
+    await clock.pass(to + 10 * minute);
+    expect(runner.list()[0]?.running).not.toBeNull();
+  }
+  work.end();
+  await clock.pass(clock.now() + minute);
+  expect(runner.runsOf("sweep", 1)).toMatchObject([{ status: "done" }]);
+});

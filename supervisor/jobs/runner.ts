@@ -129,6 +129,7 @@ export function openJobRunner(options: JobRunnerOptions): JobRunner {
     if (next === undefined || stopping) return;
     entry.callOff = clock.wakeAt(next, () => {
       const now = clock.now();
+      if (now < next) return arm(entry, afterSetBack(entry, now));
       // After a sleep of the machine several times may have passed: they are one run.
       const due = Math.max(next, schedule?.latest(now) ?? next);
       history.serve(job.name, cronOf(job), due);
@@ -137,6 +138,12 @@ export function openJobRunner(options: JobRunnerOptions): JobRunner {
         start(entry, due, now - due > catchUpAfterMs, {});
       arm(entry, due);
     });
+  }
+
+  /** From when on a job is due again once the clock was set back: what it ran for already does not come twice. */
+  function afterSetBack({ job }: Entry, now: number): number {
+    const served = history.servedUntil(job.name, cronOf(job)) ?? now;
+    return served > now + longestSetBackMs ? now : Math.max(now, served);
   }
 
   /** What was due while nobody was there: the last missed time, or a run that was cut off. */
@@ -155,9 +162,9 @@ export function openJobRunner(options: JobRunnerOptions): JobRunner {
     return cutOff && last.due !== null ? last.due : undefined;
   }
 
-  function catchUp(entry: Entry, due: number, at: number): void {
+  function catchUp(entry: Entry, due: number, afterMs: number): void {
     calledOff.push(
-      clock.wakeAt(at, () => {
+      clock.wakeAfter(afterMs, () => {
         if (stopping || entry.running !== null) return;
         history.serve(entry.job.name, cronOf(entry.job), due);
         start(entry, due, true, {});
@@ -203,8 +210,7 @@ export function openJobRunner(options: JobRunnerOptions): JobRunner {
         if (last?.status === "failed") tell(alarms, entry.job, last);
         if (!options.scheduled || entry.schedule === null) continue;
         const due = missedBy(entry, now);
-        if (due !== undefined)
-          catchUp(entry, due, now + (late += catchUpAfterMs));
+        if (due !== undefined) catchUp(entry, due, (late += catchUpAfterMs));
         arm(entry, now);
       }
     },

@@ -1,4 +1,5 @@
 import { setTimeout as wait } from "node:timers/promises";
+import { isWithin } from "../moments.ts";
 import { Failure } from "../failure.ts";
 import { countConflicts } from "./conflicts.ts";
 import type { Database } from "./database.ts";
@@ -97,7 +98,11 @@ async function gateThatHolds(
   const { compactedAt } = state.vault(database.name);
   const reclaimable = Math.max(0, file - active);
   const least = Math.max(limits.leastBytes, (file * limits.leastPercent) / 100);
-  if (!asked && compactedAt !== null && now() - compactedAt < limits.restFor)
+  if (
+    !asked &&
+    compactedAt !== null &&
+    isWithin(compactedAt, limits.restFor, now())
+  )
     return `it was compacted at ${new Date(compactedAt).toISOString()}`;
   if (!asked && reclaimable < least)
     return active > largeBytes

@@ -30,9 +30,9 @@ export async function untilWell(
   void running.ended.then((how) => {
     ended = how;
   });
-  const deadline = Date.now() + spec.startWithinMs;
+  const deadline = performance.now() + spec.startWithinMs;
   while (ended === undefined && !signal.aborted) {
-    if (Date.now() > deadline)
+    if (performance.now() > deadline)
       return `not healthy after ${inWords(spec.startWithinMs)}`;
     if (await looksWell(spec, signal)) return undefined;
     await Promise.race([running.ended, wait(probeEveryMs)]);

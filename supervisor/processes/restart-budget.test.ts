@@ -25,3 +25,8 @@ test("restarts longer ago than the window count no more", () => {
   const old = now - 60_000;
   expect(nextRestart(policy, [old, old, old, old], now)).toBe(200);
 });
+
+test("restarts noted before the clock was set back by a day count no more", () => {
+  const ahead = now + 86_400_000;
+  expect(nextRestart(policy, [ahead, ahead, ahead, ahead], now)).toBe(200);
+});

@@ -1,3 +1,5 @@
+import { isWithin } from "../moments.ts";
+
 /** How a service that ended by itself is started again. Times in milliseconds. */
 export type RestartPolicy = {
   /** Wait before the first restart; doubles with each one that follows within `per`. */
@@ -17,7 +19,7 @@ export function nextRestart(
   earlier: readonly number[],
   now: number,
 ): number | "used-up" {
-  const recent = earlier.filter((at) => now - at < policy.perMs).length;
+  const recent = earlier.filter((at) => isWithin(at, policy.perMs, now)).length;
   if (recent >= policy.max) return "used-up";
   return Math.min(policy.firstWaitMs * 2 ** recent, policy.longestWaitMs);
 }

@@ -5,7 +5,7 @@ import type { Clock } from "../jobs/clock.ts";
 export type PassingClock = Clock & {
   /** Moves on to `until` (milliseconds since 1970), stopping at each wake on the way and letting what it began go on. */
   readonly pass: (until: number) => Promise<void>;
-  /** Jumps without waking anybody: the machine slept, or was off. */
+  /** Jumps without waking anybody: the machine slept, was off, or its clock was set. */
   readonly jump: (to: number) => void;
   /** Forgets all wakes: the program ended. */
   readonly forget: () => void;
@@ -13,14 +13,20 @@ export type PassingClock = Clock & {
 
 export function passingClock(start: number): PassingClock {
   let now = start;
-  const wakes = new Set<{ readonly at: number; readonly act: () => void }>();
+  const wakes = new Set<{
+    at: number;
+    readonly act: () => void;
+    readonly awake: boolean;
+  }>();
+  const wakeAt = (at: number, act: () => void, awake: boolean) => {
+    const wake = { at, act, awake };
+    wakes.add(wake);
+    return () => void wakes.delete(wake);
+  };
   return {
     now: () => now,
-    wakeAt: (at, act) => {
-      const wake = { at, act };
-      wakes.add(wake);
-      return () => wakes.delete(wake);
-    },
+    wakeAt: (at, act) => wakeAt(at, act, false),
+    wakeAfter: (ms, act) => wakeAt(now + ms, act, true),
     pass: async (until) => {
       for (;;) {
         await breathe();
@@ -33,6 +39,9 @@ export function passingClock(start: number): PassingClock {
       now = until;
     },
     jump: (to) => {
+      for (const wake of wakes)
+        if (wake.awake) wake.at += to - now;
+        else if (to < now) wake.at = to;
       now = to;
     },
     forget: () => wakes.clear(),

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import { webAddress } from "../../config/fields.ts";
+import { isWithin } from "../../moments.ts";
 import { askHttp } from "../http-get.ts";
 import { everyCheck } from "./every-check.ts";
 import { failing, warning, type Lookout, type Seen } from "./look.ts";
@@ -53,7 +54,7 @@ export async function lookAtCouchdb(
   const known = createHash("sha256")
     .update(`${base} ${credentials}`)
     .digest("hex");
-  if (now - (refused.get(known) ?? -Infinity) < againAfterMs)
+  if (isWithin(refused.get(known) ?? -Infinity, againAfterMs, now))
     return refusal(check.user);
   const headers = {
     authorization: `Basic ${Buffer.from(credentials).toString("base64")}`,
@@ -65,7 +66,7 @@ export async function lookAtCouchdb(
   }
   refused.delete(known);
   let sizes = sizesOf.get(known);
-  if (sizes === undefined || now - sizes.at > sizesEveryMs) {
+  if (sizes === undefined || !isWithin(sizes.at, sizesEveryMs, now)) {
     sizes = { ...(await askSizes(base, headers, signal)), at: now };
     sizesOf.set(known, sizes);
   }

@@ -1,0 +1,50 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { systemClock } from "./clock.ts";
+
+const day = 86_400_000;
+let begun: number;
+let calls: number;
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  begun = Date.now();
+  calls = 0;
+});
+afterEach(() => vi.useRealTimers());
+
+const act = () => {
+  calls += 1;
+};
+
+test("a time that came during a sleep is noticed soon after it", () => {
+  systemClock.wakeAt(begun + day, act);
+  vi.advanceTimersByTime(60_000);
+  expect(calls).toBe(0);
+  vi.setSystemTime(begun + 2 * day);
+  vi.advanceTimersByTime(30_000);
+  expect(calls).toBe(1);
+});
+
+test("a clock that is set back wakes at once, to be asked again; a correction by less than a second does not", () => {
+  systemClock.wakeAt(begun + day, act);
+  vi.advanceTimersByTime(60_000);
+  vi.setSystemTime(Date.now() - 500);
+  vi.advanceTimersByTime(30_000);
+  expect(calls).toBe(0);
+  vi.setSystemTime(begun - 5 * day);
+  vi.advanceTimersByTime(30_000);
+  expect(calls).toBe(1);
+});
+
+test("time awake is not that of the clock, and what is called off does not come", () => {
+  systemClock.wakeAfter(60_000, act);
+  vi.setSystemTime(begun + day);
+  vi.advanceTimersByTime(59_999);
+  expect(calls).toBe(0);
+  vi.advanceTimersByTime(1);
+  expect(calls).toBe(1);
+  systemClock.wakeAfter(1000, act)();
+  systemClock.wakeAt(begun, act)();
+  vi.advanceTimersByTime(day);
+  expect(calls).toBe(1);
+});
