@@ -1,12 +1,85 @@
 #!/usr/bin/env node
-// The CLI under the packaged Node 24, whatever Node runs this file.
-import { inProject, runWithPackagedNode } from "./setup.js";
+// The CLI under the packaged Node 24, whatever Node runs this file. `up` and `upgrade` install this checkout as a release of
+// its own; every other command runs from the release that runs, and installs nothing.
+import { spawnSync } from "node:child_process";
+import { existsSync, readFileSync, realpathSync } from "node:fs";
+import { join } from "node:path";
+import { findHomeRoot } from "../supervisor/embedded/home-root.js";
+import {
+  checkout,
+  packagedNodeOf,
+  runWithPackagedNode,
+  setUp,
+} from "./setup.js";
 
-runWithPackagedNode([
-  // A supervisor in the foreground is this program: see supervisor/small-memory.ts.
-  "--max-semi-space-size=1",
-  "--optimize-for-size",
-  "--v8-pool-size=1",
-  inProject("supervisor", "cli", "main.ts"),
-  ...process.argv.slice(2),
-]);
+const words = process.argv.slice(2);
+const home = findHomeRoot(checkout);
+
+function installs() {
+  const [verb, ...rest] = words;
+  const only = ["--help", "-h", "--back", "--forget-old"];
+  return (
+    (verb === "up" || verb === "upgrade") &&
+    !rest.some((word) => only.includes(word))
+  );
+}
+
+/** The release of this checkout, installed beside the one that runs. */
+function install() {
+  setUp();
+  const made = spawnSync(
+    packagedNodeOf(checkout),
+    [join(checkout, "scripts", "release.ts")],
+    {
+      stdio: ["ignore", "pipe", "inherit"],
+      encoding: "utf8",
+      env: { ...process.env, HEARTH_HOME: home },
+    },
+  );
+  if (made.status !== 0) process.exit(1);
+  return made.stdout.trim();
+}
+
+/** The release that runs, or was started last; undefined before the first start. */
+function currentRelease() {
+  const link = join(home, "releases", "current");
+  return existsSync(packagedNodeOf(link)) ? realpathSync(link) : undefined;
+}
+
+/** For a checkout where nothing was installed yet. */
+function introduce() {
+  const { version } = JSON.parse(
+    readFileSync(join(checkout, "package.json"), "utf8"),
+  );
+  if (words.includes("--version")) console.log(`hearth ${version}`);
+  else if (words.includes("--help") || words.includes("-h"))
+    console.log(
+      "Hearth: your own AI gateway and notes sync.\n\nIts packages are not installed yet: `npm start` installs and starts it; then `npx hearth --help` lists the commands.",
+    );
+  else {
+    console.error(
+      "hearth: the packages of this checkout are not installed: `npm start` installs them and starts Hearth.",
+    );
+    process.exit(1);
+  }
+}
+
+// Deployments belong to the checkout, with its settings of Pulumi.
+const ofCheckout = words[0] === "doctor" && words.includes("--hosts");
+const base = installs()
+  ? install()
+  : ((ofCheckout ? undefined : currentRelease()) ?? checkout);
+if (existsSync(packagedNodeOf(base)))
+  runWithPackagedNode(
+    [
+      // A supervisor in the foreground is this program: see supervisor/small-memory.ts.
+      "--max-semi-space-size=1",
+      "--optimize-for-size",
+      "--v8-pool-size=1",
+      join(base, "supervisor", "cli", "main.ts"),
+      ...words,
+    ],
+    base,
+    { HEARTH_HOME: home, HEARTH_CHECKOUT: checkout },
+  );
+else introduce();

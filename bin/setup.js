@@ -8,8 +8,10 @@ import { fileURLToPath } from "node:url";
 import { withSetupLock } from "./setup-lock.js";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
+/** The directory that this command was started from, without a slash at its end. */
+export const checkout = root.replace(/[/\\]$/, "");
 const stamp = join(root, "node_modules", ".hearth-setup");
-const packagedNode = join(root, "node_modules", "node", "bin", "node");
+const packagedNode = packagedNodeOf(root);
 /** npm gives up on a silent registry sooner. */
 const longestWaitMs = 15 * 60_000;
 
@@ -75,21 +77,26 @@ function install() {
   writeFileSync(stamp, lockHash());
 }
 
+/** The packaged Node of a checkout or a release. */
+export function packagedNodeOf(base) {
+  return join(base, "node_modules", "node", "bin", "node");
+}
+
 /**
- * Sets up if needed, then runs a program of ours under the packaged Node 24 and ends as it ends.
+ * Runs a program of ours under the packaged Node 24 of `base` and ends as it ends.
  * SIGINT and SIGTERM are passed on; who gets the same one twice within a second counts it once.
  */
-export function runWithPackagedNode(args) {
-  setUp();
-  const child = spawn(packagedNode, args, {
+export function runWithPackagedNode(args, base = root, more = {}) {
+  const child = spawn(packagedNodeOf(base), args, {
     stdio: "inherit",
     env: {
       ...process.env,
+      ...more,
       // Compiled once: every program of ours starts sooner.
       NODE_COMPILE_CACHE:
         process.env.NODE_COMPILE_CACHE ??
-        inProject("node_modules", ".cache", "hearth"),
-      PATH: `${join(root, "node_modules", ".bin")}${delimiter}${process.env.PATH ?? ""}`,
+        join(base, "node_modules", ".cache", "hearth"),
+      PATH: `${join(base, "node_modules", ".bin")}${delimiter}${process.env.PATH ?? ""}`,
     },
   });
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"])

@@ -8,6 +8,7 @@ import {
   type GatewayConfig,
   type LoadResult,
 } from "./config/load.ts";
+import { findPredecessor, startSuccessor } from "./handover.ts";
 import { startGateway, StartRefused } from "./start.ts";
 
 const projectRoot = fileURLToPath(new URL("..", import.meta.url));
@@ -72,31 +73,43 @@ function readVersion(): string {
 /** A signal that comes twice within a second counts once: npm passes on what the terminal has told already. */
 const SAME_SIGNAL_MS = 1_000;
 
+/** How long a gateway that hands over asks its clients for new connections. */
+const HANDOVER_NOTICE_MS = 1_000;
+
 const given = readArguments();
 const readConfig = () =>
   loadConfig({ ...given, env: process.env, projectRoot });
 const config = requireConfig(readConfig());
 if (given.check) process.exit(0);
 const log = createLog();
+const predecessor = findPredecessor(process.env);
 try {
+  await predecessor?.takeOver();
   const running = await startGateway({
     config,
     readConfig,
     log,
     version: readVersion(),
     env: process.env,
+    listenFd: predecessor?.listenFd,
   });
+  let ending = false;
+  const stop = (noticeMs?: number) => {
+    if (ending) return;
+    ending = true;
+    running.stop(noticeMs).then(
+      () => process.exit(0),
+      (error: unknown) => {
+        log.error({ error }, "stopping failed");
+        process.exit(1);
+      },
+    );
+  };
   let asked: { signal: NodeJS.Signals; at: number } | null = null;
   const onSignal = (signal: NodeJS.Signals) => {
     if (asked === null) {
       asked = { signal, at: Date.now() };
-      running.stop().then(
-        () => process.exit(0),
-        (error: unknown) => {
-          log.error({ error }, "stopping failed");
-          process.exit(1);
-        },
-      );
+      stop();
     } else if (
       signal !== asked.signal ||
       Date.now() - asked.at > SAME_SIGNAL_MS
@@ -115,6 +128,21 @@ try {
       })
       .catch((error: unknown) => log.error({ error }, "the reload failed"));
   });
+  const successor = process.env["HEARTH_SUCCESSOR"];
+  if (successor !== undefined)
+    process.on("SIGUSR2", () => {
+      try {
+        startSuccessor({
+          file: successor,
+          server: running.listener,
+          log,
+          // While it goes on serving, each answer closes its connection: none is idle when the rest are closed.
+          onReady: () => stop(HANDOVER_NOTICE_MS),
+        });
+      } catch (error) {
+        log.error({ error }, "the successor could not be started");
+      }
+    });
   process.on("SIGTERM", onSignal);
   process.on("SIGINT", onSignal);
 } catch (error) {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Server } from "node:net";
 import type { Redis } from "ioredis";
 import type { Logger } from "pino";
 import { createCallers } from "./access/callers.ts";
@@ -61,8 +61,13 @@ export class StartRefused extends Error {}
 export interface RunningGateway {
   readonly gateway: Gateway;
   readonly port: number;
-  /** Says 503 on readiness, finishes what runs, brings the journal into the ledger, lets go of everything. */
-  stop(): Promise<void>;
+  /** The socket that it listens on. */
+  readonly listener: Server;
+  /**
+   * Says 503 on readiness, finishes what runs, brings the journal into the ledger, lets go of everything. Before that it goes on
+   * serving for `noticeMs`, or as long as its configuration says when that is longer.
+   */
+  stop(noticeMs?: number): Promise<void>;
 }
 
 export interface StartOptions {
@@ -73,10 +78,14 @@ export interface StartOptions {
   readonly version: string;
   /** Where providers' own key variables are read for models of the database. */
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** A listening socket that was handed over: calls that wait on it must not meet a gateway without its database. */
+  readonly listenFd?: number | undefined;
 }
 
 /** For the errors of calls that the drain ended. */
 const LAST_ANSWERS_MS = 1_000;
+/** How long calls that wait on a socket taken over may wait for the database. */
+const READY_BEFORE_LISTENING_MS = 30_000;
 /** Brings the ledger up to date at the end, but a database that is away must not hold up the stop: the journal keeps it. */
 const LAST_FLUSH_MS = 5_000;
 /** Spends set by an admin so long before the connection came back are read again: nobody told of them. */
@@ -89,6 +98,7 @@ export async function startGateway({
   log,
   version,
   env,
+  listenFd,
 }: StartOptions): Promise<RunningGateway> {
   const journal = await openGatewayJournal(config, log);
   let databaseUrl = config.database.url.reveal();
@@ -329,11 +339,11 @@ export async function startGateway({
   });
   addRoutes(server, gateway);
 
-  async function stop(): Promise<void> {
+  async function stop(noticeMs = 0): Promise<void> {
     stopping = true;
     log.info({ running: gateway.underWay.count() }, "stopping");
     const { drainNoticeMs, drainTimeoutMs } = live.config.server;
-    await sleep(drainNoticeMs);
+    await sleep(Math.max(drainNoticeMs, noticeMs));
     const closed = Promise.resolve(server.close());
     connections.closeIdle();
     await within(drainTimeoutMs, closed);
@@ -365,7 +375,20 @@ export async function startGateway({
   }
 
   try {
-    await server.listen({ host: config.server.host, port: config.server.port });
+    if (listenFd === undefined)
+      await server.listen({
+        host: config.server.host,
+        port: config.server.port,
+      });
+    else {
+      await server.ready();
+      const deadline = Date.now() + READY_BEFORE_LISTENING_MS;
+      while (!database.ready() && Date.now() < deadline) await sleep(10);
+      await new Promise<void>((resolve, reject) => {
+        server.server.once("error", reject);
+        server.server.listen({ fd: listenFd }, resolve);
+      });
+    }
   } catch (error) {
     const reason =
       (error as { code?: string }).code === "EADDRINUSE"
@@ -377,7 +400,7 @@ export async function startGateway({
   }
   const { port } = server.server.address() as AddressInfo;
   log.info({ host: config.server.host, port }, "listening");
-  return { gateway, port, stop };
+  return { gateway, port, listener: server.server, stop };
 }
 
 /** Until it is done, or so long. */

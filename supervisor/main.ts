@@ -4,6 +4,12 @@ import { readVariable } from "./environment.ts";
 import { Failure, sentencesOf } from "./failure.ts";
 import { onStopSignals } from "./cli/signals.ts";
 import { openLog, reportTo } from "./log.ts";
+import {
+  becomeRelease,
+  goBack,
+  readSwitched,
+  untilSwitchAsked,
+} from "./release/switch.ts";
 import { startWatcher } from "./watcher.ts";
 
 const log = openLog();
@@ -28,17 +34,30 @@ async function main(): Promise<void> {
   const report = reportTo(log);
   const runtime = readVariable("HEARTH_RUNTIME") ?? "none";
   if (runtime === "process") {
+    const home = locateHome();
+    const switched = readSwitched(home);
+    const switchAsked = untilSwitchAsked(home);
     const stack = await startStack({
-      home: locateHome(),
+      home,
+      ...switched,
       env: process.env,
       echo: readVariable("HEARTH_ECHO") !== "off",
       ...report,
       onStopAsked: stopAsked.resolve,
       stop: stop.signal,
       halt: halt.signal,
+    }).catch((error: unknown) => {
+      if (!stop.signal.aborted) goBack(home, switched.upgradeFrom, error);
+      throw error;
     });
     log.info(stack.addresses, "everything is up");
-    await stack.stop(await stopAsked.promise);
+    const asked = await Promise.race([stopAsked.promise, switchAsked]);
+    if (typeof asked === "string") await stack.stop(asked);
+    else {
+      log.info({ release: asked.id }, "switching to another release");
+      await stack.leave(`switching to release ${asked.id}`);
+      becomeRelease(home, asked);
+    }
   } else if (runtime === "docker" || runtime === "none") {
     const watcher = await startWatcher({
       home: locateHome(),

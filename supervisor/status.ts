@@ -19,6 +19,8 @@ export type Status = {
     readonly address: string;
     readonly since: number;
     readonly home: string | null;
+    /** What it runs from; null when it is no release (a checkout, an image). */
+    readonly release: string | null;
     readonly memoryBytes: number;
   };
   readonly services: readonly ServiceStatus[];

@@ -21,6 +21,7 @@ import { jobsAreOn } from "./jobs/job-switch.ts";
 import { openJobsRoom } from "./jobs/jobs-room.ts";
 import { openJobRunner, type JobRunner } from "./jobs/runner.ts";
 import { openNotesRoom } from "./notes/room.ts";
+import { ownRelease } from "./release/release.ts";
 import { registerServicePage } from "./pages/service/service-page.ts";
 import { registerSpendPage } from "./pages/spend/spend-page.ts";
 import { registerPayersPages } from "./pages/payers/payers-pages.ts";
@@ -105,6 +106,7 @@ export async function openSupervision(
   const { home, env, history } = options;
   const { config, leftOut } = options.config;
   const begun = Date.now();
+  const release = ownRelease();
   let phase: Status["phase"] = "starting";
   let runtime: Runtime | undefined;
   let watch: Watch | undefined;
@@ -168,6 +170,7 @@ export async function openSupervision(
         address,
         since: begun,
         home: home.root,
+        release: release?.id ?? null,
         memoryBytes: process.memoryUsage.rss(),
       },
       services: services.map((service) => ({

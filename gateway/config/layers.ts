@@ -19,15 +19,17 @@ export interface Layers {
 }
 
 /**
- * Reads `file` alone, or the shipped file with the operator's `config/gateway.local.yaml` over it.
+ * Reads `file` alone, or the shipped file with the operator's own over it.
  * `extra` (written by `hearth up`) lies between the two, or over `file`.
  */
 export function readLayers(options: {
   readonly file: string | null;
   readonly extra: string | null;
+  /** The operator's own file; null: `config/gateway.local.yaml`. */
+  readonly local: string | null;
   readonly projectRoot: string;
 }): Layers {
-  const { file, extra, projectRoot } = options;
+  const { file, extra, local, projectRoot } = options;
   const problems: ConfigProblem[] = [];
   const warnings: ConfigProblem[] = [];
   const files: string[] = [];
@@ -64,7 +66,7 @@ export function readLayers(options: {
   } else {
     add(join("config", "gateway.yaml"), "problem");
     if (extra !== null) add(resolve(extra), "warning");
-    add(join("config", "gateway.local.yaml"), "fine");
+    add(local ?? join("config", "gateway.local.yaml"), "fine");
   }
   return {
     tree: tree ?? {

@@ -56,6 +56,7 @@ export function loadConfig(options: LoadOptions): LoadResult {
   const layers = readLayers({
     file: options.file ?? readEnvironment("HEARTH_GATEWAY_CONFIG"),
     extra: readEnvironment("HEARTH_EXTRA_CONFIG"),
+    local: readEnvironment("HEARTH_LOCAL_CONFIG"),
     projectRoot: options.projectRoot,
   });
   problems.push(...layers.problems);

@@ -11,7 +11,7 @@ import {
   lookAtSettings,
 } from "../doctor/look-at-programs.ts";
 import { lookAtInstances } from "../doctor/look-at-instances.ts";
-import { locateHome, projectRoot } from "../embedded/home.ts";
+import { locateHome } from "../embedded/home.ts";
 import { paint, print, type Tone } from "./terminal.ts";
 import { defineVerb, type Verb } from "./verb.ts";
 
@@ -96,7 +96,7 @@ function describe(findings: readonly Finding[]): string {
 function runForHosts(words: readonly string[]): 0 | 1 | 2 {
   const { status } = spawnSync(
     process.execPath,
-    [join(projectRoot, "scripts", "doctor.ts"), ...words],
+    [join(locateHome().checkout, "scripts", "doctor.ts"), ...words],
     { stdio: "inherit" },
   );
   return status === 0 || status === 2 ? status : 1;

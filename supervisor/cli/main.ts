@@ -1,6 +1,7 @@
 import { sentencesOf } from "../failure.ts";
 import { onReaderGone } from "./reader-gone.ts";
-import { complain } from "./terminal.ts";
+import { complain, print } from "./terminal.ts";
+import { versionWords } from "../release/version.ts";
 import { runVerb, UsageError, type ExitCode, type Verb } from "./verb.ts";
 
 const hearth: Verb = {
@@ -10,6 +11,7 @@ const hearth: Verb = {
   verbs: {
     up: async () => (await import("./up.ts")).up,
     down: async () => (await import("./down.ts")).down,
+    upgrade: async () => (await import("./upgrade.ts")).upgrade,
     status: async () => (await import("./status.ts")).status,
     check: async () => (await import("./check.ts")).check,
     logs: async () => (await import("./logs.ts")).logs,
@@ -39,6 +41,11 @@ const hearth: Verb = {
 
 async function main(): Promise<ExitCode> {
   try {
+    const [first] = process.argv.slice(2);
+    if (first === "--version" || first === "-v") {
+      print(versionWords());
+      return 0;
+    }
     return await runVerb(hearth, process.argv.slice(2));
   } catch (error) {
     if (error instanceof UsageError) {

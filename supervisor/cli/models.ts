@@ -1,8 +1,9 @@
-import { join } from "node:path";
+import { mkdirSync } from "node:fs";
+import { dirname } from "node:path";
 import { askHttp } from "../checks/http-get.ts";
 import { addModels, type Written } from "../discovery/local-config.ts";
 import { findRunners, type FoundRunner } from "../discovery/runners.ts";
-import { asTyped, locateHome, projectRoot } from "../embedded/home.ts";
+import { asTyped, locateHome, operatorFile } from "../embedded/home.ts";
 import { readSecretsFile } from "../embedded/secrets.ts";
 import { aliveIn, readRunFile } from "../processes/run-file.ts";
 import { alignColumns, paint, print } from "./terminal.ts";
@@ -21,13 +22,14 @@ const discover = defineVerb({
     },
     file: {
       type: "string",
-      default: join(projectRoot, "config", "gateway.local.yaml"),
-      description: "Where to write them",
+      description: "Where to write them, if not into your gateway.local.yaml",
       valueHint: "path",
     },
     json: { type: "boolean", description: "Print what was found as JSON" },
   },
-  run: async ({ url, file, json }) => {
+  run: async ({ url, file: given, json }) => {
+    const file = given ?? operatorFile(locateHome(), "gateway.local.yaml");
+    mkdirSync(dirname(file), { recursive: true });
     const urls = (url ?? "").split(",").filter((each) => each !== "");
     const runners = await findRunners(process.env, urls);
     const written = addModels(file, runners);

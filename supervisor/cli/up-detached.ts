@@ -11,6 +11,7 @@ import { readSecretsFile } from "../embedded/secrets.ts";
 import { Failure } from "../failure.ts";
 import { lastLines, sizeOf } from "../processes/log-files.ts";
 import { readRunFile } from "../processes/run-file.ts";
+import { alreadyRunsSentence } from "../release/version.ts";
 import { smallMemory } from "../small-memory.ts";
 import type { Status } from "../status.ts";
 import { findFirstSteps } from "./first-steps.ts";
@@ -34,9 +35,7 @@ export async function upDetached(start: DetachedStart): Promise<ExitCode> {
   const { home } = start;
   const running = supervisorHere(home);
   if (running !== undefined) {
-    print(
-      `Hearth already runs (pid ${running.pid}) at ${running.address}: \`hearth status\` shows it, \`hearth down\` stops it.`,
-    );
+    print(alreadyRunsSentence(running));
     return 0;
   }
   const logFile = join(home.logs, "supervisor.log");
@@ -46,7 +45,7 @@ export async function upDetached(start: DetachedStart): Promise<ExitCode> {
     process.execPath,
     [...smallMemory, join(home.project, "supervisor", "main.ts")],
     {
-      cwd: home.project,
+      cwd: home.checkout,
       detached: true,
       stdio: ["ignore", log, log],
       env: {

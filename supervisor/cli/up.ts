@@ -5,6 +5,13 @@ import { AlreadyRunning, startStack, type Stack } from "../embedded/stack.ts";
 import { inWords } from "../duration.ts";
 
 import { findRunners, type FoundRunner } from "../discovery/runners.ts";
+import { nameOf } from "../release/release.ts";
+import {
+  becomeRelease,
+  goBack,
+  readSwitched,
+  untilSwitchAsked,
+} from "../release/switch.ts";
 import type { ServiceView } from "../runtime.ts";
 import { findFirstSteps, type FirstSteps } from "./first-steps.ts";
 import { openScreen, type LiveScreen } from "./live-screen.ts";
@@ -53,6 +60,8 @@ async function upHere(
   const halt = new AbortController();
   const stopAsked = Promise.withResolvers<string>();
   const home = locateHome();
+  const switched = readSwitched(home);
+  const switchAsked = untilSwitchAsked(home);
   const report = reportTo(openLogFile(join(home.logs, "supervisor.log")));
   let screen = openScreen();
   let isUp = false;
@@ -70,6 +79,7 @@ async function upHere(
   try {
     const stack = await startStack({
       home,
+      ...switched,
       env: process.env,
       echo,
       onService: (view, before) => {
@@ -97,10 +107,15 @@ async function upHere(
     screen.end();
     isUp = true;
     print(await textWhenUp(stack, runners, performance.now() - begun));
-    const reason = await stopAsked.promise;
+    const asked = await Promise.race([stopAsked.promise, switchAsked]);
     isUp = false;
+    if (typeof asked !== "string") {
+      print(`\nSwitching to release ${nameOf(asked)} …`);
+      await stack.leave(`switching to release ${asked.id}`);
+      return becomeRelease(home, asked);
+    }
     screen = openScreen();
-    await stopStack(stack, screen, reason);
+    await stopStack(stack, screen, asked);
     return 0;
   } catch (error) {
     screen.end();
@@ -108,6 +123,7 @@ async function upHere(
       print("\nHearth stopped before it was up.");
       return 0;
     }
+    goBack(home, switched.upgradeFrom, error);
     if (!(error instanceof AlreadyRunning)) throw error;
     print(error.message);
     return 0;

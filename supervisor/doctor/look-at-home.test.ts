@@ -101,6 +101,13 @@ test("a home that is whole has nothing wrong, also while the stack runs", () => 
   expect(findings[0]?.text).toMatch(/^\d\d files can be read and are whole$/);
 });
 
+test("the files of releases are no data and are not counted", () => {
+  const before = lookAtHome(place.home);
+  put("releases/0.1.0-1/supervisor/main.ts", "");
+  put("programs/postgres-18/bin/postgres", "");
+  expect(lookAtHome(place.home)).toEqual(before);
+});
+
 test("a home that is not there has nothing wrong", () => {
   rmSync(place.home.root, { recursive: true });
   expect(lookAtHome(place.home)).toMatchObject([{ level: "fine" }]);

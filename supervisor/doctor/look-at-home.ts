@@ -20,6 +20,7 @@ import { readNotesState } from "../notes/notes-state.ts";
 import { openEscrow } from "../notes/seed-escrow.ts";
 import { openVaultFiles } from "../notes/vault-file.ts";
 import { parseRunFile } from "../processes/run-file.ts";
+import { installedIn } from "../release/release.ts";
 import { movedAside, openWhole } from "../sqlite-file.ts";
 import { fine, hint, wrong, wrongBySentence, type Finding } from "./finding.ts";
 
@@ -128,7 +129,7 @@ const kinds: readonly FileKind[] = [
   },
 ];
 
-/** Opens every file of the home but those of Postgres, which has its own finding, and compiled code. Changes nothing. */
+/** Opens every file of the home but those of Postgres, which has its own finding, releases and compiled code. Changes nothing. */
 export function lookAtHome(home: Home): readonly Finding[] {
   const findings: Finding[] = [];
   let count = 0;
@@ -194,6 +195,7 @@ function* filesIn(
   home: Home,
   findings: Finding[],
 ): Generator<string> {
+  const skipped = [home.postgres, home.compileCache, ...installedIn(home)];
   let names: readonly string[];
   try {
     names = readdirSync(directory).toSorted();
@@ -213,7 +215,7 @@ function* filesIn(
     // SQLite's own, which belong to the file beside them.
     if (/-(wal|shm|journal)$/.test(name)) continue;
     if (name.startsWith(`${basename(home.history)}.damaged-`)) continue;
-    if (path === home.postgres || path === home.compileCache) continue;
+    if (skipped.includes(path)) continue;
     const isKnown = kinds.some(({ paths }) =>
       paths.test(relative(home.root, path)),
     );

@@ -2,7 +2,7 @@ import { askHttp } from "../checks/http-get.ts";
 import { loadConfig } from "../config/load.ts";
 import { variablesOf } from "../config/variables.ts";
 import { findRunners } from "../discovery/runners.ts";
-import { asTyped, type Home } from "../embedded/home.ts";
+import { asTyped, operatorFile, type Home } from "../embedded/home.ts";
 import { gatewayMistakes } from "../embedded/gateway-check.ts";
 import { configFiles } from "../embedded/stack-config.ts";
 import { readPort, readVariable, type Environment } from "../environment.ts";
@@ -207,8 +207,9 @@ async function gatewaySettings(
     HEARTH_JOURNAL_DIR: home.journal,
     PROXY_MASTER_KEY: "sk-only-to-read-the-configuration",
     HEARTH_SALT_KEY: "only-to-read-the-configuration",
+    HEARTH_LOCAL_CONFIG: operatorFile(home, "gateway.local.yaml"),
   };
-  const mistakes = await gatewayMistakes(home.project, { ...filledIn, ...env });
+  const mistakes = await gatewayMistakes(home, { ...filledIn, ...env });
   return mistakes.length === 0
     ? [fine("settings", "the gateway's configuration has no mistake")]
     : mistakes.map((sentence) =>

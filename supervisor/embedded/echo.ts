@@ -28,7 +28,7 @@ export function echoService(home: Home, port: number): ServiceSpec {
         "--record",
         join(home.logs, "echo-calls.jsonl"),
       ],
-      cwd: home.project,
+      cwd: home.checkout,
       env: plainEnvironment(home),
     }),
     probe: (signal) => answersOk(`${address}/v1/models`, signal),

@@ -4,7 +4,7 @@ import { needFreePort } from "../processes/ports.ts";
 import type { ServiceSpec } from "../processes/service.ts";
 import { Failure } from "../failure.ts";
 import { gatewayMistakes } from "./gateway-check.ts";
-import type { Home } from "./home.ts";
+import { operatorFile, type Home } from "./home.ts";
 import { explainHearth, operatorEnvironment } from "./node-program.ts";
 import { handOver, type Secrets } from "./secrets.ts";
 
@@ -16,6 +16,7 @@ const ours = [
   "HEARTH_SALT_KEY",
   "HEARTH_JOURNAL_DIR",
   "HEARTH_EXTRA_CONFIG",
+  "HEARTH_LOCAL_CONFIG",
   "HEARTH_DRAIN_NOTICE",
 ];
 
@@ -31,6 +32,7 @@ export function gatewayService(
   secrets: Secrets,
 ): ServiceSpec {
   const address = `http://127.0.0.1:${port}`;
+  const successorFile = join(home.handed, "gateway-successor.json");
   const env = {
     ...operatorEnvironment(home, ours),
     DATABASE_URL_FILE: handOver(
@@ -55,6 +57,8 @@ export function gatewayService(
     ),
     HEARTH_SALT_KEY_FILE: handOver(home, "HEARTH_SALT_KEY", secrets.saltKey),
     HEARTH_JOURNAL_DIR: home.journal,
+    HEARTH_SUCCESSOR: successorFile,
+    HEARTH_LOCAL_CONFIG: operatorFile(home, "gateway.local.yaml"),
     ...(echo ? { HEARTH_EXTRA_CONFIG: home.echoConfig } : {}),
     // Nobody stands in front that would have to notice first.
     HEARTH_DRAIN_NOTICE: "0s",
@@ -74,11 +78,11 @@ export function gatewayService(
         "--port",
         String(port),
       ],
-      cwd: home.project,
+      cwd: home.checkout,
       env,
     }),
     validate: async () => {
-      const mistakes = await gatewayMistakes(home.project, env);
+      const mistakes = await gatewayMistakes(home, env);
       if (mistakes.length > 0)
         throw new Failure([
           "the gateway was not restarted, because it would not start again:",
@@ -90,6 +94,7 @@ export function gatewayService(
     startWithinMs: 60_000,
     stopSignal: "SIGTERM",
     stopWithinMs: drainWithinMs,
+    successorFile,
     haltSignal: "SIGKILL",
     explain: explainHearth,
   };

@@ -1,20 +1,27 @@
 import { createHash } from "node:crypto";
 import {
+  accessSync,
   chmodSync,
+  constants,
   existsSync,
   mkdirSync,
+  readFileSync,
   realpathSync,
   statSync,
   statfsSync,
 } from "node:fs";
-import { join, relative, resolve } from "node:path";
+import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Failure, sentencesOf } from "../failure.ts";
+import { findHomeRoot } from "./home-root.js";
 
 /** Where everything of the embedded stack lies. All paths absolute. */
 export type Home = {
   readonly root: string;
+  /** What runs: a release, or a checkout where it runs without one. */
   readonly project: string;
+  /** Where relative paths of the operator's settings begin: the checkout, while there is one. */
+  readonly checkout: string;
   readonly postgres: string;
   readonly notes: string;
   readonly notesIni: string;
@@ -40,18 +47,15 @@ export const projectRoot: string = fileURLToPath(
 
 const bytesNeeded = 128 * 1024 * 1024;
 
-/** The places under HEARTH_HOME, or `.hearth` in the project. Nothing is made. */
+/** The places under HEARTH_HOME, or where home-root.js says. Nothing is made. */
 export function locateHome(
   env: Readonly<Record<string, string | undefined>> = process.env,
 ): Home {
-  const asked = env["HEARTH_HOME"];
-  const root =
-    asked === undefined || asked === ""
-      ? join(projectRoot, ".hearth")
-      : resolve(asked);
+  const root = findHomeRoot(projectRoot, env);
   return {
     root,
     project: projectRoot,
+    checkout: checkoutOf(projectRoot),
     postgres: join(root, "postgres"),
     notes: join(root, "notes"),
     notesIni: join(root, "notes.ini"),
@@ -67,6 +71,29 @@ export function locateHome(
     lock: join(root, "supervisor.lock"),
     compileCache: join(root, "cache"),
   };
+}
+
+/** A release remembers where it was made from. (Read without its schema: release.ts imports this file.) */
+function checkoutOf(project: string): string {
+  try {
+    const text = readFileSync(join(project, "release.json"), "utf8");
+    const { checkout } = JSON.parse(text) as { readonly checkout: string };
+    accessSync(checkout, constants.R_OK | constants.X_OK);
+    return checkout;
+  } catch {
+    return project;
+  }
+}
+
+/**
+ * A file of the operator's own settings, such as `gateway.local.yaml`: in the checkout's `config/` where there is one already,
+ * and always where no release runs; else in the home, where no `git clean` reaches it.
+ */
+export function operatorFile(home: Home, name: string): string {
+  const inCheckout = join(home.checkout, "config", name);
+  return home.project === home.checkout || existsSync(inCheckout)
+    ? inCheckout
+    : join(home.root, "config", name);
 }
 
 /** Makes the directories (0700) and looks for room on the disk. */

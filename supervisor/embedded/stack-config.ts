@@ -1,5 +1,4 @@
 import { existsSync } from "node:fs";
-import { join } from "node:path";
 import {
   loadConfig,
   shippedConfig,
@@ -9,7 +8,7 @@ import { variablesOf } from "../config/variables.ts";
 import { configSchema } from "../config/schema.ts";
 import { readVariable, type Environment } from "../environment.ts";
 import { databaseUrl } from "./gateway.ts";
-import type { Home } from "./home.ts";
+import { locateHome, operatorFile, type Home } from "./home.ts";
 import type { Ports } from "./ports.ts";
 import { handOver, type Secrets } from "./secrets.ts";
 
@@ -116,6 +115,6 @@ function withCurrentLogins(
 export function configFiles(env: Environment): readonly string[] {
   const alone = env["HEARTH_SUPERVISOR_CONFIG"];
   if (alone !== undefined && alone !== "") return [alone];
-  const local = join(shippedConfig, "..", "supervisor.local.yaml");
+  const local = operatorFile(locateHome(env), "supervisor.local.yaml");
   return existsSync(local) ? [shippedConfig, local] : [shippedConfig];
 }

@@ -3,6 +3,7 @@ import { dropLeftRestores } from "../backup/replace-database.ts";
 import { answersOk } from "../checks/http-get.ts";
 import type { CheckState } from "../checks/state.ts";
 import type { CheckView } from "../checks/watched.ts";
+import { inWords } from "../duration.ts";
 import { readVariable, type Environment } from "../environment.ts";
 import { Failure, textOf } from "../failure.ts";
 import { openHistory, outliveFullDisk, type History } from "../history.ts";
@@ -13,6 +14,8 @@ import {
   type ProcessRuntime,
 } from "../processes/process-runtime.ts";
 import { readRunFile } from "../processes/run-file.ts";
+import { ownRelease, selectRelease, type Release } from "../release/release.ts";
+import { alreadyRunsSentence } from "../release/version.ts";
 import type { ServiceState, ServiceView } from "../runtime.ts";
 import type { Status } from "../status.ts";
 import { openSupervision } from "../supervision.ts";
@@ -37,6 +40,10 @@ export type StackOptions = {
   readonly onNotice: (sentence: string) => void;
   /** Somebody asked to stop over the API. */
   readonly onStopAsked: (reason: string) => void;
+  /** The release whose supervisor this one replaces; it takes over again when the start throws. */
+  readonly upgradeFrom: Release | undefined;
+  /** What an operator should know of how it came to be started. */
+  readonly notices: readonly string[];
   /** Aborted when the start is no longer wanted: what runs already is stopped. */
   readonly stop: AbortSignal;
   /** Aborted when everything is to end at once. */
@@ -56,6 +63,8 @@ export type Stack = {
   readonly gatewayReady: boolean;
   /** Stops everything in reverse order, waiting for what runs. */
   readonly stop: (reason: string) => Promise<void>;
+  /** Ends the supervisor alone: another one takes over what runs. */
+  readonly leave: (reason: string) => Promise<void>;
 };
 
 /** Thrown when another supervisor runs on the same home. */
@@ -93,6 +102,8 @@ async function startLocked(
   release: () => void,
 ): Promise<Stack> {
   const { home, env } = options;
+  const own = ownRelease();
+  const upgrading = options.upgradeFrom !== undefined;
   const secrets = followSecrets(home, readOrMakeSecrets(home));
   const ports = await choosePorts(env, readRunFile(home.runFile));
   const started = stackEnvironment(home, env, ports, secrets);
@@ -102,7 +113,10 @@ async function startLocked(
   const supervision = await openSupervision({
     home,
     env: started,
-    config: { ...config, leftOut: [...config.leftOut, ...place.notices] },
+    config: {
+      ...config,
+      leftOut: [...options.notices, ...config.leftOut, ...place.notices],
+    },
     history,
     host: loopback,
     port: ports.supervisor,
@@ -140,9 +154,11 @@ async function startLocked(
         startTime: startTimeOf(process.pid) ?? "",
         address: supervision.address,
         port: ports.supervisor,
+        release: own?.id ?? null,
       },
       history,
       onTrouble: options.onNotice,
+      upgrading,
       fingerprintKey: secrets.saltKey,
       onChange: (view, before) => {
         alarmOfService(supervision.alarms, view);
@@ -182,6 +198,22 @@ async function startLocked(
     supervisor: supervision.address,
   };
   const gatewayReady = await untilReady(addresses.gateway, options.stop);
+  const leave = async (reason: string) => {
+    await supervision.rest();
+    clearInterval(caring);
+    history.act("supervisor", "supervisor-stop", reason);
+    await supervision.close();
+    history.close();
+    release();
+  };
+  if (upgrading && !gatewayReady) {
+    clearInterval(caring);
+    await supervision.close();
+    throw new Failure(
+      `the gateway was not ready for calls within ${inWords(readyWithinMs)}: \`hearth logs gateway\` shows why.`,
+    );
+  }
+  if (own !== undefined) selectRelease(home, own.id);
   supervision.begin();
 
   return {
@@ -199,6 +231,7 @@ async function startLocked(
       history.close();
       release();
     },
+    leave,
   };
 }
 
@@ -225,7 +258,7 @@ function alreadyRunning(home: Home): AlreadyRunning {
   return new AlreadyRunning(
     supervisor === null
       ? `another \`hearth up\` is starting or stopping on ${home.root}: wait for it, then try again.`
-      : `Hearth already runs (pid ${supervisor.pid}) at ${supervisor.address}: \`hearth status\` shows it, \`hearth down\` stops it.`,
+      : alreadyRunsSentence(supervisor),
   );
 }
 

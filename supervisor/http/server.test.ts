@@ -104,6 +104,7 @@ function status(): Status {
       pid: 1,
       address: "http://127.0.0.1:4080",
       since: 0,
+      release: null,
       home: "/home",
       memoryBytes: 1,
     },

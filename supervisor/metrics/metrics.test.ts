@@ -16,6 +16,7 @@ const facts: SupervisorFacts = {
       address: "http://127.0.0.1:4080",
       since: 1000,
       home: null,
+      release: null,
       memoryBytes: 7,
     },
     services: [

@@ -8,6 +8,7 @@ import type {
   StartableRuntime,
 } from "../runtime.ts";
 import { looksWell } from "./health.ts";
+import { handOver } from "./hand-over.ts";
 import type { ProcessIdentity } from "./identity.ts";
 import { lastLines, rotateAll } from "./log-files.ts";
 import type { RestartPolicy } from "./restart-budget.ts";
@@ -30,6 +31,11 @@ export type ProcessRuntimeOptions = {
   readonly history: History;
   /** Something went wrong that does not stop anything (a full disk). */
   readonly onTrouble: (sentence: string) => void;
+  /**
+   * Another release's supervisor ran until now: services are switched one after the other, and when one fails the others are
+   * left as they are.
+   */
+  readonly upgrading: boolean;
   /** Keys the fingerprints of how services were started, so that they tell nothing about secrets. */
   readonly fingerprintKey: string;
   readonly onChange: (view: ServiceView, before: ServiceState) => void;
@@ -44,6 +50,13 @@ export type ProcessRuntime = StartableRuntime & {
   /** Writes run.json again when it was damaged or deleted: every command finds the supervisor by it. */
   readonly keepRunFile: () => void;
 };
+
+async function oneByOne(
+  services: readonly Service[],
+  work: (service: Service) => Promise<void>,
+): Promise<void> {
+  for (const service of services) await work(service);
+}
 
 /** What is restarted because it does not answer will hardly finish anything. */
 const sickStopWithinMs = 15_000;
@@ -125,6 +138,7 @@ export function createProcessRuntime(
               address,
               port,
               fingerprint: fingerprintOf(service.spec),
+              successorFile: service.spec.successorFile ?? null,
             },
       ] as const;
     });
@@ -191,6 +205,26 @@ export function createProcessRuntime(
       );
       return identity;
     }
+    if (well && entry.successorFile != null) {
+      const successor = await handOver(
+        identity,
+        entry.successorFile,
+        spec,
+        logFile(spec.name),
+      );
+      if (successor !== undefined) {
+        history.act(
+          spec.name,
+          "adopt",
+          `pid ${identity.pid} of an earlier supervisor handed over to pid ${successor.pid}`,
+        );
+        return successor;
+      }
+      if (options.upgrading)
+        throw new Failure(
+          `the ${spec.name} of this release did not take over: \`hearth logs ${spec.name}\` shows why.`,
+        );
+    }
     history.act(
       spec.name,
       "stop",
@@ -250,22 +284,26 @@ export function createProcessRuntime(
               : stopProcess({ pid, startTime }, "SIGTERM", 10_000),
           ),
       ]);
-      const ups = [...services.values()].map(async (service) => {
+      const bringUp = async (service: Service) => {
         const adopted = await leftover(service);
         if (adopted === undefined) {
           restarts.set(service.spec.name, []);
           history.act(service.spec.name, "start", "hearth up");
         }
         await service.start(adopted);
-      });
+      };
+      const ups = options.upgrading
+        ? [oneByOne([...services.values()], bringUp)]
+        : [...services.values()].map(bringUp);
       try {
         await Promise.all(ups);
       } catch (error) {
         for (const up of ups) up.catch(() => {});
-        await stopAll("another service did not start");
+        // In an upgrade the release before takes over what still serves.
+        if (!options.upgrading) await stopAll("another service did not start");
         await Promise.allSettled(ups);
         starting = false;
-        writeRun(null);
+        if (!options.upgrading) writeRun(null);
         throw error;
       }
       starting = false;

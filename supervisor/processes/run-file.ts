@@ -11,7 +11,13 @@ const identity = {
 
 const runFile = z.object({
   supervisor: z
-    .object({ ...identity, address: z.string(), port: z.number().int() })
+    .object({
+      ...identity,
+      address: z.string(),
+      port: z.number().int(),
+      /** Null: it runs from a checkout. Absent: from before there were releases. */
+      release: z.string().nullable().optional(),
+    })
     .nullable(),
   services: z.record(
     z.string(),
@@ -21,6 +27,8 @@ const runFile = z.object({
       port: z.number().int(),
       /** Of the way it was started; another one is not adopted. */
       fingerprint: z.string(),
+      /** Where this process reads how to start its successor; absent or null: it cannot hand over. */
+      successorFile: z.string().nullable().optional(),
     }),
   ),
 });

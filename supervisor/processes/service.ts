@@ -30,6 +30,8 @@ export type ServiceSpec = {
   readonly startWithinMs: number;
   readonly stopSignal: NodeJS.Signals;
   readonly stopWithinMs: number;
+  /** Where a running process of it reads how to start its successor (see hand-over.ts); absent: it cannot hand over. */
+  readonly successorFile?: string;
   /** How to end it in a hurry without harm to its data. */
   readonly haltSignal: NodeJS.Signals;
   /** Lines of its log that explain a failed start. */

