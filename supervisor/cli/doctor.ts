@@ -11,6 +11,7 @@ import {
   lookAtSettings,
 } from "../doctor/look-at-programs.ts";
 import { lookAtInstances } from "../doctor/look-at-instances.ts";
+import { lookAtRelease } from "../doctor/look-at-release.ts";
 import { locateHome } from "../embedded/home.ts";
 import { paint, print, type Tone } from "./terminal.ts";
 import { defineVerb, type Verb } from "./verb.ts";
@@ -61,7 +62,12 @@ async function examine(): Promise<readonly Finding[]> {
     lookAtInstances(env),
   ]);
   const settings = await lookAtSettings(home, env);
-  return [...lookAtFiles(home), ...settings, ...asked.flat()];
+  return [
+    ...lookAtRelease(home),
+    ...lookAtFiles(home),
+    ...settings,
+    ...asked.flat(),
+  ];
 }
 
 const looks: Readonly<

