@@ -18,9 +18,12 @@ const home = findHomeRoot(checkout);
 function installs() {
   const [verb, ...rest] = words;
   const only = ["--help", "-h", "--back", "--forget-old"];
+  if (rest.some((word) => only.includes(word))) return false;
   return (
-    (verb === "up" || verb === "upgrade") &&
-    !rest.some((word) => only.includes(word))
+    verb === "up" ||
+    verb === "upgrade" ||
+    // It starts Hearth, too: where nothing was started yet there is no release to start.
+    (verb === "service" && rest[0] === "install" && !currentRelease())
   );
 }
 

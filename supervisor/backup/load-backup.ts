@@ -4,6 +4,7 @@ import { pipeline } from "node:stream/promises";
 import type { Client } from "pg";
 import { Failure, codeOf } from "../failure.ts";
 import { readCompressed } from "./backup-files.ts";
+import { versionWords } from "../release/version.ts";
 import { quoted, rowsOf, withDatabase } from "./database.ts";
 import { sumLedger } from "./ledger-sums.ts";
 import {
@@ -71,7 +72,7 @@ function readMigrations(
     } catch (error) {
       if (codeOf(error) !== "ENOENT") throw error;
       throw new Failure(
-        `the backup was made by a newer Hearth (it has the migration ${name}, which is unknown here): upgrade Hearth, then restore.`,
+        `the backup was made by a newer Hearth than this one (${versionWords()}): it has the migration ${name}, which is unknown here. Upgrade Hearth, then restore.`,
       );
     }
   });

@@ -2,6 +2,12 @@ import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { locateHome, makeHome, projectRoot } from "../embedded/home.ts";
 import {
+  linkedRelease,
+  ownRelease,
+  releasesOf,
+  selectRelease,
+} from "../release/release.ts";
+import {
   findServiceManager,
   type ServiceManager,
 } from "../service/service-manager.ts";
@@ -113,11 +119,20 @@ function serviceManager(): ServiceManager {
   return findServiceManager(process.getuid?.() === 0);
 }
 
+/** The unit names no release: each start runs the one that `releases/current` points to. */
 function planHere(): ServicePlan {
+  const home = locateHome();
+  const own = ownRelease();
+  const current = join(releasesOf(home), "current");
+  if (own !== undefined && linkedRelease(home, "current") === undefined)
+    selectRelease(home, own.id);
   return {
-    node: process.execPath,
-    project: projectRoot,
-    home: locateHome().root,
+    node:
+      own === undefined
+        ? process.execPath
+        : join(current, "node_modules", "node", "bin", "node"),
+    project: own === undefined ? projectRoot : current,
+    home: home.root,
     settings: plainSettingsOf(process.env),
     system: process.getuid?.() === 0,
   };

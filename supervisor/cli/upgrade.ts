@@ -10,6 +10,7 @@ import { sendSignal } from "../processes/stop.ts";
 import {
   changesOf,
   checkSameGeneration,
+  checkSamePostgres,
   describeChanges,
 } from "../release/changes.ts";
 import {
@@ -64,6 +65,7 @@ export const upgrade = defineVerb({
       return 0;
     }
     checkSameGeneration(from, to);
+    checkSamePostgres(from, to);
     print(back ? "Switching back:" : "Upgrading:");
     describeChanges(changesOf(from, to)).forEach(print);
     if (dryRun) return 0;

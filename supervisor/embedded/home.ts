@@ -13,7 +13,7 @@ import {
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Failure, sentencesOf } from "../failure.ts";
-import { findHomeRoot } from "./home-root.js";
+import { earlierHomeRoot, findHomeRoot } from "./home-root.js";
 
 /** Where everything of the embedded stack lies. All paths absolute. */
 export type Home = {
@@ -115,6 +115,15 @@ export function makeHome(home: Home): void {
       ? error
       : new Failure(sentencesOf(error, home.root), error);
   }
+}
+
+/** What an operator should know of where the data is. */
+export function placeNotices(home: Home): readonly string[] {
+  return earlierHomeRoot(home.checkout) === home.root
+    ? [
+        `all data is in the checkout (${home.root}), where \`git clean -fdx\` deletes it: \`hearth down\`, then \`hearth home move\` moves it out.`,
+      ]
+    : [];
 }
 
 /** Whether nothing was ever started here. */

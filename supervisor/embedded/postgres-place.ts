@@ -38,7 +38,7 @@ const systemHome = "/var/lib/hearth";
 export function findPostgresPlace(home: Home): PostgresPlace {
   const packaged = packagedPostgres();
   if (process.getuid?.() !== 0) {
-    const elsewhere = join(systemHome, homeHash(home), "postgres");
+    const elsewhere = join(systemPlaceOf(home), "postgres");
     if (!hasContent(home.postgres) && existsSync(elsewhere))
       throw new Failure(
         `the database of ${home.root} was made by root and lies in ${elsewhere}: run the command as root, or move that directory to ${home.postgres} and give it to this user.`,
@@ -58,7 +58,7 @@ export function findPostgresPlace(home: Home): PostgresPlace {
 export function findPostgresData(
   home: Home,
 ): Pick<PostgresPlace, "data" | "major" | "user"> | undefined {
-  const places = [home.postgres, join(systemHome, homeHash(home), "postgres")];
+  const places = [home.postgres, join(systemPlaceOf(home), "postgres")];
   const data = places.find(hasContent);
   if (data === undefined) return undefined;
   const user = process.getuid?.() === 0 ? ownerOf(data) : undefined;
@@ -73,7 +73,7 @@ function ownerOf(path: string): SystemUser | undefined {
 
 function placeForRoot(home: Home, packaged: string): PostgresPlace {
   const user = unprivilegedUser(home);
-  const own = join(systemHome, homeHash(home));
+  const own = systemPlaceOf(home);
   const notices: string[] = [];
   const canPass = canEnter(dirname(home.root), user);
   if (canPass) chmodSync(home.root, 0o711);
@@ -143,6 +143,25 @@ function majorOf(binaries: string, user: SystemUser | undefined): string {
       `the packaged Postgres does not run on this machine (${(asked.error?.message ?? asked.stderr ?? "").trim()}): run \`npm ci\` again, or see whether its libraries are there.`,
     );
   return major;
+}
+
+/** Where root keeps what Postgres's user cannot reach in this home. */
+export function systemPlaceOf(home: Home): string {
+  return join(systemHome, homeHash(home));
+}
+
+/** After a home was moved: puts its database where the next start looks for it. `before` is its system place of before. */
+export function placeMovedPostgres(home: Home, before: string): void {
+  if (process.getuid?.() !== 0) return;
+  const own = systemPlaceOf(home);
+  if (existsSync(before) && before !== own) {
+    rmSync(own, { recursive: true, force: true });
+    renameSync(before, own);
+  }
+  const user = hasContent(home.postgres) ? ownerOf(home.postgres) : undefined;
+  if (user === undefined || canEnter(dirname(home.root), user)) return;
+  makeOwn(own);
+  renameSync(home.postgres, join(own, "postgres"));
 }
 
 /** The owner of existing data, else the usual unprivileged users. */

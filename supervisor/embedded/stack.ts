@@ -21,7 +21,7 @@ import type { Status } from "../status.ts";
 import { openSupervision } from "../supervision.ts";
 import { echoService, writeEchoConfig } from "./echo.ts";
 import { gatewayService } from "./gateway.ts";
-import { makeHome, type Home } from "./home.ts";
+import { makeHome, placeNotices, type Home } from "./home.ts";
 import { lockHome } from "./lock.ts";
 import { notesService } from "./notes.ts";
 import { choosePorts, type Ports } from "./ports.ts";
@@ -115,7 +115,12 @@ async function startLocked(
     env: started,
     config: {
       ...config,
-      leftOut: [...options.notices, ...config.leftOut, ...place.notices],
+      leftOut: [
+        ...options.notices,
+        ...placeNotices(home),
+        ...config.leftOut,
+        ...place.notices,
+      ],
     },
     history,
     host: loopback,

@@ -43,6 +43,14 @@ export function checkSameGeneration(from: Release, to: Release): void {
     );
 }
 
-export function majorOf(postgres: string): string {
+/** Throws a Failure when another major version of Postgres would have to read the data of this one. */
+export function checkSamePostgres(from: Release, to: Release): void {
+  if (majorOf(from.postgres) !== majorOf(to.postgres))
+    throw new Failure(
+      `release ${nameOf(to)} brings Postgres ${majorOf(to.postgres)}, and the data was made by Postgres ${majorOf(from.postgres)} of release ${nameOf(from)}: start the new release in an empty home (HEARTH_HOME) and restore a backup there (docs/upgrade.md).`,
+    );
+}
+
+function majorOf(postgres: string): string {
   return postgres.split(".")[0] ?? postgres;
 }
