@@ -63,7 +63,7 @@ const migrationsTable = `CREATE TABLE migrations (
   id SERIAL PRIMARY KEY, name varchar(255) NOT NULL, run_on timestamp NOT NULL)`;
 
 function readMigrations(
-  { migrations }: PostgresManifest,
+  { migrations, madeBy }: PostgresManifest,
   directory: string,
 ): readonly string[] {
   return migrations.map((name) => {
@@ -72,7 +72,7 @@ function readMigrations(
     } catch (error) {
       if (codeOf(error) !== "ENOENT") throw error;
       throw new Failure(
-        `the backup was made by a newer Hearth than this one (${versionWords()}): it has the migration ${name}, which is unknown here. Upgrade Hearth, then restore.`,
+        `the backup was made by a newer Hearth (${madeBy ?? "version unknown"}; it has the migration ${name}, which is unknown to this one, ${versionWords()}): upgrade Hearth, then restore.`,
       );
     }
   });

@@ -9,6 +9,8 @@ const postgresParts = z.object({
   kind: z.literal("postgres"),
   /** Of the server, such as 18.1. */
   serverVersion: z.string(),
+  /** The version of Hearth that took it; absent in backups of before there were releases. */
+  madeBy: z.string().optional(),
   /** Migrations that the database had, in their order. */
   migrations: z.array(z.string().regex(/^[A-Za-z0-9_-]+$/)).min(1),
   tables: z.array(

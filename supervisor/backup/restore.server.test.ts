@@ -231,12 +231,13 @@ test("a backup of a newer Hearth is refused with what to do", async () => {
   const { name, manifest } = await stand.take();
   writeManifest(join(stand.directory(), name), {
     ...manifest,
+    madeBy: "hearth 9.9.9",
     migrations: [...manifest.migrations, "0099_tomorrow"],
   });
   const empty = await throwAwayDatabase();
   try {
     expect(await failureOf(stand.restoreTo(empty.url))).toBe(
-      "the backup was made by a newer Hearth (it has the migration 0099_tomorrow, which is unknown here): upgrade Hearth, then restore.",
+      "the backup was made by a newer Hearth (hearth 9.9.9; it has the migration 0099_tomorrow, which is unknown to this one, hearth 0.1.0): upgrade Hearth, then restore.",
     );
   } finally {
     await empty.drop();

@@ -1,5 +1,6 @@
 import type { Client } from "pg";
 import { Failure } from "../failure.ts";
+import { versionWords } from "../release/version.ts";
 import { beginBackup, writeCompressed } from "./backup-files.ts";
 import { quoted, rowsOf, withDatabase } from "./database.ts";
 import { sumLedger } from "./ledger-sums.ts";
@@ -95,6 +96,7 @@ async function copyAll(
   return {
     ...{ format: 1, kind: "postgres", takenAt, files },
     serverVersion: server?.version ?? "",
+    madeBy: versionWords(),
     migrations: migrations.map((migration) => migration.name),
     ...{ tables, sequences, sums },
   };

@@ -193,6 +193,7 @@ test("an upgrade whose supervisor dies is rolled back too", async () => {
 });
 
 test("settings that the new release cannot read stop an upgrade before it changes anything", async () => {
+  checkout.append("supervisor/main.ts", "// another version\n");
   const own = join(checkout.path, "config", "gateway.local.yaml");
   const before = readFileSync(own, "utf8");
   writeFileSync(own, `${before}router_settings: { num_retries: many }\n`);
