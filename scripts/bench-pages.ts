@@ -80,7 +80,8 @@ async function pagesOf(stack: Stack): Promise<readonly Page[]> {
   const { supervisor, services } = stack.run();
   const console = { url: supervisorUrl, pid: supervisor?.pid ?? 0 };
   const gateway = { url: gatewayUrl, pid: services["gateway"]?.pid ?? 0 };
-  const home = await (await fetch(supervisorUrl)).text();
+  const headers = stack.asOperator();
+  const home = await (await fetch(supervisorUrl, { headers })).text();
   const nav = /<nav aria-label="Pages">(.*?)<\/nav>/s.exec(home)?.[1] ?? "";
   const links = [...nav.matchAll(/href="([^"]+)"/g)].map(([, path]) => path);
   const [{ token } = { token: "" }] = await stack.ledger<{ token: string }>(
@@ -109,7 +110,7 @@ async function pagesOf(stack: Stack): Promise<readonly Page[]> {
   const { key } = (await made.json()) as { readonly key: string };
   return [
     ...[...links, ...behind].flatMap((path) =>
-      path === undefined ? [] : [{ server: console, path }],
+      path === undefined ? [] : [{ server: console, path, headers }],
     ),
     { server: gateway, path: "/me" },
     {

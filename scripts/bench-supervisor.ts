@@ -6,6 +6,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
+import { operatorHeaders } from "../supervisor/credentials.ts";
 import { statsOf } from "../supervisor/processes/stats.ts";
 import { freePort, startPostgres } from "../test/servers/postgres.ts";
 import { redisServerHere, startRedis } from "../test/servers/redis.ts";
@@ -26,6 +27,7 @@ const options = readCommandLine(USAGE, OPTIONS, ({ seconds, checks }) => ({
   seconds: numberOf("seconds", seconds),
   checks: wholeNumberOf("checks", checks),
 }));
+const operatorPassword = "of-the-benchmark";
 /** Until every check has been looked at and what is needed once is loaded. */
 const settleMs = 45_000;
 const cleanup = createCleanup();
@@ -93,6 +95,7 @@ async function startSupervisor(
         HEARTH_RUNTIME: "none",
         HEARTH_SUPERVISOR_CONFIG: config,
         HEARTH_SUPERVISOR_PORT: String(port),
+        HEARTH_OPERATOR_PASSWORD: operatorPassword,
         NODE_COMPILE_CACHE: join(home, "cache"),
       },
     },
@@ -159,7 +162,9 @@ async function makeChecks(
 }
 
 async function sickOnes(port: number): Promise<readonly string[]> {
-  const answer = await fetch(`http://127.0.0.1:${port}/api/status`);
+  const answer = await fetch(`http://127.0.0.1:${port}/api/status`, {
+    headers: operatorHeaders(operatorPassword),
+  });
   const status = (await answer.json()) as {
     readonly checks: readonly {
       readonly name: string;

@@ -2,6 +2,7 @@ import { DatabaseSync } from "node:sqlite";
 import { alarmTables } from "./alerts/alarm-store.ts";
 import { checkTables, latenciesColumn } from "./checks/check-tables.ts";
 import { textOf } from "./failure.ts";
+import { sessionTables } from "./http/sessions.ts";
 import { jobTables } from "./jobs/job-history.ts";
 import { DamagedFile, moveAside, openWhole } from "./sqlite-file.ts";
 
@@ -70,6 +71,7 @@ const steps: readonly string[] = [
   jobTables,
   alarmTables,
   latenciesColumn,
+  sessionTables,
 ];
 
 /**

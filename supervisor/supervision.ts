@@ -8,9 +8,10 @@ import type { CheckView } from "./checks/watched.ts";
 import { openDamagedHistoryRoom } from "./damaged-history.ts";
 import type { LoadedConfig } from "./config/load.ts";
 import type { SupervisorConfig } from "./config/schema.ts";
+import { openCredentials, type Credentials } from "./credentials.ts";
 import type { Home } from "./embedded/home.ts";
-import type { Environment } from "./environment.ts";
-import { textOf } from "./failure.ts";
+import { readVariable, type Environment } from "./environment.ts";
+import { Failure, textOf } from "./failure.ts";
 import { openKeysOverBudgetRoom } from "./gateway/keys-over-budget.ts";
 import type { History } from "./history.ts";
 import { registerMetricsRoutes } from "./http/metrics-routes.ts";
@@ -37,7 +38,6 @@ export type SupervisionOptions = {
   readonly history: History;
   readonly host: string;
   readonly port: number;
-  readonly operatorPassword: string | undefined;
   /** Somebody asked over the API to stop everything; undefined when this supervisor started nothing. */
   readonly onStopAsked: ((reason: string) => void) | undefined;
   readonly onCheck: (view: CheckView, before: CheckState) => void;
@@ -51,7 +51,7 @@ export type Surroundings = {
   readonly config: SupervisorConfig;
   readonly history: History;
   readonly alarms: Alarms;
-  readonly operatorPassword: string | undefined;
+  readonly credentials: () => Credentials;
   /** Rooms add their jobs when they open. */
   readonly jobs: JobRunner;
   /** Undefined until the services are up, and where nothing runs services. */
@@ -105,6 +105,8 @@ export async function openSupervision(
 ): Promise<Supervision> {
   const { home, env, history } = options;
   const { config, leftOut } = options.config;
+  const credentials = openCredentials(home, env);
+  const publicUrl = readPublicUrl(env);
   const begun = Date.now();
   const release = ownRelease();
   let phase: Status["phase"] = "starting";
@@ -139,7 +141,7 @@ export async function openSupervision(
     config,
     history,
     alarms: alerts.alerting,
-    operatorPassword: options.operatorPassword,
+    credentials,
     jobs,
     runtime: () => runtime,
     watch: () => watch,
@@ -189,7 +191,8 @@ export async function openSupervision(
     watch: () => watch,
     history,
     stop: options.onStopAsked,
-    operatorPassword: options.operatorPassword,
+    credentials,
+    publicUrl,
   });
   registerStatusPage(api, {
     status,
@@ -248,4 +251,15 @@ export async function openSupervision(
     },
     close: () => api.close(),
   };
+}
+
+/** Where browsers reach this supervisor, if the operator says so. */
+function readPublicUrl(env: Environment): string | undefined {
+  const url = readVariable("SUPERVISOR_PUBLIC_URL", env);
+  if (url === undefined) return undefined;
+  if (!/^https?:\/\//.test(url) || !URL.canParse(url))
+    throw new Failure(
+      `SUPERVISOR_PUBLIC_URL is "${url}": it must be an address such as https://console.example.org.`,
+    );
+  return new URL(url).origin;
 }

@@ -9,8 +9,10 @@ import { makeHome, type Home } from "./embedded/home.ts";
 import { lockHome } from "./embedded/lock.ts";
 import { configFiles } from "./embedded/stack-config.ts";
 import { readPort, readVariable, type Environment } from "./environment.ts";
-import { Failure } from "./failure.ts";
+import { Failure, textOf } from "./failure.ts";
 import { openHistory, outliveFullDisk } from "./history.ts";
+import { startTimeOf } from "./processes/identity.ts";
+import { readRunFile, writeRunFile } from "./processes/run-file.ts";
 import type { ServiceState, ServiceView } from "./runtime.ts";
 import { openSupervision } from "./supervision.ts";
 
@@ -79,11 +81,11 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
       history,
       host: readVariable("HEARTH_SUPERVISOR_HOST", env) ?? "127.0.0.1",
       port: readPort("HEARTH_SUPERVISOR_PORT", 4080, env),
-      operatorPassword: readVariable("HEARTH_OPERATOR_PASSWORD", env),
       onStopAsked: undefined,
       onCheck: options.onCheck,
       onNotice: options.onNotice,
     });
+    rememberAddress(options, supervision.address);
     if (runtime !== undefined) {
       await runtime.begin();
       supervision.show(runtime);
@@ -94,6 +96,7 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
       stop: async () => {
         await supervision.rest();
         await supervision.close();
+        rememberAddress(options, null);
         await runtime?.close();
         history.close();
         lock.release();
@@ -104,5 +107,27 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
     history.close();
     lock.release();
     throw error;
+  }
+}
+
+/** Commands on this machine find the supervisor by it, and know that it is ours before they send it their token. */
+function rememberAddress(
+  { home, onNotice }: WatcherOptions,
+  address: string | null,
+): void {
+  const { pid } = process;
+  try {
+    writeRunFile(home.runFile, {
+      ...readRunFile(home.runFile),
+      supervisor:
+        address === null
+          ? null
+          : {
+              ...{ pid, startTime: startTimeOf(pid) ?? "", address },
+              port: Number(new URL(address).port),
+            },
+    });
+  } catch (error) {
+    onNotice(`${home.runFile} cannot be written: ${textOf(error)}`);
   }
 }

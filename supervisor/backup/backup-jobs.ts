@@ -80,7 +80,7 @@ export function backupJobs(surroundings: Surroundings): readonly Job[] {
             databaseUrl: readVariable("RESTORE_DATABASE_URL", env),
             runtime: surroundings.runtime,
             redis: redisPlace(env),
-            peer: peerOf(env, surroundings.operatorPassword),
+            peer: peerOf(env, surroundings.credentials().operatorPassword),
           },
           context,
         ),

@@ -24,8 +24,8 @@ const fetchOptions = z.strictObject({
 
 /** Copies of backups on the other host: sent there each night, fetched when needed. */
 export function copyJobs(surroundings: Surroundings): readonly Job[] {
-  const { env, config, operatorPassword } = surroundings;
-  const peer = peerOf(env, operatorPassword);
+  const { env, config, credentials } = surroundings;
+  const peer = peerOf(env, credentials().operatorPassword);
   const settings = config.jobs.backup_copy;
   return [
     {

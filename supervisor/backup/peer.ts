@@ -1,3 +1,4 @@
+import { operatorHeaders } from "../credentials.ts";
 import { readVariable, type Environment } from "../environment.ts";
 import { Failure, codeOf, textOf } from "../failure.ts";
 
@@ -14,21 +15,13 @@ export type Peer = {
  */
 export function peerOf(
   env: Environment,
-  operatorPassword: string | undefined,
+  operatorPassword: string,
 ): Peer | undefined {
   const url = readVariable("HEARTH_PEER_URL", env)?.replace(/\/+$/, "");
   if (url === undefined || !URL.canParse(url)) return undefined;
   const password =
     readVariable("HEARTH_PEER_PASSWORD", env) ?? operatorPassword;
-  return {
-    url,
-    headers:
-      password === undefined
-        ? {}
-        : {
-            authorization: `Basic ${Buffer.from(`operator:${password}`).toString("base64")}`,
-          },
-  };
+  return { url, headers: operatorHeaders(password) };
 }
 
 /** Asks the other host's supervisor; throws a Failure with its own sentence when it refuses, or why it cannot be reached. */

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { programEnv } from "../../test/servers/program-env.ts";
+import { operatorHeaders } from "../credentials.ts";
 import { projectRoot } from "../embedded/home.ts";
 import { temporaryHome } from "../testing/temporary-home.ts";
 import { waitFor } from "../testing/wait-for.ts";
@@ -106,6 +107,10 @@ test.each([
   "service install",
   "service remove",
   "service status",
+  "open",
+  "sign-out",
+  "operator password",
+  "operator metrics-token",
 ])("hearth %s --help shows an example, in plain text", (verb) => {
   const { code, out } = hearth(...verb.split(" "), "--help");
   expect(code).toBe(0);
@@ -220,6 +225,96 @@ test.each([
     out: "",
     error: `hearth: ${sentence}\n`,
   });
+});
+
+test("a browser is signed in by a printed link, and out again; the password and the token of Prometheus are shown and replaced", async () => {
+  const start = () =>
+    startWatcher({
+      home: place.home,
+      env: { HEARTH_SUPERVISOR_PORT: "0" },
+      ...{ containers: false, onNotice: () => {} },
+      ...{ onService: () => {}, onCheck: () => {} },
+    });
+  let watcher = await start();
+  const status = async (headers: Readonly<Record<string, string>>) =>
+    (await fetch(`${watcher.address}/api/status`, { headers })).status;
+  const signIn = async (link: string) => {
+    const { headers } = await fetch(link.trim());
+    return { cookie: headers.get("set-cookie")?.split(";")[0] ?? "" };
+  };
+  const line = async (...words: readonly string[]) => {
+    const { code, out, error } = await hearthThen(words);
+    expect([code, error]).toEqual([0, ""]);
+    return out.trim();
+  };
+  try {
+    const link = await line("open");
+    expect(link).toMatch(
+      new RegExp(`^${watcher.address}/sign-in/[0-9a-f]{48}$`),
+    );
+    const session = await signIn(link);
+    expect(await status(session)).toBe(200);
+    const other = await line("open");
+    expect(await line("sign-out", "--all")).toContain("(1 session ended)");
+    expect(await status(session)).toBe(401);
+    expect(await status(await signIn(other))).toBe(401);
+    expect((await hearthThen(["sign-out"])).code).toBe(2);
+
+    const later = await signIn(await line("open"));
+    const password = await line("operator", "password");
+    expect(await status(operatorHeaders(password))).toBe(200);
+    const next = await line("operator", "password", "--new");
+    expect(await line("operator", "password")).toBe(next);
+    expect(await status(operatorHeaders(password))).toBe(401);
+    expect(await status(operatorHeaders(next))).toBe(200);
+    expect(await status(later)).toBe(401);
+
+    const metrics = async (token: string) =>
+      (
+        await fetch(`${watcher.address}/metrics`, {
+          headers: { authorization: `Bearer ${token}` },
+        })
+      ).status;
+    const token = await line("operator", "metrics-token");
+    expect(await metrics(token)).toBe(200);
+    const newToken = await line("operator", "metrics-token", "--new");
+    expect(await metrics(token)).toBe(401);
+    expect(await metrics(newToken)).toBe(200);
+
+    const last = await signIn(await line("open"));
+    const { port: before } = new URL(watcher.address);
+    await watcher.stop();
+    expect(await line("sign-out", "--all")).toBe(
+      "Every browser is signed out.",
+    );
+    expect((await hearthThen(["open"])).error).toContain(
+      "`hearth up` starts it",
+    );
+    watcher = await start();
+    // The cookie's name has the port in it, which is another one now.
+    const { port } = new URL(watcher.address);
+    const cookie = last.cookie.replace(before, port);
+    expect(cookie).toContain(port);
+    expect(await status({ cookie })).toBe(401);
+  } finally {
+    await watcher.stop();
+  }
+}, 120_000);
+
+test("a password of the environment is shown, and replaced where it is set", () => {
+  const withPassword = (...words: readonly string[]) =>
+    spawnSync(process.execPath, [program, "operator", "password", ...words], {
+      encoding: "utf8",
+      env: { ...environment(), HEARTH_OPERATOR_PASSWORD: "of-the-deployment" },
+    });
+  expect(withPassword().stdout).toBe("of-the-deployment\n");
+  expect(withPassword("--new")).toMatchObject({
+    ...{ status: 1, stdout: "" },
+    stderr: expect.stringContaining("npx pulumi config set") as string,
+  });
+  expect(hearth("operator", "password").error).toContain(
+    "the next start of Hearth writes it",
+  );
 });
 
 test("the command line works against a supervisor: alarms, silences, pauses, history", async () => {

@@ -1,5 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { askHttp } from "../checks/http-get.ts";
+import { authorizationFor } from "../credentials.ts";
 import { inWords } from "../duration.ts";
 import { locateHome, type Home } from "../embedded/home.ts";
 import { untilGone } from "../processes/identity.ts";
@@ -26,6 +27,7 @@ export const down = defineVerb({
     print(`Stopping Hearth (pid ${supervisor.pid}) …`);
     const asked = await askHttp(`${supervisor.address}/api/stop`, {
       method: "POST",
+      headers: authorizationFor(home, supervisor.address, process.env),
       signal: AbortSignal.timeout(5000),
     }).catch(() => undefined);
     if (asked?.status !== 202) sendSignal(supervisor, "SIGTERM");

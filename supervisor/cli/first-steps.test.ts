@@ -12,6 +12,7 @@ const steps: FirstSteps = {
     notes: "http://127.0.0.1:5984",
     supervisor: "http://127.0.0.1:4080",
   },
+  signInLink: "http://127.0.0.1:4080/sign-in/0123456789abcdef",
   secretsFile: "/somewhere/else/secrets.json",
   masterKey: "sk-the-master-key-itself",
   gatewayReady: true,
@@ -37,6 +38,7 @@ test("a newcomer is told where everything is and what to do, and never the key i
   expect(text).toContain("Hearth is up in 1.4 s.");
   for (const address of Object.values(steps.addresses))
     expect(text).toContain(address);
+  expect(text).toContain(`\n  ${steps.signInLink}\n`);
   expect(text).toContain("/somewhere/else/secrets.json");
   expect(text).toContain(
     "Chat with hearth-echo, which only repeats what it is told",

@@ -4,6 +4,7 @@ import { echoAlias } from "../embedded/echo.ts";
 import { asTyped } from "../embedded/home.ts";
 import { openAdminApi } from "../gateway/admin-api.ts";
 import { chatCommand, listModels, type Model } from "../gateway/first-call.ts";
+import { linkMinutes } from "../http/sign-in-links.ts";
 import { alignColumns, paint } from "./terminal.ts";
 
 export type FirstSteps = {
@@ -12,6 +13,8 @@ export type FirstSteps = {
     readonly notes: string;
     readonly supervisor: string;
   };
+  /** Signs a browser in, once; undefined when it could not be made. */
+  readonly signInLink: string | undefined;
   readonly secretsFile: string;
   /** To ask the gateway which models it has; never shown. */
   readonly masterKey: string;
@@ -73,6 +76,7 @@ export function describeFirstSteps(
     "",
     ...places,
     "",
+    ...signInLines(steps.signInLink),
     `The master key lies in ${paint("strong", asTyped(steps.secretsFile))} (masterKey; only you can read the file).`,
     "",
     "1. Make a key that may spend 1 $:",
@@ -99,6 +103,18 @@ export function describeFirstSteps(
     `Stop: ${paint("strong", steps.stopWith)}`,
     "",
   ].join("\n");
+}
+
+function signInLines(link: string | undefined): readonly string[] {
+  const command = paint("strong", "npx hearth open");
+  return link === undefined
+    ? [`To open the status page in a browser: ${command} prints a link.`, ""]
+    : [
+        `Open the status page; this link signs one browser in, within ${linkMinutes} minutes (${command} prints another):`,
+        "",
+        `  ${paint("ember", link)}`,
+        "",
+      ];
 }
 
 /** The master key goes from the file through a pipe into curl: it is in no argument and on no screen. */

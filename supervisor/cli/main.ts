@@ -11,6 +11,7 @@ const hearth: Verb = {
   verbs: {
     up: async () => (await import("./up.ts")).up,
     down: async () => (await import("./down.ts")).down,
+    open: async () => (await import("./open.ts")).open,
     upgrade: async () => (await import("./upgrade.ts")).upgrade,
     status: async () => (await import("./status.ts")).status,
     check: async () => (await import("./check.ts")).check,
@@ -35,6 +36,8 @@ const hearth: Verb = {
     rotate: async () => (await import("./rotate.ts")).rotate,
     home: async () => (await import("./home.ts")).home,
     uninstall: async () => (await import("./uninstall.ts")).uninstall,
+    operator: async () => (await import("./operator.ts")).operator,
+    "sign-out": async () => (await import("./sign-out.ts")).signOut,
     service: async () => (await import("./service.ts")).service,
     config: async () => (await import("./config.ts")).config,
     import: async () => (await import("./import.ts")).importing,

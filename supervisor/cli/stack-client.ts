@@ -1,6 +1,6 @@
 import { askHttp, type HttpAnswer, type HttpAsk } from "../checks/http-get.ts";
+import { authorizationFor } from "../credentials.ts";
 import { locateHome, type Home } from "../embedded/home.ts";
-import { readSecretsFile } from "../embedded/secrets.ts";
 import { readVariable, type Environment } from "../environment.ts";
 import { Failure, codeOf, textOf } from "../failure.ts";
 import { aliveIn, readRunFile } from "../processes/run-file.ts";
@@ -43,14 +43,8 @@ export function findStack(
     throw new Failure(
       `"${address}" is no address: write one such as http://127.0.0.1:4080.`,
     );
-  const password =
-    readVariable("HEARTH_OPERATOR_PASSWORD", env) ?? operatorPassword(home);
-  const headers: Readonly<Record<string, string>> =
-    password === undefined
-      ? {}
-      : {
-          authorization: `Basic ${Buffer.from(`operator:${password}`).toString("base64")}`,
-        };
+  const headers = authorizationFor(home, address, env);
+  const proven = "authorization" in headers;
   const send = (
     path: string,
     timeoutMs: number,
@@ -78,12 +72,13 @@ export function findStack(
       return bodyOf(
         await send(path, timeoutMs, { method, ...content }),
         address,
+        proven,
       );
     },
     askText: async (path, timeoutMs) => {
       const answer = await send(path, timeoutMs, { longestBody: longestText });
       if (answer.status !== 200) {
-        bodyOf(answer, address);
+        bodyOf(answer, address, proven);
         throw unexpected(address, answer.status);
       }
       return answer.body;
@@ -103,11 +98,7 @@ function addressHere(home: Home): string {
   return supervisor.address;
 }
 
-function operatorPassword(home: Home): string | undefined {
-  return readSecretsFile(home)?.operatorPassword;
-}
-
-function bodyOf(answer: HttpAnswer, address: string): unknown {
+function bodyOf(answer: HttpAnswer, address: string, proven: boolean): unknown {
   let body: unknown;
   try {
     body = JSON.parse(answer.body);
@@ -117,6 +108,12 @@ function bodyOf(answer: HttpAnswer, address: string): unknown {
     );
   }
   if (answer.status < 300 || answer.status === 503) return body;
+  if (answer.status === 401)
+    throw new Failure(
+      proven
+        ? `the supervisor at ${address} has another operator password: set HEARTH_OPERATOR_PASSWORD, or HEARTH_OPERATOR_PASSWORD_FILE to a file with it.`
+        : `the supervisor at ${address} asks for the operator password: set HEARTH_OPERATOR_PASSWORD, or HEARTH_OPERATOR_PASSWORD_FILE to a file with it (\`hearth operator password\` shows it on its own host).`,
+    );
   const message =
     typeof body === "object" && body !== null && "error" in body
       ? messageOf(body.error)

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { z } from "zod";
 import { askHttp, answersOk } from "../checks/http-get.ts";
+import { authorizationFor } from "../credentials.ts";
 import type { FoundRunner } from "../discovery/runners.ts";
 import type { Home } from "../embedded/home.ts";
 import { explainHearth } from "../embedded/node-program.ts";
@@ -16,7 +17,8 @@ import { smallMemory } from "../small-memory.ts";
 import type { Status } from "../status.ts";
 import { findFirstSteps } from "./first-steps.ts";
 import { openScreen } from "./live-screen.ts";
-import { supervisorHere } from "./stack-client.ts";
+import { makeSignInLink } from "./open.ts";
+import { findStack, supervisorHere } from "./stack-client.ts";
 import { paint, print } from "./terminal.ts";
 import type { ExitCode } from "./verb.ts";
 
@@ -90,7 +92,7 @@ async function untilUp(
   while (!on.hasEnded()) {
     const { supervisor } = readRunFile(home.runFile);
     if (supervisor?.pid === pid) {
-      const status = await readStatus(supervisor.address);
+      const status = await readStatus(home, supervisor.address);
       if (status !== undefined) on.show(status);
       if (status?.phase === "running") return status;
     }
@@ -99,9 +101,13 @@ async function untilUp(
   return undefined;
 }
 
-async function readStatus(address: string): Promise<Status | undefined> {
+async function readStatus(
+  home: Home,
+  address: string,
+): Promise<Status | undefined> {
   try {
     const answer = await askHttp(`${address}/api/status`, {
+      headers: authorizationFor(home, address, process.env),
       signal: AbortSignal.timeout(2000),
     });
     const body: unknown = JSON.parse(answer.body);
@@ -135,6 +141,9 @@ async function textWhenUp(
       notes: addressOf("notes"),
       supervisor: status.supervisor.address,
     },
+    signInLink: await makeSignInLink(
+      findStack(status.supervisor.address),
+    ).catch(() => undefined),
     secretsFile: home.secrets,
     masterKey: readSecretsFile(home)?.masterKey ?? "",
     gatewayReady: await answersOk(

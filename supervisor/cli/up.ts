@@ -15,8 +15,10 @@ import {
 import type { ServiceView } from "../runtime.ts";
 import { findFirstSteps, type FirstSteps } from "./first-steps.ts";
 import { openScreen, type LiveScreen } from "./live-screen.ts";
+import { makeSignInLink } from "./open.ts";
 import { onReaderGone } from "./reader-gone.ts";
 import { onStopSignals } from "./signals.ts";
+import { findStack } from "./stack-client.ts";
 import { serviceCell } from "./states.ts";
 import { paint, print } from "./terminal.ts";
 import { upDetached } from "./up-detached.ts";
@@ -161,6 +163,9 @@ async function textWhenUp(
 ): Promise<string> {
   const steps: FirstSteps = {
     addresses: stack.addresses,
+    signInLink: await makeSignInLink(
+      findStack(stack.addresses.supervisor),
+    ).catch(() => undefined),
     secretsFile: locateHome().secrets,
     masterKey: stack.secrets.masterKey,
     gatewayReady: stack.gatewayReady,

@@ -1,6 +1,7 @@
 import { askHttp } from "../checks/http-get.ts";
 import { loadConfig } from "../config/load.ts";
 import { variablesOf } from "../config/variables.ts";
+import { authorizationFor } from "../credentials.ts";
 import { findRunners } from "../discovery/runners.ts";
 import { asTyped, operatorFile, type Home } from "../embedded/home.ts";
 import { gatewayMistakes } from "../embedded/gateway-check.ts";
@@ -55,9 +56,18 @@ export async function lookAtServices(
   if (address === undefined)
     return [hint("services", "Hearth does not run here", "hearth up --detach")];
   try {
-    const { body } = await askHttp(`${address}/api/status`, {
+    const { status, body } = await askHttp(`${address}/api/status`, {
+      headers: authorizationFor(home, address, env),
       signal: AbortSignal.timeout(answerWithinMs),
     });
+    if (status === 401)
+      return [
+        wrong(
+          "services",
+          `the supervisor at ${address} asks for the operator password`,
+          "set HEARTH_OPERATOR_PASSWORD, or HEARTH_OPERATOR_PASSWORD_FILE to a file with it",
+        ),
+      ];
     const { attention, verdict } = JSON.parse(body) as Status;
     return attention.length === 0
       ? [fine("services", verdict)]

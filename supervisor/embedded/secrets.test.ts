@@ -22,7 +22,7 @@ afterEach(() => place.remove());
 test("they are made once, random, for their owner alone", () => {
   const secrets = readOrMakeSecrets(home);
   expect(secrets.masterKey).toMatch(/^sk-[A-Za-z0-9_-]{32}$/);
-  expect(new Set(Object.values(secrets)).size).toBe(8);
+  expect(new Set(Object.values(secrets)).size).toBe(10);
   expect(statSync(home.secrets).mode & 0o777).toBe(0o600);
   expect(statSync(home.root).mode & 0o777).toBe(0o700);
   expect(readOrMakeSecrets(home)).toEqual(secrets);

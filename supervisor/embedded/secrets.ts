@@ -15,6 +15,8 @@ const names = [
   "backupDbPassword",
   "notesAdminPassword",
   "operatorPassword",
+  "cliToken",
+  "metricsToken",
 ] as const;
 
 /** Every secret of the embedded stack; nothing else holds them. */
@@ -55,6 +57,36 @@ export function readOrMakeSecrets(home: Home): Secrets {
     writeDurably(home.secrets, `${JSON.stringify(secrets, null, 2)}\n`);
   chmodSync(home.secrets, 0o600);
   return secrets;
+}
+
+/** What a supervisor needs to let the operator in, as far as secrets.json holds it. */
+export type AccessSecrets = Pick<
+  Secrets,
+  "operatorPassword" | "cliToken" | "metricsToken"
+>;
+
+/**
+ * The same where a supervisor starts nothing and needs no other secret. `withoutPassword`: the operator's comes from elsewhere,
+ * so that none is made.
+ */
+export function completeAccess(
+  home: Home,
+  withoutPassword: boolean,
+): AccessSecrets {
+  const known = readSecretsFile(home) ?? {};
+  const made: AccessSecrets = {
+    operatorPassword: makeSecret(),
+    cliToken: makeSecret(),
+    metricsToken: makeSecret(),
+  };
+  const missing = Object.fromEntries(
+    Object.entries(made).filter(
+      ([name]) =>
+        !(name in known) && !(withoutPassword && name === "operatorPassword"),
+    ),
+  );
+  if (Object.keys(missing).length > 0) changeSecrets(home, missing);
+  return { ...made, ...known, ...missing };
 }
 
 /** The secrets if there are any; throws one sentence when the file is broken. */
@@ -128,6 +160,8 @@ function makeSecrets(): Secrets {
     backupDbPassword: makeSecret(),
     notesAdminPassword: makeSecret(),
     operatorPassword: makeSecret(),
+    cliToken: makeSecret(),
+    metricsToken: makeSecret(),
   };
 }
 

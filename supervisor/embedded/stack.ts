@@ -125,8 +125,6 @@ async function startLocked(
     history,
     host: loopback,
     port: ports.supervisor,
-    operatorPassword:
-      readVariable("HEARTH_OPERATOR_PASSWORD", env) ?? secrets.operatorPassword,
     onStopAsked: options.onStopAsked,
     onCheck: options.onCheck,
     onNotice: options.onNotice,

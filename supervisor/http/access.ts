@@ -1,138 +1,160 @@
 import { createHash, timingSafeEqual } from "node:crypto";
+import type { DatabaseSync } from "node:sqlite";
 import type { FastifyRequest } from "fastify";
+import type { Credentials } from "../credentials.ts";
 import { countAttempts } from "./attempts.ts";
-import { openSessions, tokenIn } from "./sessions.ts";
+import { isOwnHost } from "./own-host.ts";
+import { openSessions } from "./sessions.ts";
+import { openSignInLinks, type SignInLink } from "./sign-in-links.ts";
+
+/**
+ * What a route requires: `operator` (the default) a session's cookie, the operator password by Basic authentication, or the token
+ * of the commands; `metrics` one of these or the token of /metrics; `sign-in` only one of the supervisor's own names as Host;
+ * `public` nothing.
+ */
+export type Audience = "operator" | "metrics" | "sign-in" | "public";
 
 export type Access =
   | { readonly kind: "allowed" }
-  | { readonly kind: "needs-password" }
+  | { readonly kind: "unauthenticated" }
   | { readonly kind: "foreign-page" }
+  | { readonly kind: "foreign-host" }
   | { readonly kind: "wait"; readonly ms: number };
 
 export type SignIn =
   | { readonly kind: "open"; readonly token: string }
   | { readonly kind: "wrong" }
+  /** Too many wrong passwords: this one was not compared. */
   | { readonly kind: "wait"; readonly ms: number };
 
-/** wait: too many wrong ones; it was not looked at. */
-export type PasswordTrial =
-  | { readonly kind: "right" }
-  | { readonly kind: "wrong" }
-  | { readonly kind: "wait"; readonly ms: number };
+export type DoorParts = {
+  readonly credentials: () => Credentials;
+  /** Sessions are kept in the history file. */
+  readonly db: DatabaseSync;
+  /** Where browsers reach the supervisor, if not at an address or a local name. */
+  readonly publicUrl: string | undefined;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+};
 
+/**
+ * Authenticates requests. Their network address proves nothing: other users, containers and proxies reach a loopback address,
+ * too. A web page of another origin may change nothing, even in the operator's browser.
+ */
 export type Door = {
-  /**
-   * Who may ask: anybody on this machine itself (loopback address, loopback Host, nothing forwarded), else the operator by
-   * Basic authentication or the sign-in form's cookie. A web page of another origin may change nothing, wherever its reader
-   * sits.
-   */
-  readonly judge: (request: FastifyRequest) => Access;
-  /** The same for what anybody may ask. */
-  readonly judgeOpen: (request: FastifyRequest) => Access;
-  /** Whether somebody knows the operator's password; wrong ones cost a growing wait. */
-  readonly tryPassword: (
-    request: FastifyRequest,
-    password: string,
-  ) => PasswordTrial;
+  readonly judge: (request: FastifyRequest, audience: Audience) => Access;
   readonly signIn: (request: FastifyRequest, password: string) => SignIn;
+  readonly makeLink: () => SignInLink;
+  /** A session's token; undefined when the link was used, is too old, or never was one. */
+  readonly signInByLink: (linkToken: string) => string | undefined;
   readonly signOut: (request: FastifyRequest) => void;
+  /** Ends every session and every link that was not used; how many sessions there were. */
+  readonly signOutAll: () => number;
   /** Whether this request came in by a cookie, so that there is something to sign out of. */
   readonly isSignedIn: (request: FastifyRequest) => boolean;
 };
 
-const forwarded = [
-  "forwarded",
-  "x-forwarded-for",
-  "x-forwarded-host",
-  "x-forwarded-proto",
-  "x-real-ip",
-  "via",
-];
-
-/** Without a password only this machine itself gets in. `now` gives milliseconds since 1970. */
-export function openDoor(
-  operatorPassword: string | undefined,
-  now: () => number,
-): Door {
-  const sessions = openSessions(now);
+export function openDoor(parts: DoorParts): Door {
+  const { credentials, now } = parts;
+  const key = () => credentials().operatorPassword;
+  const sessions = openSessions(parts.db, key, now);
+  const links = openSignInLinks(key, now);
   const attempts = countAttempts(now);
 
   function isSignedIn(request: FastifyRequest): boolean {
-    const token = tokenIn(request.headers.cookie);
+    const token = sessionTokenOf(request);
     return token !== undefined && sessions.isOpen(token);
   }
 
-  /** Counts the try. */
-  function knows(
+  /** Compares a password, and counts the attempt. */
+  function tryPassword(
     request: FastifyRequest,
-    isRight: (password: string) => boolean,
-  ): Access {
+    isRight: boolean,
+  ): "right" | "wrong" | { readonly ms: number } {
     const address = request.socket.remoteAddress ?? "";
     const ms = attempts.waitOf(address);
-    if (ms > 0) return { kind: "wait", ms };
-    if (operatorPassword !== undefined && isRight(operatorPassword)) {
-      attempts.succeeded(address);
-      return { kind: "allowed" };
-    }
-    attempts.failed(address);
-    return { kind: "needs-password" };
+    if (ms > 0) return { ms };
+    if (isRight) attempts.succeeded(address);
+    else attempts.failed(address);
+    return isRight ? "right" : "wrong";
   }
 
-  function tryPassword(request: FastifyRequest, given: string): PasswordTrial {
-    const access = knows(request, (password) => sameText(given, password));
-    switch (access.kind) {
-      case "allowed":
-        return { kind: "right" };
-      case "wait":
-        return access;
-      case "needs-password":
-      case "foreign-page":
-        return { kind: "wrong" };
+  function judgeAuthorization(
+    request: FastifyRequest,
+    authorization: string,
+    audience: Audience,
+  ): Access {
+    const { operatorPassword, cliToken, metricsToken } = credentials();
+    const [, scheme = "", value = ""] =
+      /^(\S+)\s*(.*)$/.exec(authorization) ?? [];
+    if (scheme.toLowerCase() === "bearer") {
+      // Tokens are too long to be guessed, so wrong ones cost no wait: an outdated one must not lock the operator out.
+      const known =
+        isSameText(value, cliToken) ||
+        (audience === "metrics" && isSameText(value, metricsToken));
+      return { kind: known ? "allowed" : "unauthenticated" };
     }
+    const given = Buffer.from(value, "base64").toString("utf8");
+    const trial = tryPassword(
+      request,
+      scheme.toLowerCase() === "basic" &&
+        isSameText(given, `operator:${operatorPassword}`),
+    );
+    if (trial === "right") return { kind: "allowed" };
+    return trial === "wrong"
+      ? { kind: "unauthenticated" }
+      : { kind: "wait", ...trial };
   }
 
   return {
-    tryPassword,
-    judge: (request) => {
+    judge: (request, audience) => {
       if (isForeignChange(request)) return { kind: "foreign-page" };
-      if (isLocal(request) || isSignedIn(request)) return { kind: "allowed" };
-      const { authorization } = request.headers;
-      if (authorization === undefined) return { kind: "needs-password" };
-      return knows(request, (password) =>
-        sameText(basicOf(authorization), `operator:${password}`),
-      );
+      if (audience === "public") return { kind: "allowed" };
+      const { authorization, host } = request.headers;
+      const own = isOwnHost(host, parts.publicUrl);
+      if (own && (audience === "sign-in" || isSignedIn(request)))
+        return { kind: "allowed" };
+      // Programs send it only to the address that they were given, so any Host is accepted.
+      if (authorization !== undefined && audience !== "sign-in")
+        return judgeAuthorization(request, authorization, audience);
+      return { kind: own ? "unauthenticated" : "foreign-host" };
     },
-    judgeOpen: (request) => ({
-      kind: isForeignChange(request) ? "foreign-page" : "allowed",
-    }),
     signIn: (request, given) => {
-      const trial = tryPassword(request, given);
-      return trial.kind === "right"
-        ? { kind: "open", token: sessions.begin() }
-        : trial;
+      const { operatorPassword } = credentials();
+      const trial = tryPassword(request, isSameText(given, operatorPassword));
+      if (trial === "right") return { kind: "open", token: sessions.begin() };
+      return trial === "wrong" ? { kind: "wrong" } : { kind: "wait", ...trial };
     },
+    makeLink: links.make,
+    signInByLink: (token) => (links.use(token) ? sessions.begin() : undefined),
     signOut: (request) => {
-      const token = tokenIn(request.headers.cookie);
+      const token = sessionTokenOf(request);
       if (token !== undefined) sessions.end(token);
+    },
+    signOutAll: () => {
+      links.endAll();
+      return sessions.endAll();
     },
     isSignedIn,
   };
 }
 
-function isLocal(request: FastifyRequest): boolean {
-  return (
-    isLoopback(request.socket.remoteAddress ?? "") &&
-    isLoopbackHost(request.headers.host ?? "") &&
-    !forwarded.some((name) => name in request.headers)
-  );
+/**
+ * The name of the session's cookie. Browsers keep one jar for all ports of a name, so that two supervisors behind one name (of
+ * two homes, or through two ssh tunnels) would take each other's cookie away.
+ */
+export function cookieNameOf(request: FastifyRequest): string {
+  const port = /:(\d+)$/.exec(request.headers.host ?? "")?.[1];
+  return port === undefined ? "hearth_session" : `hearth_session_${port}`;
 }
 
-function isLoopback(address: string): boolean {
-  return /^(::ffff:)?127\./.test(address) || address === "::1";
-}
-
-function isLoopbackHost(host: string): boolean {
-  return /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?$/i.test(host);
+function sessionTokenOf(request: FastifyRequest): string | undefined {
+  const start = `${cookieNameOf(request)}=`;
+  return (request.headers.cookie ?? "")
+    .split(";")
+    .map((each) => each.trim())
+    .find((each) => each.startsWith(start))
+    ?.slice(start.length);
 }
 
 function isForeignChange(request: FastifyRequest): boolean {
@@ -153,14 +175,8 @@ function isForeignPage(request: FastifyRequest): boolean {
   return !URL.canParse(origin) || new URL(origin).host !== request.headers.host;
 }
 
-/** "user:password" of a Basic header. */
-function basicOf(authorization: string): string {
-  const encoded = /^Basic\s+(\S+)$/i.exec(authorization)?.[1] ?? "";
-  return Buffer.from(encoded, "base64").toString("utf8");
-}
-
 /** Hashed first, so that neither content nor length shows in the time it takes. */
-function sameText(a: string, b: string): boolean {
+function isSameText(a: string, b: string): boolean {
   const [left, right] = [a, b].map((text) =>
     createHash("sha256").update(text).digest(),
   );

@@ -160,7 +160,7 @@ test.each<
     "/ping/site",
     undefined,
     404,
-    'there is no heartbeat "site"; there are copy.',
+    'there is no heartbeat "site": config/supervisor.yaml names them.',
   ],
   [
     "GET",

@@ -128,6 +128,7 @@ function registerPings(
       }>({
         method,
         url: "/ping/:name/:how?",
+        config: { audience: "public" },
         handler: async (request, reply) => {
           const { name, how } = request.params;
           const meant = pingMeant(how);
@@ -147,12 +148,13 @@ function registerPings(
             meant.kind,
             said === "" ? null : said,
           );
-          const heartbeats = watch
-            .list()
-            .filter(({ kind }) => kind === "heartbeat")
-            .map((check) => check.name);
+          // This route is public, so the names that exist are not listed.
           return view === undefined
-            ? refuse(reply, 404, noSuch("heartbeat", name, heartbeats))
+            ? refuse(
+                reply,
+                404,
+                `there is no heartbeat "${name}": config/supervisor.yaml names them.`,
+              )
             : { name, state: view.state };
         },
       });

@@ -5,16 +5,20 @@ import {
   type SupervisorFacts,
 } from "../metrics/supervisor-metrics.ts";
 
-/** GET /metrics — for Prometheus; from another machine it signs in as any other (`basic_auth` of its scrape configuration). */
+/** GET /metrics: for Prometheus, by a token of its own (`authorization` of its scrape configuration). */
 export function registerMetricsRoutes(
   server: FastifyInstance,
   facts: () => Omit<SupervisorFacts, "cpuSeconds">,
 ): void {
-  server.get("/metrics", (_request, reply) => {
-    const { user, system } = process.cpuUsage();
-    const cpuSeconds = (user + system) / 1e6;
-    return reply
-      .type(metricsContentType)
-      .send(exposeMetrics(supervisorMetrics({ ...facts(), cpuSeconds })));
-  });
+  server.get(
+    "/metrics",
+    { config: { audience: "metrics" } },
+    (_request, reply) => {
+      const { user, system } = process.cpuUsage();
+      const cpuSeconds = (user + system) / 1e6;
+      return reply
+        .type(metricsContentType)
+        .send(exposeMetrics(supervisorMetrics({ ...facts(), cpuSeconds })));
+    },
+  );
 }

@@ -1,9 +1,8 @@
-import { createHash, timingSafeEqual } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { listBackups } from "../backup/manifest.ts";
 import { Failure } from "../failure.ts";
-import { basic, CouchRefusal, NoAnswer } from "../notes/couch.ts";
+import { CouchRefusal, NoAnswer } from "../notes/couch.ts";
 import { deviceChoices, vaultChoices } from "../notes/plugin-settings.ts";
 import type { VaultActs } from "../notes/vault-acts.ts";
 import { NoSuchVault } from "../notes/vault-names.ts";
@@ -12,7 +11,6 @@ import { refuse } from "./refuse.ts";
 export type NotesRouteParts = {
   readonly acts: VaultActs;
   readonly backups: string;
-  readonly operatorPassword: string | undefined;
 };
 
 const text = z.string().min(1, "must not be empty").max(2000);
@@ -43,7 +41,6 @@ type VaultRequest = { readonly Params: { readonly vault: string } };
 /**
  * GET, POST /api/notes; GET /api/notes/backups; GET /api/notes/:vault/conflicts|devices; POST
  * /api/notes/:vault/setup-uri|rotate|remove|restore-seed|resolve. Where `parts` is a text, it is why there is nothing here.
- * What shows a password wants the operator's, also from this machine.
  */
 export function registerNotesRoutes(
   server: FastifyInstance,
@@ -66,18 +63,18 @@ export function registerNotesRoutes(
     })),
   );
   server.post("/api/notes", (request, reply) =>
-    withSecret(request, reply, addBody, (body) => {
+    withBody(request, reply, addBody, (body) => {
       const { vault, url, forgetPassphrase, ...choices } = body;
       return acts.add({ vault, url, forgetPassphrase, choices });
     }),
   );
   server.post<VaultRequest>("/api/notes/:vault/setup-uri", (request, reply) =>
-    withSecret(request, reply, setupBody, (body) =>
+    withBody(request, reply, setupBody, (body) =>
       acts.setupUri({ vault: request.params.vault, ...clean(body) }),
     ),
   );
   server.post<VaultRequest>("/api/notes/:vault/rotate", (request, reply) =>
-    withSecret(request, reply, rotateBody, (body) =>
+    withBody(request, reply, rotateBody, (body) =>
       acts.rotate({ vault: request.params.vault, ...body }),
     ),
   );
@@ -106,29 +103,6 @@ export function registerNotesRoutes(
   server.get<VaultRequest>("/api/notes/:vault/devices", (request, reply) =>
     answering(reply, () => acts.devices(request.params.vault)),
   );
-
-  /** Anybody on this machine may ask most things, but a password is the operator's alone. */
-  async function withSecret<T extends z.ZodType>(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    schema: T,
-    act: (body: z.output<T>) => Promise<unknown>,
-  ): Promise<FastifyReply> {
-    const { operatorPassword } = parts as NotesRouteParts;
-    if (
-      operatorPassword !== undefined &&
-      !isSame(
-        request.headers.authorization ?? "",
-        basic("operator", operatorPassword),
-      )
-    )
-      return refuse(
-        reply,
-        401,
-        "this shows a password, so it needs the operator password: set HEARTH_OPERATOR_PASSWORD (or HEARTH_OPERATOR_PASSWORD_FILE).",
-      );
-    return withBody(request, reply, schema, act);
-  }
 }
 
 async function withBody<T extends z.ZodType>(
@@ -178,13 +152,4 @@ function clean<T extends object>(body: T): T {
   return Object.fromEntries(
     Object.entries(body).filter(([, value]) => value !== undefined),
   ) as T;
-}
-
-function isSame(one: string, other: string): boolean {
-  const [left, right] = [one, other].map((each) =>
-    createHash("sha256").update(each).digest(),
-  );
-  return (
-    left !== undefined && right !== undefined && timingSafeEqual(left, right)
-  );
 }

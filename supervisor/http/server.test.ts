@@ -1,10 +1,12 @@
 import type { InjectOptions } from "fastify";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { operatorHeaders } from "../credentials.ts";
 import type { CheckView } from "../checks/watched.ts";
 import { Failure } from "../failure.ts";
 import { openHistory, type History } from "../history.ts";
 import type { Runtime, ServiceView } from "../runtime.ts";
 import { judge, findAttention, type Status } from "../status.ts";
+import { asOperator, testCredentials } from "../testing/operator.ts";
 import { temporaryHome } from "../testing/temporary-home.ts";
 import { buildApi } from "./server.ts";
 
@@ -73,7 +75,8 @@ beforeEach(() => {
     }),
     history,
     stop: (reason) => stopped.push(reason),
-    operatorPassword: "the-operator-password",
+    credentials: () => testCredentials,
+    publicUrl: undefined,
   });
 });
 afterEach(async () => {
@@ -121,52 +124,51 @@ function ask(options: InjectOptions) {
   return api.inject({
     remoteAddress: "127.0.0.1",
     ...options,
-    headers: { host: "127.0.0.1:4080", ...options.headers },
+    headers: { host: "127.0.0.1:4080", ...asOperator, ...options.headers },
   });
 }
 
-const basic = (password: string) => ({
-  authorization: `Basic ${Buffer.from(`operator:${password}`).toString("base64")}`,
+/** The same without the operator's password, or with other headers. */
+function askAs(
+  headers: Readonly<Record<string, string>>,
+  options: InjectOptions,
+) {
+  return api.inject({
+    remoteAddress: "127.0.0.1",
+    ...options,
+    headers: { host: "127.0.0.1:4080", ...headers },
+  });
+}
+
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
+
+const { cliToken, metricsToken } = testCredentials;
+
+test.each<[string, Readonly<Record<string, string>>, number]>([
+  ["this machine", {}, 401],
+  ["this machine by name", { host: "localhost:4080" }, 401],
+  ["a strange name for this machine", { host: "evil.example" }, 403],
+  ["a proxy on this machine", { "x-forwarded-for": "192.168.1.9" }, 401],
+  ["this machine with the password", asOperator, 200],
+  ["this machine with a wrong one", operatorHeaders("wrong"), 401],
+  ["a command", bearer(cliToken), 200],
+  ["Prometheus", bearer(metricsToken), 401],
+])("asked from %s", async (_who, headers, statusCode) => {
+  for (const remoteAddress of ["127.0.0.1", "::1", "192.168.1.9"]) {
+    const answer = await askAs(headers, { url: "/api/status", remoteAddress });
+    expect(answer.statusCode).toBe(statusCode);
+  }
 });
 
-test.each<[string, InjectOptions, number]>([
-  ["this machine", {}, 200],
-  ["this machine by name", { headers: { host: "localhost:4080" } }, 200],
-  ["another machine", { remoteAddress: "192.168.1.9" }, 401],
-  [
-    "a name that an attacker points at this machine",
-    { headers: { host: "evil.example" } },
-    401,
-  ],
-  [
-    "a proxy on this machine",
-    { headers: { "x-forwarded-for": "192.168.1.9" } },
-    401,
-  ],
-  [
-    "another machine with the password",
-    { remoteAddress: "192.168.1.9", headers: basic("the-operator-password") },
-    200,
-  ],
-  [
-    "another machine with a wrong one",
-    { remoteAddress: "192.168.1.9", headers: basic("wrong") },
-    401,
-  ],
-])("asked from %s", async (_who, options, statusCode) => {
-  expect((await ask({ ...options, url: "/api/status" })).statusCode).toBe(
-    statusCode,
-  );
-});
-
-test("health is answered to anybody, and readiness follows the state", async () => {
-  const remoteAddress = "192.168.1.9";
-  expect((await ask({ url: "/healthz", remoteAddress })).json()).toEqual({
+test("health is public; readiness follows the state, for the operator and monitors", async () => {
+  expect((await askAs({}, { url: "/healthz" })).json()).toEqual({
     status: "ok",
   });
-  expect((await ask({ url: "/readyz", remoteAddress })).statusCode).toBe(200);
+  expect((await askAs({}, { url: "/readyz" })).statusCode).toBe(401);
+  const monitor = bearer(metricsToken);
+  expect((await askAs(monitor, { url: "/readyz" })).statusCode).toBe(200);
   gateway = { ...gateway, state: "gave-up", reason: "killed by SIGKILL" };
-  const answer = await ask({ url: "/readyz", remoteAddress });
+  const answer = await ask({ url: "/readyz" });
   expect(answer.statusCode).toBe(503);
   expect(answer.json()).toEqual({ ready: false, verdict: "Gateway is down." });
 });

@@ -1,5 +1,6 @@
 import Fastify, { type FastifyInstance } from "fastify";
 import type { Watch } from "../checks/watch.ts";
+import type { Credentials } from "../credentials.ts";
 import { sentencesOf } from "../failure.ts";
 import type { History } from "../history.ts";
 import { portTaken } from "../processes/ports.ts";
@@ -8,7 +9,7 @@ import { restartAsked } from "../restart.ts";
 import type { Runtime } from "../runtime.ts";
 import type { Status } from "../status.ts";
 import { inWords } from "../duration.ts";
-import { openDoor, type Door } from "./access.ts";
+import { openDoor, type Audience } from "./access.ts";
 import { acceptForms } from "./forms.ts";
 import { noSuch, refuse } from "./refuse.ts";
 import { showFailure } from "./show-page.ts";
@@ -20,16 +21,12 @@ import {
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** Anybody may ask this, without a password. */
-    open?: boolean;
+    /** What the route requires; `operator` when left out. */
+    audience?: Audience;
   }
   interface FastifyRequest {
-    /** Came in by the sign-in form's cookie. */
+    /** Came in by a session's cookie. */
     signedIn: boolean;
-  }
-  interface FastifyInstance {
-    /** For what even this machine's own browser needs the operator's password. */
-    tryPassword: Door["tryPassword"];
   }
 }
 
@@ -40,12 +37,16 @@ export type ApiParts = {
   readonly history: History;
   /** Begins to stop everything; absent when this supervisor started nothing. */
   readonly stop: ((reason: string) => void) | undefined;
-  readonly operatorPassword: string | undefined;
+  readonly credentials: () => Credentials;
+  /** Where browsers reach this supervisor, if not at an address or a local name. */
+  readonly publicUrl: string | undefined;
 };
 
 const mostLogLines = 5000;
 const mostEntries = 10_000;
 const longestName = 1000;
+const foreignHost =
+  "Browsers reach this supervisor under an IP address, a local name, or the name in SUPERVISOR_PUBLIC_URL, and no other.";
 
 /** The supervisor's HTTP face: /healthz, /readyz, /sign-in, /api/…; rooms add theirs. Errors are {error: {message}}. */
 export function buildApi(parts: ApiParts): FastifyInstance {
@@ -55,32 +56,41 @@ export function buildApi(parts: ApiParts): FastifyInstance {
     routerOptions: { maxParamLength: longestName },
   });
 
-  const door = openDoor(parts.operatorPassword, Date.now);
+  const { credentials, publicUrl } = parts;
+  const door = openDoor({
+    ...{ credentials, publicUrl, db: parts.history.db },
+    now: () => Date.now(),
+  });
 
   server.decorateRequest("signedIn", false);
-  server.decorate("tryPassword", door.tryPassword);
   server.addHook("onRequest", async (request, reply) => {
-    const isOpen = request.routeOptions.config.open === true;
-    const access = isOpen ? door.judgeOpen(request) : door.judge(request);
+    const { audience = "operator" } = request.routeOptions.config;
+    const access = door.judge(request, audience);
     switch (access.kind) {
       case "allowed":
         request.signedIn = door.isSignedIn(request);
         return;
       case "foreign-page":
         return refuse(reply, 403, "a page of another origin may not do this.");
+      case "foreign-host":
+        return wantsPage(request)
+          ? showFailure(request, reply, 403, [foreignHost], "/")
+          : refuse(reply, 403, foreignHost);
       case "wait":
         return refuse(
           reply.header("retry-after", Math.ceil(access.ms / 1000)),
           429,
           `too many wrong passwords: try again in ${inWords(access.ms)}.`,
         );
-      case "needs-password":
+      case "unauthenticated":
         if (wantsPage(request))
-          return askToSignIn(request, reply, 401, request.url, null);
+          return askToSignIn(request, reply, { status: 401, to: request.url });
         return refuse(
           reply.header("www-authenticate", 'Basic realm="Hearth"'),
           401,
-          "from another machine this needs the user operator and the operator password.",
+          audience === "metrics"
+            ? "this needs the token that `hearth operator metrics-token` shows, as a bearer token."
+            : "sign in as the user operator with the operator password: `hearth operator password` shows it.",
         );
     }
   });
@@ -108,13 +118,18 @@ export function buildApi(parts: ApiParts): FastifyInstance {
   });
 
   acceptForms(server);
-  registerSignInRoutes(server, door);
-  const open = { config: { open: true } };
-  server.get("/healthz", open, () => ({ status: "ok" }));
-  server.get("/readyz", open, (_request, reply) => {
-    const { ok, verdict } = parts.status();
-    return reply.code(ok ? 200 : 503).send({ ready: ok, verdict });
-  });
+  registerSignInRoutes(server, door, publicUrl);
+  server.get("/healthz", { config: { audience: "public" } }, () => ({
+    status: "ok",
+  }));
+  server.get(
+    "/readyz",
+    { config: { audience: "metrics" } },
+    (_request, reply) => {
+      const { ok, verdict } = parts.status();
+      return reply.code(ok ? 200 : 503).send({ ready: ok, verdict });
+    },
+  );
   server.get("/api/status", () => parts.status());
   server.get<{ Querystring: { limit?: string; name?: string } }>(
     "/api/history",

@@ -1,44 +1,97 @@
-import { createHash, randomBytes } from "node:crypto";
+import { createHmac, randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
 
-/** Who signed in with the form: a token in a cookie, ended by signing out, after 12 h, and when the supervisor ends. */
+/**
+ * Browsers that are signed in: each has a token in a cookie. A session ends by signing out, after 30 days, by `hearth sign-out
+ * --all`, and when the operator password is replaced.
+ */
 export type Sessions = {
   /** A new session's token. */
   readonly begin: () => string;
   readonly isOpen: (token: string) => boolean;
   readonly end: (token: string) => void;
+  /** How many there were. */
+  readonly endAll: () => number;
 };
 
-export const sessionSeconds = 12 * 3600;
-export const cookieName = "hearth_session";
+export const sessionSeconds = 30 * 86_400;
 const mostSessions = 1000;
 
-/** Keeps hashes only, in memory. `now` gives milliseconds since 1970. */
-export function openSessions(now: () => number): Sessions {
-  const ends = new Map<string, number>();
+/** sessions: `hash` of a token under the operator password; `ends_at` in milliseconds since 1970. */
+export const sessionTables = `
+  CREATE TABLE sessions (hash TEXT PRIMARY KEY, ends_at INTEGER NOT NULL) STRICT, WITHOUT ROWID;`;
+
+/**
+ * Keeps hashes only, in the history file and in memory. Each is keyed with `key`, the operator password: a session of another
+ * one is none. `now` gives milliseconds since 1970.
+ */
+export function openSessions(
+  db: DatabaseSync,
+  key: () => string,
+  now: () => number,
+): Sessions {
+  const remove = db.prepare("DELETE FROM sessions WHERE hash = ?");
+  const add = db.prepare("INSERT INTO sessions (hash, ends_at) VALUES (?, ?)");
+  const ends = new Map(
+    db
+      .prepare("SELECT hash, ends_at FROM sessions ORDER BY ends_at")
+      .all()
+      .map((row) => [String(row["hash"]), Number(row["ends_at"])] as const),
+  );
+
+  function drop(hash: string): void {
+    if (ends.delete(hash)) remove.run(hash);
+  }
+
+  function remember(hash: string, end: number): void {
+    ends.set(hash, end);
+    try {
+      for (const [known, knownEnd] of ends)
+        if (knownEnd <= now() || ends.size > mostSessions) drop(known);
+      add.run(hash, end);
+    } catch {
+      // On a full disk a session lasts until the supervisor ends: the operator must get in just then.
+    }
+  }
+
   return {
     begin: () => {
-      const token = randomBytes(32).toString("base64url");
-      for (const [known, end] of ends)
-        if (end <= now() || ends.size >= mostSessions) ends.delete(known);
-      ends.set(hashed(token), now() + sessionSeconds * 1000);
+      const token = newToken();
+      remember(keyedHash(key(), token), now() + sessionSeconds * 1000);
       return token;
     },
-    isOpen: (token) => (ends.get(hashed(token)) ?? 0) > now(),
-    end: (token) => {
-      ends.delete(hashed(token));
+    isOpen: (token) => (ends.get(keyedHash(key(), token)) ?? 0) > now(),
+    end: (token) => drop(keyedHash(key(), token)),
+    endAll: () => {
+      const open = [...ends.values()].filter((end) => end > now()).length;
+      ends.clear();
+      db.exec("DELETE FROM sessions");
+      return open;
     },
   };
 }
 
-function hashed(token: string): string {
-  return createHash("sha256").update(token).digest("base64url");
+/** Ends the sessions of a supervisor that does not run. */
+export function endStoredSessions(historyFile: string): void {
+  if (!existsSync(historyFile)) return;
+  const db = new DatabaseSync(historyFile);
+  try {
+    const [table] = db
+      .prepare("SELECT 1 FROM sqlite_master WHERE name = 'sessions'")
+      .all();
+    if (table !== undefined) db.exec("DELETE FROM sessions");
+  } finally {
+    db.close();
+  }
 }
 
-/** The session's token of a Cookie header. */
-export function tokenIn(cookies: string | undefined): string | undefined {
-  return (cookies ?? "")
-    .split(";")
-    .map((each) => each.trim())
-    .find((each) => each.startsWith(`${cookieName}=`))
-    ?.slice(cookieName.length + 1);
+/** 48 digits of 192 random bits, which survive every terminal and every address. */
+export function newToken(): string {
+  return randomBytes(24).toString("hex");
+}
+
+/** What is kept of a token. */
+export function keyedHash(key: string, token: string): string {
+  return createHmac("sha256", key).update(token).digest("base64url");
 }

@@ -19,7 +19,7 @@ import { retentionJob } from "./retention.ts";
 
 /** The jobs of this supervisor. The room is opened last, and begins last: by then every room has added its own. */
 export function openJobsRoom(surroundings: Surroundings): Room {
-  const { home, jobs, env, config, operatorPassword } = surroundings;
+  const { home, jobs, env, config, credentials } = surroundings;
   const { backup_copy, notes_backup, postgres_backup, time_zone } = config.jobs;
   const makeReport = openReporting(surroundings);
   for (const job of [
@@ -36,7 +36,11 @@ export function openJobsRoom(surroundings: Surroundings): Room {
     routes: (server) => {
       registerJobRoutes(server, jobs);
       registerJobsPage(server, jobs);
-      registerBackupRoutes(server, home.backups, peerOf(env, operatorPassword));
+      registerBackupRoutes(
+        server,
+        home.backups,
+        peerOf(env, credentials().operatorPassword),
+      );
       registerCopyRoutes(
         server,
         openCopies(

@@ -199,9 +199,8 @@ export function openNotesRoom(surroundings: Surroundings): Room {
 
   return {
     routes: (server) => {
-      const { operatorPassword } = surroundings;
-      registerNotesRoutes(server, { acts, backups, operatorPassword });
-      registerNotesPage(server, { acts, look, operatorPassword });
+      registerNotesRoutes(server, { acts, backups });
+      registerNotesPage(server, { acts, look });
     },
     begin: () => {
       tick();

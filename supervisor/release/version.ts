@@ -22,6 +22,6 @@ export function alreadyRunsSentence({
   const runs = `Hearth already runs (pid ${pid}) at ${address}`;
   const own = ownRelease();
   return own === undefined || own.id === release
-    ? `${runs}: \`hearth status\` shows it, \`hearth down\` stops it.`
+    ? `${runs}: \`hearth open\` signs a browser in, \`hearth status\` shows it, \`hearth down\` stops it.`
     : `${runs}, as ${release == null ? "an earlier version" : `release ${release}`}. This checkout is ${nameOf(own)}: \`hearth upgrade\` switches to it.`;
 }

@@ -33,11 +33,38 @@ export type Watched = {
   readonly complaints: readonly string[];
 };
 
+/** The cookies of the consoles that run, by their addresses. */
+const sessions = new Map<string, string>();
+
+/** Pages that are opened from now on are signed in at this console; returns how to end that. */
+export async function signInAt(
+  address: string,
+  password: string,
+): Promise<() => void> {
+  const answer = await fetch(`${address}/sign-in`, {
+    ...{ method: "POST", redirect: "manual" },
+    body: new URLSearchParams({ password }),
+  });
+  sessions.set(address, answer.headers.get("set-cookie") ?? "");
+  return () => sessions.delete(address);
+}
+
+function cookiesOf(): { url: string; name: string; value: string }[] {
+  return [...sessions].map(([url, cookie]) => {
+    const [, name = "", value = ""] = /^([^=]+)=([^;]+)/.exec(cookie) ?? [];
+    return { url, name, value };
+  });
+}
+
 /** A fresh page of its own browser context that notes what goes wrong in it. */
 export async function openPage(
   browser: Browser,
   { width, scheme }: Omit<Screen, "name">,
-  options: { readonly javaScript?: boolean } = {},
+  options: {
+    readonly javaScript?: boolean;
+    /** Whether the operator is signed in at every console; true when left out. */
+    readonly signedIn?: boolean;
+  } = {},
 ): Promise<Watched> {
   const context = await browser.newContext({
     viewport: { width, height: 900 },
@@ -45,6 +72,7 @@ export async function openPage(
     javaScriptEnabled: options.javaScript ?? true,
     timezoneId: "UTC",
   });
+  if (options.signedIn ?? true) await context.addCookies(cookiesOf());
   const page = await context.newPage();
   const complaints: string[] = [];
   page.on("console", (message) => {

@@ -7,11 +7,13 @@ import {
   openSupervision,
   type Supervision,
 } from "../../supervisor/supervision.ts";
+import { testCredentials } from "../../supervisor/testing/operator.ts";
 import { programSpec, testRuntime } from "../../supervisor/testing/specs.ts";
 import { temporaryHome } from "../../supervisor/testing/temporary-home.ts";
 import { waitFor } from "../../supervisor/testing/wait-for.ts";
 import type { Status } from "../../supervisor/status.ts";
 import { freePort } from "../servers/postgres.ts";
+import { signInAt } from "./browser.ts";
 
 export type ConsoleStand = {
   readonly address: string;
@@ -64,11 +66,12 @@ export async function startConsoleStand(
     })),
   );
   const quick = { every: "1s", fail_after: 1, recover_after: 1 };
-  const operatorPassword = "the-operator-password";
+  const { operatorPassword } = testCredentials;
   const supervision: Supervision = await openSupervision({
     home: place.home,
     env: {
       HEARTH_JOBS: "on",
+      HEARTH_OPERATOR_PASSWORD: operatorPassword,
       ...(options.databaseUrl === undefined
         ? {}
         : { SUPERVISOR_DATABASE_URL: options.databaseUrl }),
@@ -95,7 +98,6 @@ export async function startConsoleStand(
     history,
     host: "0.0.0.0",
     port: 0,
-    operatorPassword,
     onStopAsked: undefined,
     onCheck: () => {},
     onNotice: () => {},
@@ -113,8 +115,10 @@ export async function startConsoleStand(
   await waitFor("the first look at everything", () =>
     supervision.status().checks.every(({ state }) => state !== "new"),
   );
+  const address = supervision.address.replace("0.0.0.0", "127.0.0.1");
+  const signOut = await signInAt(address, operatorPassword);
   return {
-    address: supervision.address.replace("0.0.0.0", "127.0.0.1"),
+    address,
     operatorPassword,
     logs: place.home.logs,
     status: supervision.status,
@@ -123,6 +127,7 @@ export async function startConsoleStand(
       else sick.set(name, words);
     },
     stop: async () => {
+      signOut();
       await supervision.rest();
       await runtime.stop("the test is over");
       await supervision.close();

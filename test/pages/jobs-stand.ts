@@ -6,8 +6,10 @@ import type { Job, JobContext } from "../../supervisor/jobs/job.ts";
 import { openJobRunner } from "../../supervisor/jobs/runner.ts";
 import { makeHome } from "../../supervisor/embedded/home.ts";
 import { registerJobsPage } from "../../supervisor/pages/jobs/jobs-page.ts";
+import { testCredentials } from "../../supervisor/testing/operator.ts";
 import { temporaryHome } from "../../supervisor/testing/temporary-home.ts";
 import { waitFor } from "../../supervisor/testing/wait-for.ts";
+import { signInAt } from "./browser.ts";
 
 export type JobsStand = {
   readonly address: string;
@@ -77,15 +79,18 @@ export async function startJobsStand(
       throw new Error("nobody asks for the status here");
     },
     ...{ runtime: () => undefined, watch: () => undefined, history },
-    ...{ stop: undefined, operatorPassword: undefined },
+    ...{ stop: undefined, publicUrl: undefined },
+    credentials: () => testCredentials,
   });
   registerJobsPage(api, jobs);
   const address = await api.listen({ host: "127.0.0.1", port: 0 });
+  const signOut = await signInAt(address, testCredentials.operatorPassword);
   jobs.begin();
   return {
     address,
     slowRun: () => waitFor("slow-sweep to begin", () => slow),
     stop: async () => {
+      signOut();
       await jobs.stop();
       await api.close();
       history.close();

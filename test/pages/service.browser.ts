@@ -2,6 +2,7 @@ import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { asOperator } from "../../supervisor/testing/operator.ts";
 import { waitFor } from "../../supervisor/testing/wait-for.ts";
 import { openBrowser, openPage } from "./browser.ts";
 import {
@@ -161,18 +162,21 @@ test("a name that nobody knows, and a form of another site, change nothing", asy
   stand = await startConsoleStand({ services: ["notes"] });
   const { address } = stand;
   const unknown = await fetch(`${address}/services/nots`, {
-    headers: { accept: "text/html" },
+    headers: { ...asOperator, accept: "text/html" },
   });
   expect(unknown.status).toBe(404);
   expect(await unknown.text()).toContain("there are notes");
   const foreign = await fetch(`${address}/services/notes/pause`, {
     method: "POST",
-    headers: { origin: "http://elsewhere.example" },
+    headers: { ...asOperator, origin: "http://elsewhere.example" },
   });
   expect(foreign.status).toBe(403);
   const wrong = await fetch(`${address}/services/notes/silence`, {
     method: "POST",
-    headers: { "content-type": "application/x-www-form-urlencoded" },
+    headers: {
+      ...asOperator,
+      "content-type": "application/x-www-form-urlencoded",
+    },
     body: "for=ever",
   });
   expect(wrong.status).toBe(409);

@@ -1,5 +1,6 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { asOperator } from "../../supervisor/testing/operator.ts";
 import { hashKey } from "../../gateway/access/keys.ts";
 import { query } from "../../gateway/db/pool.ts";
 import { startAdminFixture, type AdminFixture } from "../servers/admin.ts";
@@ -101,7 +102,9 @@ describe("the spend page", () => {
 
   test("without Postgres it says so, and keeps its controls", async () => {
     const stand = await standOn("postgres://nobody@127.0.0.1:1/hearth");
-    const csv = await fetch(`${stand.address}/spend.csv`);
+    const csv = await fetch(`${stand.address}/spend.csv`, {
+      headers: asOperator,
+    });
     expect(csv.status).toBe(503);
     expect(await csv.text()).toContain("Postgres cannot be reached");
     await lookOnEveryScreen(browser, `${stand.address}/spend`, {
@@ -128,7 +131,9 @@ test("sums of the page and of its CSV are the ledger's, by whatever they are tol
       `$ ${ledger?.spend.toFixed(2)}`,
       "100 %",
     ]);
-    const csv = await fetch(address.replace("/spend?", "/spend.csv?"));
+    const csv = await fetch(address.replace("/spend?", "/spend.csv?"), {
+      headers: asOperator,
+    });
     const rows = (await csv.text()).trimEnd().split("\r\n");
     const [head, ...body] = rows.map((row) => row.split(","));
     const [spend, calls] = ["Spend", "Calls"].map((name) =>
@@ -213,7 +218,9 @@ test("two days that are none are named, and the page stands", async () => {
       "true",
     );
   }
-  const csv = await fetch(`${stand.address}/spend.csv?from=yesterday`);
+  const csv = await fetch(`${stand.address}/spend.csv?from=yesterday`, {
+    headers: asOperator,
+  });
   expect(csv.status).toBe(400);
   await page.context().close();
 });

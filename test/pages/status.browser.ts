@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { hashKey } from "../../gateway/access/keys.ts";
 import { startAdminFixture, type AdminFixture } from "../servers/admin.ts";
 import { readerUrl } from "../servers/database.ts";
+import { asOperator } from "../../supervisor/testing/operator.ts";
 import { waitFor } from "../../supervisor/testing/wait-for.ts";
 import { findBarriers, openBrowser, openPage } from "./browser.ts";
 import {
@@ -219,9 +220,12 @@ test("what was spent is right, and shown as far as it is known when Postgres is 
     services: [],
     databaseUrl: "postgres://nobody@127.0.0.1:1/hearth",
   });
-  await page.goto(stand.address);
-  expect(await page.getByText("Postgres cannot be reached").count()).toBe(1);
-  await page.context().close();
+  const away = await openPage(browser, desk);
+  await away.page.goto(stand.address);
+  expect(await away.page.getByText("Postgres cannot be reached").count()).toBe(
+    1,
+  );
+  for (const each of [page, away.page]) await each.context().close();
 });
 
 test("on paper the page is light and keeps its commands", async () => {
@@ -236,20 +240,16 @@ test("on paper the page is light and keeps its commands", async () => {
   await page.context().close();
 });
 
-describe("from another machine", () => {
-  /** A proxy's header is all that tells it apart on one machine. */
-  async function openFromAfar(address: string) {
-    const opened = await openPage(browser, desk);
-    await opened.page
-      .context()
-      .setExtraHTTPHeaders({ "x-forwarded-for": "192.168.1.9" });
+describe("signing in", () => {
+  async function openUnknown(address: string) {
+    const opened = await openPage(browser, desk, { signedIn: false });
     await opened.page.goto(address);
     return opened;
   }
 
   test("the operator signs in with the keyboard alone, sees the page, and signs out", async () => {
     stand = await startConsoleStand({ services });
-    const { page } = await openFromAfar(stand.address);
+    const { page } = await openUnknown(stand.address);
     expect(await page.textContent("h1")).toBe("Sign in");
     expect(await findBarriers(page)).toEqual([]);
     await takePicture(page, "sign-in");
@@ -267,9 +267,44 @@ describe("from another machine", () => {
     await page.context().close();
   });
 
+  test.each([true, false])(
+    "a link signs in without a password, once, also from a page elsewhere (script: %j)",
+    async (javaScript) => {
+      stand = await startConsoleStand({ services });
+      const made = await fetch(`${stand.address}/api/sign-in-links`, {
+        ...{ method: "POST", headers: asOperator },
+      });
+      const { path } = (await made.json()) as { readonly path: string };
+      const link = `${stand.address}${path}`;
+      const { page } = await openPage(browser, desk, {
+        ...{ signedIn: false, javaScript },
+      });
+      // A chat in the browser is another site: what it leads to comes without the cookie, as long as it is a redirect.
+      await page.goto(
+        `data:text/html,<a href="${link}">Hearth is up: open it</a>`,
+      );
+      await page.getByRole("link").click();
+      await page.getByRole("heading", { name: "All is well." }).waitFor();
+      expect(new URL(page.url()).pathname).toBe("/");
+      const other = await openUnknown(link);
+      expect(await other.page.textContent("h1")).toBe("Sign in");
+      expect(await other.page.textContent("main")).toContain(
+        "This link was used already",
+      );
+      expect(await findBarriers(other.page, { reload: false })).toEqual([]);
+      await other.page
+        .getByLabel("Operator password")
+        .fill(stand.operatorPassword);
+      await other.page.keyboard.press("Enter");
+      await other.page.getByRole("heading", { name: "All is well." }).waitFor();
+      await other.page.context().close();
+      await page.context().close();
+    },
+  );
+
   test("another site's form changes nothing, and a session ends where it was signed out", async () => {
     stand = await startConsoleStand({ services });
-    const { page } = await openFromAfar(stand.address);
+    const { page } = await openUnknown(stand.address);
     await page.getByLabel("Operator password").fill(stand.operatorPassword);
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: "All is well." }).waitFor();

@@ -19,6 +19,8 @@ export interface Stack {
   /** Starts it and waits for the block that ends the start; rejects with what was printed when it exits first. */
   start(more?: Readonly<Record<string, string>>): Promise<StartedStack>;
   secrets(): Readonly<Record<string, string>>;
+  /** The headers by which the supervisor knows the operator's commands. */
+  asOperator(): Readonly<Record<string, string>>;
   run(): RunFile;
   /** Rows of the ledger's database, asked as superuser. */
   ledger<Row extends pg.QueryResultRow>(text: string): Promise<readonly Row[]>;
@@ -81,6 +83,7 @@ export async function prepareStack(): Promise<Stack> {
     supervisorUrl: `http://127.0.0.1:${supervisor}`,
     run,
     secrets,
+    asOperator: () => ({ authorization: `Bearer ${secrets()["cliToken"]}` }),
     async start(more = {}) {
       const stack = npmStart({ ...env, ...more });
       started.push(stack);

@@ -88,7 +88,11 @@ export async function openFaultStand(
     throw error;
   }
   const ask = async <T>(path: string, method: string = "GET"): Promise<T> =>
-    (await fetch(`${stack.supervisorUrl}${path}`, { method })).json() as T;
+    (
+      await fetch(`${stack.supervisorUrl}${path}`, {
+        ...{ method, headers: stack.asOperator() },
+      })
+    ).json() as T;
   return {
     rhythm,
     home: stack.home,

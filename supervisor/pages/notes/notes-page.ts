@@ -3,7 +3,6 @@ import { z } from "zod";
 import { readForm, type Fields } from "../../http/forms.ts";
 import { statusOfNotesFailure } from "../../http/notes-routes.ts";
 import { attempting, showPage } from "../../http/show-page.ts";
-import { refusalOf } from "../../http/sign-in-routes.ts";
 import type { SetupAnswer } from "../../notes/provisioning.ts";
 import type { VaultActs } from "../../notes/vault-acts.ts";
 import { withTyped } from "../field.ts";
@@ -25,7 +24,6 @@ export type NotesPageParts = {
   readonly acts: VaultActs;
   /** What the pages show, read within a few seconds. */
   readonly look: NotesLook;
-  readonly operatorPassword: string | undefined;
 };
 
 /** Why there are no notes here, and the supervisor that has them where it is known. */
@@ -52,16 +50,14 @@ export function registerNotesPage(
       server.get(url, (request, reply) => showNoNotes(request, reply, parts));
     return;
   }
-  const { acts, look, operatorPassword } = parts;
-  const needsPassword = (request: FastifyRequest) =>
-    operatorPassword !== undefined && !request.signedIn;
+  const { acts, look } = parts;
 
   async function showNotes(
     request: FastifyRequest,
     reply: FastifyReply,
-    again?: Again & { readonly status: number },
+    again?: Again,
   ): Promise<FastifyReply> {
-    const fields = addFields({ password: needsPassword(request) });
+    const fields = addFields();
     const view = viewNotes({
       ...(await look.atAll()),
       adding: again !== undefined,
@@ -75,7 +71,7 @@ export function registerNotesPage(
       reply,
       {
         ...{ title: view.title, look: view.look, current: path },
-        ...{ status: again?.status ?? 200, json: "/api/notes" },
+        ...{ status: again === undefined ? 200 : 400, json: "/api/notes" },
       },
       "notes",
       view,
@@ -91,13 +87,10 @@ export function registerNotesPage(
       again,
     }: {
       readonly from?: number;
-      readonly again?: Again & { readonly status: number };
+      readonly again?: Again;
     } = {},
   ): Promise<FastifyReply> {
-    const also = {
-      password: needsPassword(request),
-      passphrase: look.asksForPassphrase(vault),
-    };
+    const also = { passphrase: look.asksForPassphrase(vault) };
     const typed = (
       form: Again["form"],
       fields: ReturnType<typeof setupFields>,
@@ -116,7 +109,7 @@ export function registerNotesPage(
       reply,
       {
         ...{ title: view.title, look: view.look, current: path },
-        status: again?.status ?? 200,
+        status: again === undefined ? 200 : 400,
         json: `/api/notes/${encodeURIComponent(vault)}/conflicts`,
       },
       "vault",
@@ -124,29 +117,19 @@ export function registerNotesPage(
     );
   }
 
-  /** What shows a password is for who signed in, or types the operator's. Else the form comes again. */
-  async function withSecret<T extends z.ZodType>(
+  /** A form with mistakes comes again. */
+  async function withForm<T extends z.ZodType>(
     request: FastifyRequest,
     schema: T,
     showAgain: (
-      status: number,
       typed: Fields,
       mistakes: Again["mistakes"],
     ) => Promise<FastifyReply>,
     act: (value: z.output<T>) => Promise<FastifyReply>,
   ): Promise<FastifyReply> {
     const form = readForm(request, schema);
-    const typed = (request.body ?? {}) as Fields;
-    if (form.kind === "mistakes") return showAgain(400, typed, form.mistakes);
-    if (needsPassword(request)) {
-      const { operator = "" } = typed;
-      const trial = server.tryPassword(request, String(operator));
-      if (trial.kind !== "right")
-        return showAgain(trial.kind === "wrong" ? 401 : 429, typed, {
-          operator: refusalOf(trial),
-        });
-    }
-    return act(form.value);
+    if (form.kind === "read") return act(form.value);
+    return showAgain((request.body ?? {}) as Fields, form.mistakes);
   }
 
   async function showSetup(
@@ -167,18 +150,12 @@ export function registerNotesPage(
   server.get(path, (request, reply) => showNotes(request, reply));
   server.post(path, (request, reply) =>
     attempting(request, reply, failing, () =>
-      withSecret(
+      withForm(
         request,
         addForm,
-        (status, typed, mistakes) =>
-          showNotes(request, reply, { form: "add", status, typed, mistakes }),
-        async ({
-          vault,
-          url,
-          forgetPassphrase,
-          operator: _proven,
-          ...choices
-        }) =>
+        (typed, mistakes) =>
+          showNotes(request, reply, { form: "add", typed, mistakes }),
+        async ({ vault, url, forgetPassphrase, ...choices }) =>
           showSetup(
             request,
             reply,
@@ -202,12 +179,12 @@ export function registerNotesPage(
       }),
   );
   atVault(server, "setup-uri", (request, reply, vault) =>
-    withSecret(
+    withForm(
       request,
       setupForm,
-      (status, typed, mistakes) =>
+      (typed, mistakes) =>
         showVault(request, reply, vault, {
-          again: { form: "setup-uri", status, typed, mistakes },
+          again: { form: "setup-uri", typed, mistakes },
         }),
       async ({ url, keep, mode, vaultPassphrase }) =>
         showSetup(
@@ -222,12 +199,12 @@ export function registerNotesPage(
     ),
   );
   atVault(server, "rotate", (request, reply, vault) =>
-    withSecret(
+    withForm(
       request,
       rotateForm,
-      (status, typed, mistakes) =>
+      (typed, mistakes) =>
         showVault(request, reply, vault, {
-          again: { form: "rotate", status, typed, mistakes },
+          again: { form: "rotate", typed, mistakes },
         }),
       async ({ vaultPassphrase }) =>
         showSetup(

@@ -6,8 +6,6 @@ import type { Field } from "../field.ts";
 
 /** What the forms about a vault must ask for besides. */
 export type AlsoAsked = {
-  /** The operator's, of somebody who did not sign in. */
-  readonly password: boolean;
   /** The vault's, where it is not kept here. */
   readonly passphrase: boolean;
 };
@@ -29,7 +27,6 @@ const checked = (check: (text: string) => string) =>
       return z.NEVER;
     }
   });
-const operator = text.optional();
 const vaultPassphrase = text.optional();
 const url = checked(publicAddress).optional();
 
@@ -50,7 +47,6 @@ export const addForm = z.object({
     )
     .pipe(vaultChoices.shape.exclude.unwrap()),
   forgetPassphrase: tick,
-  operator,
 });
 
 export const setupForm = z.object({
@@ -58,15 +54,10 @@ export const setupForm = z.object({
   keep: tick,
   mode: vaultChoices.shape.mode.unwrap().optional(),
   vaultPassphrase,
-  operator,
 });
 
-export const rotateForm = z.object({ vaultPassphrase, operator });
+export const rotateForm = z.object({ vaultPassphrase });
 
-const operatorField: Field = {
-  ...{ name: "operator", kind: "secret", label: "Operator password" },
-  ...{ needed: true, note: "This shows a password, so it asks for yours." },
-};
 const passphraseField: Field = {
   ...{ name: "vaultPassphrase", kind: "secret", label: "Vault passphrase" },
   ...{
@@ -77,9 +68,7 @@ const passphraseField: Field = {
 const addressNote =
   "Where devices reach the notes store, such as a VPN or host name. Phones need https.";
 
-export function addFields({
-  password,
-}: Pick<AlsoAsked, "password">): readonly Field[] {
+export function addFields(): readonly Field[] {
   return [
     {
       ...{ name: "vault", kind: "text", label: "Name", needed: true },
@@ -118,14 +107,10 @@ export function addFields({
       label: "Keep the vault's passphrase nowhere",
       note: "It is shown once; every further Setup URI asks for it.",
     },
-    ...(password ? [operatorField] : []),
   ];
 }
 
-export function setupFields({
-  password,
-  passphrase,
-}: AlsoAsked): readonly Field[] {
+export function setupFields({ passphrase }: AlsoAsked): readonly Field[] {
   return [
     {
       ...{ name: "url", kind: "text", label: "Address for devices" },
@@ -143,16 +128,10 @@ export function setupFields({
         ["on-save", "when a note is saved or opened"],
       ],
     },
-    ...rotateFields({ password, passphrase }),
+    ...rotateFields({ passphrase }),
   ];
 }
 
-export function rotateFields({
-  password,
-  passphrase,
-}: AlsoAsked): readonly Field[] {
-  return [
-    ...(passphrase ? [passphraseField] : []),
-    ...(password ? [operatorField] : []),
-  ];
+export function rotateFields({ passphrase }: AlsoAsked): readonly Field[] {
+  return passphrase ? [passphraseField] : [];
 }

@@ -1,0 +1,113 @@
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import {
+  givenPassword,
+  openCredentials,
+  operatorHeaders,
+  authorizationFor,
+} from "./credentials.ts";
+import { makeHome, type Home } from "./embedded/home.ts";
+import { changeSecrets, readSecretsFile } from "./embedded/secrets.ts";
+import { startTimeOf } from "./processes/identity.ts";
+import { writeRunFile } from "./processes/run-file.ts";
+import { temporaryHome } from "./testing/temporary-home.ts";
+
+let place: ReturnType<typeof temporaryHome>;
+let home: Home;
+
+beforeEach(() => {
+  place = temporaryHome();
+  home = place.home;
+  makeHome(home);
+});
+afterEach(() => place.remove());
+
+const address = "http://127.0.0.1:4080";
+
+/** As a supervisor that runs writes it, with this process in its place. */
+function running(pid = process.pid): void {
+  const startTime = startTimeOf(process.pid) ?? "";
+  writeRunFile(home.runFile, {
+    supervisor: { pid, startTime, address, port: 4080 },
+    services: {},
+  });
+}
+
+test("a supervisor that starts nothing writes its own, for their owner alone, and keeps them", () => {
+  const first = openCredentials(home, {})();
+  expect(statSync(home.secrets).mode & 0o777).toBe(0o600);
+  expect(readSecretsFile(home)).toEqual(first);
+  expect(new Set(Object.values(first)).size).toBe(3);
+  expect(openCredentials(home, {})()).toEqual(first);
+});
+
+test("an older file gets what it lacks and keeps all else", () => {
+  const older = { operatorPassword: "of-an-older-release", note: "mine" };
+  writeFileSync(home.secrets, JSON.stringify(older));
+  const { operatorPassword, cliToken } = openCredentials(home, {})();
+  expect(operatorPassword).toBe(older.operatorPassword);
+  expect(JSON.parse(readFileSync(home.secrets, "utf8"))).toMatchObject({
+    ...{ ...older, cliToken },
+  });
+});
+
+test("a password of the environment counts alone, and none is written beside it", () => {
+  const file = join(place.directory, "password");
+  writeFileSync(file, "of-the-deployment\n");
+  const env = { HEARTH_OPERATOR_PASSWORD_FILE: file };
+  expect(openCredentials(home, env)().operatorPassword).toBe(
+    "of-the-deployment",
+  );
+  expect(readSecretsFile(home)).not.toHaveProperty("operatorPassword");
+  changeSecrets(home, { operatorPassword: "of-an-earlier-start" });
+  expect(openCredentials(home, env)().operatorPassword).toBe(
+    "of-the-deployment",
+  );
+  writeFileSync(file, "\n");
+  expect(() => givenPassword(env)).toThrow(
+    "HEARTH_OPERATOR_PASSWORD_FILE names an empty file: write the operator password into it.",
+  );
+});
+
+test("what a command changes in the file holds at once, and a broken file changes nothing", () => {
+  const credentials = openCredentials(home, {});
+  const before = credentials();
+  changeSecrets(home, { operatorPassword: "another-password-000" });
+  expect(credentials()).toEqual({
+    ...{ ...before, operatorPassword: "another-password-000" },
+  });
+  writeFileSync(home.secrets, "{");
+  expect(credentials().operatorPassword).toBe("another-password-000");
+});
+
+test("the token goes to the supervisor of this home while it runs, and nowhere else", () => {
+  const { cliToken, operatorPassword } = openCredentials(home, {})();
+  expect(authorizationFor(home, address, {})).toEqual({});
+  running();
+  const token = { authorization: `Bearer ${cliToken}` };
+  expect(authorizationFor(home, `${address}/`, {})).toEqual(token);
+  expect(authorizationFor(home, "http://localhost:4080", {})).toEqual(token);
+  const given = { HEARTH_OPERATOR_PASSWORD: "of-another-supervisor" };
+  expect(authorizationFor(home, address, given)).toEqual(token);
+  for (const other of ["http://127.0.0.1:4081", "http://10.0.0.1:4080"]) {
+    expect(authorizationFor(home, other, {})).toEqual({});
+    expect(authorizationFor(home, other, given)).toEqual(
+      operatorHeaders("of-another-supervisor"),
+    );
+  }
+  // Another program may listen where ours did.
+  running(2 ** 22 + 1);
+  expect(authorizationFor(home, address, {})).toEqual({});
+  // One that runs since before there were tokens.
+  running();
+  changeSecrets(home, { cliToken: undefined });
+  expect(authorizationFor(home, address, {})).toEqual(
+    operatorHeaders(operatorPassword),
+  );
+});
+
+test("reading what there is makes nothing", () => {
+  authorizationFor(home, address, {});
+  expect(existsSync(home.secrets)).toBe(false);
+});

@@ -1,0 +1,12 @@
+import { operatorHeaders, type Credentials } from "../credentials.ts";
+
+/** What lets the operator of a test in. */
+export const testCredentials: Credentials = {
+  operatorPassword: "the-operator-password",
+  cliToken: "the-token-of-the-commands",
+  metricsToken: "the-token-of-prometheus",
+};
+
+export const asOperator: Readonly<Record<string, string>> = operatorHeaders(
+  testCredentials.operatorPassword,
+);

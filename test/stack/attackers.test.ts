@@ -1,0 +1,456 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { createServer, request, type IncomingMessage } from "node:http";
+import {
+  createServer as createTcpServer,
+  type AddressInfo,
+  type Server,
+} from "node:net";
+import { networkInterfaces } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import type { FastifyInstance } from "fastify";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { temporaryHome } from "../../supervisor/testing/temporary-home.ts";
+import { startWatcher } from "../../supervisor/watcher.ts";
+import { prepareStack, type Stack, type StartedStack } from "./stack.ts";
+
+/**
+ * Everything that reaches port 4080 of a running stack without being the operator: each attempt is answered 401 or 403, and
+ * afterwards nothing has changed.
+ */
+
+interface Attempt {
+  readonly method: string;
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly headers: IncomingMessage["headers"];
+  readonly body: string;
+}
+
+/** What an attacker sends; each kind of them adds its headers. */
+type Send = (attempt: Attempt) => Promise<Answer>;
+
+const FORM = { "content-type": "application/x-www-form-urlencoded" };
+const JSON_BODY = { "content-type": "application/json" };
+
+let stack: Stack;
+let started: StartedStack;
+let port: number;
+/** A foreign server that counts connections: a restore over the API once loaded a backup into one. */
+let thirdParty: Server;
+let connections = 0;
+let before: unknown;
+
+beforeAll(async () => {
+  thirdParty = createTcpServer((socket) => {
+    connections += 1;
+    socket.destroy();
+  });
+  await new Promise<void>((resolve) =>
+    thirdParty.listen(0, "127.0.0.1", resolve),
+  );
+  stack = await prepareStack();
+  started = await stack.start();
+  port = Number(new URL(stack.supervisorUrl).port);
+  before = await whatCounts();
+}, 120_000);
+
+afterAll(async () => {
+  thirdParty?.close();
+  await stack?.remove();
+}, 60_000);
+
+/** As programs do. */
+function withPassword(password: string): Readonly<Record<string, string>> {
+  const basic = Buffer.from(`operator:${password}`).toString("base64");
+  return { authorization: `Basic ${basic}` };
+}
+
+/** Keys, processes, runs of jobs, secrets and what was done: an attempt that succeeds changes at least one of them. */
+async function whatCounts(): Promise<unknown> {
+  const list = await fetch(`${stack.gatewayUrl}/key/list?size=100`, {
+    headers: { authorization: `Bearer ${stack.secrets()["masterKey"]}` },
+  });
+  const restores = await fetch(`${stack.supervisorUrl}/api/jobs/restore/runs`, {
+    headers: stack.asOperator(),
+  });
+  return {
+    keys: ((await list.json()) as { readonly keys: unknown }).keys,
+    restores: await restores.json(),
+    run: stack.run(),
+    secrets: stack.secrets(),
+    connections,
+  };
+}
+
+function attempts(): readonly Attempt[] {
+  const { port: elsewhere } = thirdParty.address() as AddressInfo;
+  const databaseUrl = `postgres://postgres@127.0.0.1:${elsewhere}/stolen`;
+  return [
+    { method: "GET", path: "/" },
+    { method: "GET", path: "/api/status" },
+    { method: "GET", path: "/readyz" },
+    { method: "GET", path: "/metrics" },
+    { method: "GET", path: "/keys" },
+    { method: "GET", path: "/nothing/here" },
+    {
+      ...{ method: "POST", path: "/keys/new", headers: FORM },
+      body: "key_alias=mine&every_model=all",
+    },
+    {
+      ...{ method: "POST", path: "/api/jobs/restore/run", headers: JSON_BODY },
+      body: JSON.stringify({ options: { databaseUrl } }),
+    },
+    { method: "POST", path: "/api/jobs/postgres-backup/run" },
+    { method: "POST", path: "/api/restart/gateway" },
+    { method: "POST", path: "/api/sign-in-links" },
+    { method: "POST", path: "/api/sign-out-all" },
+    {
+      ...{ method: "POST", path: "/api/notes/notes/setup-uri" },
+      ...{ headers: JSON_BODY, body: "{}" },
+    },
+    {
+      ...{ method: "PUT", path: "/api/copies/postgres/x/y?key=00000000" },
+      ...{ headers: { "content-type": "application/octet-stream" }, body: "x" },
+    },
+    { method: "DELETE", path: "/api/silences/1" },
+    { method: "POST", path: "/sign-out" },
+    { method: "POST", path: "/api/stop" },
+  ];
+}
+
+/** Sends to an address with exactly these headers, as a browser or a proxy would and fetch would not. */
+function sendTo(
+  host: string,
+  more: Readonly<Record<string, string>> = {},
+  toPort: number = port,
+): Send {
+  return async ({ method, path, headers, body }) => {
+    const answered = Promise.withResolvers<IncomingMessage>();
+    const call = request(
+      {
+        ...{ host, port: toPort, method, path, agent: false },
+        headers: { ...headers, ...more },
+      },
+      answered.resolve,
+    );
+    call.once("error", answered.reject);
+    call.end(body);
+    const answer = await answered.promise;
+    return {
+      status: answer.statusCode ?? 0,
+      headers: answer.headers,
+      body: await text(answer),
+    };
+  };
+}
+
+/** Every attempt is refused, and afterwards all is as before. */
+async function expectNothing(send: Send): Promise<void> {
+  for (const attempt of attempts()) {
+    const { status, body } = await send(attempt);
+    const what = `${attempt.method} ${attempt.path}: ${body.slice(0, 200)}`;
+    expect([401, 403], what).toContain(status);
+    expect(body, what).not.toContain("sk-");
+  }
+  expect(await whatCounts()).toEqual(before);
+}
+
+test("another user of this machine, who cannot read secrets.json", async () => {
+  // As root the attempts are really made by another user; else by a program that knows as little.
+  const other = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};
+  if ("uid" in other)
+    expect(
+      spawnSync("cat", [join(stack.home, "secrets.json")], {
+        ...{ ...other, cwd: "/", encoding: "utf8" },
+      }).stdout,
+    ).toBe("");
+  await expectNothing(async ({ method, path, headers = {}, body }) => {
+    const said = execFileSync(
+      "curl",
+      [
+        ...["-sS", "-X", method, "-w", "\n%{http_code}"],
+        ...Object.entries(headers).flatMap(([name, value]) => [
+          ...["-H", `${name}: ${value}`],
+        ]),
+        ...(body === undefined ? [] : ["--data-binary", body]),
+        `${stack.supervisorUrl}${path}`,
+      ],
+      { ...other, cwd: "/", encoding: "utf8" },
+    );
+    const end = said.lastIndexOf("\n");
+    return {
+      status: Number(said.slice(end + 1)),
+      headers: {},
+      body: said.slice(0, end),
+    };
+  });
+  // What stays open says nothing and changes nothing but heartbeats.
+  const healthz = await fetch(`${stack.supervisorUrl}/healthz`);
+  expect(await healthz.json()).toEqual({ status: "ok" });
+  expect((await fetch(`${stack.supervisorUrl}/ping/nothing`)).status).toBe(404);
+});
+
+/** What a browser of the operator's has after it was signed in by a link. */
+async function signedInCookie(): Promise<string> {
+  const made = await fetch(`${stack.supervisorUrl}/api/sign-in-links`, {
+    ...{ method: "POST", headers: stack.asOperator() },
+  });
+  const { path } = (await made.json()) as { readonly path: string };
+  const opened = await fetch(`${stack.supervisorUrl}${path}`);
+  return opened.headers.get("set-cookie")?.split(";")[0] ?? "";
+}
+
+test("a page of another origin in the operator's own browser", async () => {
+  const cookie = await signedInCookie();
+  expect(cookie).toMatch(/^hearth_session/);
+  const changes = attempts().filter(({ method }) => method !== "GET");
+  const pages: readonly Readonly<Record<string, string>>[] = [
+    { origin: "http://evil.example" },
+    { origin: "null" },
+    // Another program on this machine is another origin, too, and the same site.
+    { origin: "http://127.0.0.1:9999", "sec-fetch-site": "same-site" },
+    { "sec-fetch-site": "cross-site" },
+  ];
+  for (const foreign of pages)
+    for (const proof of [
+      { cookie },
+      stack.asOperator(),
+      withPassword(stack.secrets()["operatorPassword"] ?? ""),
+    ])
+      for (const attempt of changes) {
+        const send = sendTo("127.0.0.1", { ...foreign, ...proof });
+        const { status } = await send(attempt);
+        expect(status, `${attempt.path} of ${JSON.stringify(foreign)}`).toBe(
+          403,
+        );
+      }
+  expect(await whatCounts()).toEqual(before);
+  // The same browser on our own page may.
+  const own = await sendTo("127.0.0.1", { cookie })({
+    ...{ method: "GET", path: "/api/status" },
+  });
+  expect(own.status).toBe(200);
+});
+
+test("a name that an attacker points at this machine (DNS rebinding)", async () => {
+  for (const host of [
+    "evil.example",
+    `evil.example:${port}`,
+    "127.0.0.1.nip.io",
+  ])
+    await expectNothing(
+      sendTo("127.0.0.1", { host, origin: `http://${host}` }),
+    );
+  // Not even with a cookie that a browser would never send there.
+  const cookie = await signedInCookie();
+  const host = `evil.example:${port}`;
+  const { status } = await sendTo("127.0.0.1", { host, cookie })({
+    ...{ method: "GET", path: "/api/status" },
+  });
+  expect(status).toBe(403);
+});
+
+test("headers that claim to come from this machine", async () => {
+  const forgeries: readonly Readonly<Record<string, string>>[] = [
+    { "x-forwarded-for": "127.0.0.1" },
+    { "x-real-ip": "127.0.0.1", via: "1.1 localhost" },
+    { forwarded: "for=127.0.0.1;host=localhost;proto=https" },
+    { "x-forwarded-host": "localhost", "x-forwarded-proto": "https" },
+    { host: "localhost", origin: "http://localhost" },
+    { authorization: "Bearer undefined" },
+    { cookie: "hearth_session=; hearth_session_4080=" },
+    { cookie: `hearth_session_${port}=${"0".repeat(64)}` },
+  ];
+  for (const forged of forgeries)
+    await expectNothing(sendTo("127.0.0.1", forged));
+});
+
+test("a proxy on this machine, as nginx's `proxy_pass http://127.0.0.1:4080` is without any further line", async () => {
+  const proxy = createServer((incoming, outgoing) => {
+    const { connection: _hop, ...headers } = incoming.headers;
+    // nginx names the upstream as Host, says HTTP/1.0's close, and adds nothing of its own.
+    const call = request(
+      {
+        ...{ host: "127.0.0.1", port, agent: false },
+        ...{ method: incoming.method, path: incoming.url },
+        headers: { ...headers, host: `127.0.0.1:${port}`, connection: "close" },
+      },
+      (answer) => {
+        outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+        answer.pipe(outgoing);
+      },
+    );
+    incoming.pipe(call);
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+  const { port: proxied } = proxy.address() as AddressInfo;
+  try {
+    const host = "console.example.org";
+    await expectNothing(sendTo("127.0.0.1", { host }, proxied));
+    const { status } = await sendTo(
+      "127.0.0.1",
+      { host, ...stack.asOperator() },
+      proxied,
+    )({ method: "GET", path: "/api/status" });
+    expect(status).toBe(200);
+  } finally {
+    proxy.closeAllConnections();
+    proxy.close();
+  }
+});
+
+test("containers: on a bridge, and Docker Desktop's, which come from loopback", async () => {
+  await expectNothing(
+    sendTo("127.0.0.1", { host: `host.docker.internal:${port}` }),
+  );
+  const own = Object.values(networkInterfaces())
+    .flat()
+    .find((each) => each?.family === "IPv4" && !each.internal)?.address;
+  expect(own, "an address of this machine besides loopback").toBeDefined();
+  const watcher = await startAlone({ HEARTH_SUPERVISOR_HOST: "0.0.0.0" });
+  try {
+    const bridged = sendTo(own ?? "", {}, watcher.port);
+    for (const attempt of attempts())
+      expect((await bridged(attempt)).status, attempt.path).toBe(401);
+  } finally {
+    await watcher.stop();
+  }
+});
+
+/** A supervisor that starts nothing, in this process. */
+async function startAlone(env: Readonly<Record<string, string>>): Promise<{
+  readonly port: number;
+  readonly stop: () => Promise<void>;
+}> {
+  const place = temporaryHome();
+  const umask = process.umask();
+  const watcher = await startWatcher({
+    home: place.home,
+    env: { ...env, HEARTH_SUPERVISOR_PORT: "0" },
+    containers: false,
+    onNotice: () => {},
+    onService: () => {},
+    onCheck: () => {},
+  });
+  return {
+    port: Number(new URL(watcher.address).port),
+    stop: async () => {
+      await watcher.stop();
+      process.umask(umask);
+      place.remove();
+    },
+  };
+}
+
+test("every route that there is, but health and heartbeats, requires the operator", async () => {
+  const routes: { readonly method: string; readonly path: string }[] = [];
+  const onServer = (message: unknown) => {
+    const { fastify } = message as { readonly fastify: FastifyInstance };
+    fastify.addHook("onRoute", ({ method, url }) => {
+      const path = url.replace(/:\w+\??|\*/g, "x");
+      for (const each of [method].flat()) routes.push({ method: each, path });
+    });
+  };
+  subscribe("fastify.initialization", onServer);
+  const watcher = await startAlone({
+    ...{ HEARTH_JOBS: "on", NOTES_URL: "http://127.0.0.1:1" },
+    ...{ GATEWAY_URL: "http://127.0.0.1:1", PROXY_MASTER_KEY: "sk-none" },
+  });
+  try {
+    expect(routes.length).toBeGreaterThan(100);
+    const send = sendTo("127.0.0.1", {}, watcher.port);
+    const open: string[] = [];
+    for (const route of routes) {
+      const { status } = await send(route);
+      if (status !== 401) open.push(`${route.method} ${route.path} ${status}`);
+    }
+    expect(open.toSorted()).toEqual([
+      "GET /healthz 200",
+      "GET /ping/x/x 400",
+      "HEAD /healthz 200",
+      "HEAD /ping/x/x 400",
+      "POST /ping/x/x 400",
+    ]);
+  } finally {
+    unsubscribe("fastify.initialization", onServer);
+    await watcher.stop();
+  }
+});
+
+test("a sign-in link that was used, and one that is read along", async () => {
+  const link = /http:\/\/127\.0\.0\.1:\d+(\/sign-in\/\S+)/.exec(
+    started.output(),
+  )?.[1];
+  expect(link, started.output()).toBeDefined();
+  const path = link ?? "";
+  const send = sendTo("127.0.0.1");
+  // A preview of the link does not use it up.
+  const preview = await sendTo("127.0.0.1", { "sec-purpose": "prefetch" })({
+    ...{ method: "GET", path },
+  });
+  expect(preview.headers["set-cookie"]).toBeUndefined();
+  expect((await send({ method: "HEAD", path })).status).not.toBe(200);
+  const first = await send({ method: "GET", path });
+  expect(first.status).toBe(200);
+  expect(String(first.headers["set-cookie"])).toMatch(
+    /HttpOnly; SameSite=Strict/,
+  );
+  const second = await send({ method: "GET", path });
+  expect(second.status).toBe(401);
+  expect(second.headers["set-cookie"]).toBeUndefined();
+  for (const guess of [
+    "",
+    "0",
+    "0".repeat(48),
+    "%00",
+    path.slice(9).toUpperCase(),
+  ])
+    expect(
+      (await send({ method: "GET", path: `/sign-in/${guess}` })).status,
+    ).toBe(401);
+});
+
+test("the password, the token of secrets.json and a session's cookie are accepted, and no other secret", async () => {
+  const secrets = stack.secrets();
+  const get = async (headers: Readonly<Record<string, string>>) =>
+    (
+      await sendTo(
+        "127.0.0.1",
+        headers,
+      )({
+        ...{ method: "GET", path: "/api/status" },
+      })
+    ).status;
+  const password = secrets["operatorPassword"] ?? "";
+  expect(await get(withPassword(password))).toBe(200);
+  expect(await get(stack.asOperator())).toBe(200);
+  expect(await get({ cookie: await signedInCookie() })).toBe(200);
+  for (const wrong of [
+    secrets["masterKey"],
+    secrets["metricsToken"],
+    secrets["operatorPassword"],
+    `${secrets["cliToken"]}x`,
+  ])
+    expect(await get({ authorization: `Bearer ${wrong}` })).toBe(401);
+  const metrics = async (token: string | undefined) =>
+    (
+      await sendTo("127.0.0.1", { authorization: `Bearer ${token}` })({
+        ...{ method: "GET", path: "/metrics" },
+      })
+    ).status;
+  expect(await metrics(secrets["metricsToken"])).toBe(200);
+  expect(await metrics(secrets["masterKey"])).toBe(401);
+  // Guessing takes longer each time, but does not delay tokens and links.
+  for (let guess = 0; guess < 5; guess += 1)
+    expect(await get(withPassword(`guess-${guess}`))).toBe(401);
+  expect(await get(withPassword(password))).toBe(429);
+  expect(await get(stack.asOperator())).toBe(200);
+  expect(await get({ cookie: await signedInCookie() })).toBe(200);
+});
