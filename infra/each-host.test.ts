@@ -125,6 +125,7 @@ describe.each([
         "REDIS_PORT=6379",
         "SLACK_URL_FILE=/run/hearth/SLACK_URL",
         "SUPERVISOR_DATABASE_URL_FILE=/run/hearth/SUPERVISOR_DATABASE_URL",
+        `SUPERVISOR_PUBLIC_URL=http://${onData ? "192.168.1.10" : "192.168.1.11"}:4080`,
       ],
       ports: everywhere.map((ip) => tcp(ip, 4080)),
       volumes: [

@@ -26,6 +26,7 @@ export function describeStack(config: HearthConfig): StackOutputs {
       "npx pulumi stack output --show-secrets masterKey",
       `curl ${gateway}/key/generate -H "Authorization: Bearer $MASTER_KEY" -d '{"user_id": "me", "max_budget": 1}'`,
       "docker exec hearth-supervisor hearth status",
+      "docker exec hearth-supervisor hearth open",
       "docker exec -it hearth-supervisor hearth notes setup-uri notes",
     ],
     masterKey: secret(config.masterKey),
@@ -52,14 +53,25 @@ export function notesAddresses(config: HearthConfig): readonly string[] {
   ];
 }
 
-function publishedUrls(
+/** Where browsers reach the supervisor of a host, the best first. */
+export function supervisorAddresses(
+  config: HearthConfig,
+  host: HostName,
+): readonly string[] {
+  return urlsOn(config, host, ports.supervisor);
+}
+
+function publishedUrls(config: HearthConfig, port: number): readonly string[] {
+  return (["a", "b"] as const).flatMap((host) => urlsOn(config, host, port));
+}
+
+function urlsOn(
   { hosts }: HearthConfig,
+  host: HostName,
   port: number,
 ): readonly string[] {
-  return (["a", "b"] as const).flatMap((host: HostName) =>
-    hosts[host].publish.map(
-      (address) =>
-        `http://${address.includes(":") ? `[${address}]` : address}:${port}`,
-    ),
+  return hosts[host].publish.map(
+    (address) =>
+      `http://${address.includes(":") ? `[${address}]` : address}:${port}`,
   );
 }

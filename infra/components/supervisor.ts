@@ -12,7 +12,11 @@ import {
   type Host,
   type Hosts,
 } from "../hosts.ts";
-import { gatewayAddresses, notesAddresses } from "../outputs.ts";
+import {
+  gatewayAddresses,
+  notesAddresses,
+  supervisorAddresses,
+} from "../outputs.ts";
 import { readNamedFile } from "../project-files.ts";
 import { builtImage } from "./built-image.ts";
 import { nodeHttpTest } from "./gateway.ts";
@@ -127,6 +131,8 @@ export function buildSupervisorArgs(
       PEER_GATEWAY_URL: `http://${peer.address}:${ports.gateway}`,
       REDIS_HOST: redis.host,
       REDIS_PORT: String(redis.port),
+      // What the links of `hearth open` name.
+      SUPERVISOR_PUBLIC_URL: supervisorAddresses(config, host.name)[0] ?? "",
       // A certificate of the edge's own making is trusted by nobody here, and renewed by itself.
       ...(certified === undefined || config.edge.tls === "internal"
         ? {}
