@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import type { Home } from "../embedded/home.ts";
 import { readVariable, type Environment } from "../environment.ts";
 import { Failure } from "../failure.ts";
 import { scheduleOf, type JobsConfig } from "../jobs/config.ts";
@@ -14,7 +15,7 @@ import { sizeWords } from "./size-words.ts";
 import { takeBackup } from "./take-backup.ts";
 import { chooseBackup, whichBackup } from "./which-backup.ts";
 
-type Places = {
+export type BackupPlaces = {
   /** `backups/postgres` */
   readonly directory: string;
   /** The gateway's SQL files: a restore begins with the tables that they make. */
@@ -22,16 +23,20 @@ type Places = {
   readonly env: Environment;
 };
 
-/** Backups of Postgres: taken, tried out, read again, restored. */
-export function backupJobs(surroundings: Surroundings): readonly Job[] {
-  const { home, env, config } = surroundings;
-  const places: Places = {
+export function backupPlaces(home: Home, env: Environment): BackupPlaces {
+  return {
     directory: join(home.backups, "postgres"),
     migrations:
       readVariable("HEARTH_MIGRATIONS", env) ??
       join(home.project, "gateway", "db", "migrations"),
     env,
   };
+}
+
+/** Backups of Postgres: taken, tried out, read again, restored. */
+export function backupJobs(surroundings: Surroundings): readonly Job[] {
+  const { home, env, config } = surroundings;
+  const places = backupPlaces(home, env);
   const own = readVariable("BACKUP_DATABASE_URL", env) !== undefined;
   const { postgres_backup: backup, restore_drill: drill } = config.jobs;
   return [
@@ -78,7 +83,7 @@ export function backupJobs(surroundings: Surroundings): readonly Job[] {
           {
             ...places,
             databaseUrl: readVariable("RESTORE_DATABASE_URL", env),
-            runtime: surroundings.runtime,
+            restartGateway: restartOf(surroundings),
             redis: redisPlace(env),
             peer: peerOf(env, surroundings.credentials().operatorPassword),
           },
@@ -88,8 +93,18 @@ export function backupJobs(surroundings: Surroundings): readonly Job[] {
   ];
 }
 
+/** How the gateway of this host comes back to a restored database, where the supervisor runs one. */
+function restartOf({
+  runtime,
+}: Surroundings): (() => Promise<void>) | undefined {
+  const running = runtime();
+  return running?.inspect("gateway") === undefined
+    ? undefined
+    : () => running.restart("gateway", "the database was restored", "operator");
+}
+
 async function backUp(
-  { directory, env }: Places,
+  { directory, env }: BackupPlaces,
   { postgres_backup: { keep }, time_zone: timeZone }: JobsConfig,
   { signal, now, progress, options }: JobContext,
 ): Promise<JobOutcome> {

@@ -1,5 +1,7 @@
+import { spawnSync } from "node:child_process";
 import {
   appendFileSync,
+  cpSync,
   readFileSync,
   rmSync,
   truncateSync,
@@ -12,6 +14,7 @@ import {
   superuserUrl,
   throwAwayDatabase,
 } from "../../test/servers/database.ts";
+import { programEnv } from "../../test/servers/program-env.ts";
 import { modelYaml, startTestGateway } from "../../test/servers/gateway.ts";
 import {
   asSuperuser,
@@ -19,6 +22,8 @@ import {
   failureOf,
   never,
 } from "../testing/backup-stand.ts";
+import { projectRoot } from "../embedded/home.ts";
+import { temporaryHome } from "../testing/temporary-home.ts";
 import { waitFor } from "../testing/wait-for.ts";
 import { verifyFiles } from "./backup-files.ts";
 import { sumLedger } from "./ledger-sums.ts";
@@ -122,6 +127,65 @@ test("a restored database is the one that the gateway makes: schema, owner, righ
     await empty.drop();
   }
 });
+
+test("the API names no address, and the command restores to the one that the operator gives it", async () => {
+  const { name } = await stand.take();
+  const elsewhere = await throwAwayDatabase();
+  const place = temporaryHome();
+  try {
+    expect(
+      await failureOf(
+        stand.restoreTo(elsewhere.url, {
+          databaseUrl: superuserUrl(elsewhere.url),
+        }),
+      ),
+    ).toBe(
+      "a restore has no option databaseUrl: it takes backup and setAside.",
+    );
+    cpSync(stand.directory(), join(place.home.backups, "postgres"), {
+      recursive: true,
+    });
+    const hearth = (databaseUrl: string, ...words: readonly string[]) =>
+      spawnSync(
+        process.execPath,
+        [join(projectRoot, "supervisor/cli/main.ts"), "restore", ...words],
+        {
+          encoding: "utf8",
+          env: {
+            ...programEnv(),
+            ...{ HEARTH_HOME: place.home.root, NO_COLOR: "1" },
+            RESTORE_DATABASE_URL: databaseUrl,
+          },
+        },
+      );
+    const address = superuserUrl(elsewhere.url);
+    expect(hearth(address, name, "--url", "http://b:4080")).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining("leave --url out") as string,
+    });
+    expect(hearth("mysql://b/hearth", name).stderr).toContain(
+      "RESTORE_DATABASE_URL must be an address such as postgres://",
+    );
+    const done = hearth(address, name, "--yes");
+    expect(done, done.stderr).toMatchObject({ status: 0 });
+    expect(done.stdout).toContain(`${name} is restored.`);
+    expect(done.stdout).toContain("Restart the gateways");
+    const sums = await asSuperuser(elsewhere.url, sumLedger);
+    expect(sums).toEqual(
+      await asSuperuser(stand.stack().databaseUrl, sumLedger),
+    );
+    expect(hearth(address, "--yes")).toMatchObject({
+      ...{
+        status: 1,
+        stdout: expect.not.stringContaining("restored") as string,
+      },
+      stderr: expect.stringContaining("the database is not empty") as string,
+    });
+  } finally {
+    place.remove();
+    await elsewhere.drop();
+  }
+}, 120_000);
 
 test("a database that holds anything is not overwritten; asked to, it is kept under another name", async () => {
   const { name } = await stand.take();

@@ -3,7 +3,6 @@ import { z } from "zod";
 import { askHttp } from "../checks/http-get.ts";
 import { Failure, textOf } from "../failure.ts";
 import type { JobContext, JobOutcome } from "../jobs/job.ts";
-import type { Runtime } from "../runtime.ts";
 import { verifyFiles } from "./backup-files.ts";
 import { databaseOf } from "./database.ts";
 import { forgetLimits, type RedisPlace } from "./forget-limits.ts";
@@ -19,25 +18,21 @@ export type RestorePlaces = {
   readonly migrations: string;
   /** Of the superuser; undefined where the operator must give it. */
   readonly databaseUrl: string | undefined;
-  readonly runtime: () => Runtime | undefined;
+  /** Undefined where none can be restarted from here. */
+  readonly restartGateway: (() => Promise<unknown>) | undefined;
   readonly redis: RedisPlace | undefined;
   readonly peer: Peer | undefined;
 };
 
+/** No address: a backup holds everything, so where it goes is decided on the machine that has it, never by a request. */
 const restoreOptions = z.strictObject({
   /** Of a backup; the newest when left out. */
-  backup: z.string().optional(),
+  backup: z.string("backup must be the name of a backup.").optional(),
   /** Keep a database that is not empty under another name, instead of refusing. */
-  setAside: z.boolean().default(false),
-  databaseUrl: z
-    .url({
-      protocol: /^postgres(ql)?$/,
-      error: "must be a postgres:// address",
-    })
-    .optional(),
+  setAside: z.boolean("setAside must be true or false.").default(false),
 });
 
-const restartWithinMs = 240_000;
+export const restartWithinMs = 240_000;
 
 /**
  * Puts a backup in place of an empty database and brings the gateways back to work with it. Throws a Failure, with everything
@@ -51,17 +46,19 @@ export async function restore(
   const options = restoreOptions.safeParse(context.options);
   if (!options.success)
     throw new Failure(
-      options.error.issues.map(
-        ({ path, message }) => `${path.join(".")}: ${message}.`,
+      options.error.issues.map((issue) =>
+        issue.code === "unrecognized_keys"
+          ? `a restore has no option ${issue.keys.join(", ")}: it takes backup and setAside.`
+          : issue.message,
       ),
     );
   const { setAside } = options.data;
   const name = chooseBackup(places.directory, options.data.backup);
   const backup = join(places.directory, name);
-  const databaseUrl = options.data.databaseUrl ?? places.databaseUrl;
+  const { databaseUrl } = places;
   if (databaseUrl === undefined)
     throw new Failure(
-      "a restore needs Postgres's superuser, whose password this supervisor does not know: give its address as RESTORE_DATABASE_URL (or in a file, RESTORE_DATABASE_URL_FILE), such as postgres://postgres:…@postgres:5432/hearth.",
+      "a restore needs Postgres's superuser, whose password this supervisor does not know: run `hearth restore` on its host with RESTORE_DATABASE_URL (or RESTORE_DATABASE_URL_FILE, a file with it), such as postgres://postgres:…@postgres:5432/hearth.",
     );
   readPostgresManifest(backup);
   await verifyFiles(backup, signal, (text, done) => progress(text, done * 0.1));
@@ -115,12 +112,11 @@ async function bringBackGateways(
   places: RestorePlaces,
 ): Promise<readonly string[]> {
   const left: string[] = [];
-  const runtime = places.runtime();
-  if (runtime?.inspect("gateway") === undefined)
+  if (places.restartGateway === undefined)
     left.push("Restart the gateways: they still know the database before.");
   else
-    await runtime
-      .restart("gateway", "the database was restored", "operator")
+    await places
+      .restartGateway()
       .catch((error: unknown) =>
         left.push(
           `The gateway did not come back (${textOf(error)}): see \`hearth logs gateway\`.`,

@@ -1,5 +1,8 @@
 import { inWords } from "../duration.ts";
+import { Failure } from "../failure.ts";
+import type { JobContext, JobOutcome } from "../jobs/job.ts";
 import type { RunView } from "../jobs/runner.ts";
+import { onStopSignals } from "./signals.ts";
 import type { StackClient } from "./stack-client.ts";
 import { alignColumns, paint, print, widthOf, type Tone } from "./terminal.ts";
 import type { ExitCode } from "./verb.ts";
@@ -26,28 +29,75 @@ export async function runJob(
   return { run, code: well ? 0 : 1 };
 }
 
-/** Asks until the run is over. On a terminal the bar is drawn in place, elsewhere each new sentence is a line. */
+/** Asks until the run is over. */
 async function follow(
   stack: StackClient,
   id: number,
   quiet: boolean,
 ): Promise<RunView> {
-  const stream = process.stderr;
-  let said = "";
+  const show = showProgress(quiet);
   for (;;) {
     const run = (await stack.ask("GET", `/api/job-runs/${id}`)) as RunView;
+    show(run);
+    if (run.status !== "running") return run;
+    await wait(lookEveryMs);
+  }
+}
+
+/** Does a job's work in this process instead, shown in the same way. Throws what the work throws. */
+export async function runHere(
+  name: string,
+  json: boolean,
+  options: JobContext["options"],
+  work: (context: JobContext) => Promise<JobOutcome>,
+): Promise<void> {
+  const abort = new AbortController();
+  const forget = onStopSignals(
+    (signal) => abort.abort(new Failure(`${name} was stopped by ${signal}.`)),
+    () => process.exit(130),
+  );
+  const show = showProgress(json);
+  const begun: RunView = {
+    ...{ id: 0, job: name, due: null, caughtUp: false, endedAt: null },
+    ...{ startedAt: Date.now(), status: "running", attempts: 1, text: "" },
+    ...{ details: null, progress: null },
+  };
+  try {
+    const { status, summary, details } = await work({
+      ...{ signal: abort.signal, now: Date.now, asked: true, options },
+      progress: (text, done) =>
+        show({
+          ...begun,
+          progress: { text, done: done ?? null, attempt: 1, nextTryAt: null },
+        }),
+    });
+    const ended: RunView = {
+      ...{ ...begun, status, text: summary },
+      ...{ endedAt: Date.now(), details: details ?? null },
+    };
+    show(ended);
+    print(json ? JSON.stringify(ended, null, 2) : lastWord(ended));
+  } catch (error) {
+    show({ ...begun, status: "failed" });
+    throw error;
+  } finally {
+    forget();
+  }
+}
+
+/** On a terminal the bar is drawn in place and goes with the run, elsewhere each new sentence is a line. */
+function showProgress(quiet: boolean): (run: RunView) => void {
+  const stream = process.stderr;
+  let said = "";
+  return (run) => {
     const line = run.progress === null ? "" : progressLine(run, Date.now());
-    if (stream.isTTY && !quiet) stream.write(`\r\x1b[K${line}`);
+    if (stream.isTTY && !quiet)
+      stream.write(`\r\x1b[K${run.status === "running" ? line : ""}`);
     else if (!quiet && run.progress !== null && said !== run.progress.text) {
       said = run.progress.text;
       stream.write(`${said}\n`);
     }
-    if (run.status !== "running") {
-      if (stream.isTTY && !quiet) stream.write("\r\x1b[K");
-      return run;
-    }
-    await wait(lookEveryMs);
-  }
+  };
 }
 
 /** "████████░░░░ 42 %  spend_log · 1 min 3 s, about 2 min left" */

@@ -1,17 +1,36 @@
 import { createInterface } from "node:readline/promises";
+import { backupPlaces } from "../backup/backup-jobs.ts";
+import { redisPlace } from "../backup/forget-limits.ts";
+import { momentOf } from "../backup/manifest.ts";
+import { peerOf } from "../backup/peer.ts";
+import {
+  restartWithinMs,
+  restore as restoreBackup,
+  type RestorePlaces,
+} from "../backup/restore.ts";
+import { chooseBackup } from "../backup/which-backup.ts";
+import { givenPassword } from "../credentials.ts";
 import { inWords } from "../duration.ts";
+import { locateHome } from "../embedded/home.ts";
+import { readSecretsFile } from "../embedded/secrets.ts";
 import { readVariable } from "../environment.ts";
 import { Failure } from "../failure.ts";
+import type { BackupView } from "../http/backup-routes.ts";
 import { listOf } from "./backup.ts";
-import { runJob } from "./job-run.ts";
-import { addressArg, findStack } from "./stack-client.ts";
+import { runHere, runJob } from "./job-run.ts";
+import {
+  addressArg,
+  findStack,
+  supervisorHere,
+  type StackClient,
+} from "./stack-client.ts";
 import { print } from "./terminal.ts";
-import { defineVerb } from "./verb.ts";
+import { defineVerb, UsageError } from "./verb.ts";
 
 export const restore = defineVerb({
   name: "restore",
   description:
-    "Put a backup of Postgres in place of an empty database, and bring the gateways back.",
+    "Put a backup of Postgres in place of an empty database (that of RESTORE_DATABASE_URL, where it is set), and bring the gateways back.",
   example: "hearth restore 2026-11-21T030000Z",
   args: {
     name: {
@@ -28,40 +47,94 @@ export const restore = defineVerb({
     ...addressArg,
   },
   run: async ({ name, "set-aside": setAside, yes, json, url }) => {
-    const stack = findStack(url);
-    const known = (await listOf(stack)).filter(
-      ({ kind }) => kind === "postgres",
-    );
-    const chosen =
-      name === undefined
-        ? known[0]
-        : known.find((backup) => backup.name === name);
-    if (chosen === undefined)
-      throw new Failure(
-        name === undefined
-          ? "there is no backup of Postgres here: `hearth backup fetch` brings one from the other host."
-          : `there is no backup "${name}": \`hearth backup list\` shows what there is.`,
+    const databaseUrl = readVariable("RESTORE_DATABASE_URL");
+    if (databaseUrl !== undefined && url !== undefined)
+      throw new UsageError(
+        "RESTORE_DATABASE_URL is for the machine that has the backup: leave --url out, and run `hearth restore` there.",
       );
+    const stack = databaseUrl === undefined ? findStack(url) : undefined;
+    const chosen =
+      stack === undefined ? backupHere(name) : await backupAt(stack, name);
     const age = inWords(Date.now() - chosen.takenAt);
+    const place = databaseUrl === undefined ? "" : ` at ${hostOf(databaseUrl)}`;
     if (yes !== true)
       await confirm(
-        `Put ${chosen.name} (${age} old) in place of ${setAside === true ? "the database, which is kept under another name" : "the empty database"}, and restart the gateways?`,
+        `Put ${chosen.name} (${age} old) in place of ${setAside === true ? "the database" : "the empty database"}${place}${setAside === true ? ", which is kept under another name" : ""}, and restart the gateways?`,
       );
     else if (json !== true) print(`Restoring ${chosen.name}, ${age} old.`);
-    const databaseUrl = readVariable("RESTORE_DATABASE_URL");
-    const { code } = await runJob(
-      stack,
-      "restore",
-      {
-        backup: chosen.name,
-        ...(setAside === true ? { setAside } : {}),
-        ...(databaseUrl === undefined ? {} : { databaseUrl }),
-      },
-      json,
+    const options = {
+      backup: chosen.name,
+      ...(setAside === true ? { setAside } : {}),
+    };
+    if (stack !== undefined)
+      return (await runJob(stack, "restore", options, json)).code;
+    await runHere("restore", json === true, options, (context) =>
+      restoreBackup(placesHere(databaseUrl), context),
     );
-    return code;
+    return 0;
   },
 });
+
+type ChosenBackup = Pick<BackupView, "name" | "takenAt">;
+
+async function backupAt(
+  stack: StackClient,
+  name: string | undefined,
+): Promise<ChosenBackup> {
+  const known = (await listOf(stack)).filter(({ kind }) => kind === "postgres");
+  const chosen =
+    name === undefined
+      ? known[0]
+      : known.find((backup) => backup.name === name);
+  if (chosen !== undefined) return chosen;
+  throw new Failure(
+    name === undefined
+      ? "there is no backup of Postgres here: `hearth backup fetch` brings one from the other host."
+      : `there is no backup "${name}": \`hearth backup list\` shows what there is.`,
+  );
+}
+
+function backupHere(name: string | undefined): ChosenBackup {
+  const { directory } = backupPlaces(locateHome(), process.env);
+  const chosen = chooseBackup(directory, name);
+  return { name: chosen, takenAt: momentOf(chosen) ?? 0 };
+}
+
+/**
+ * What the restore job has, with an address of Postgres that the operator gave to this command: where backups go is decided on the
+ * machine that has them.
+ */
+function placesHere(databaseUrl: string | undefined): RestorePlaces {
+  const home = locateHome();
+  const { env } = process;
+  const runs =
+    supervisorHere(home) !== undefined ||
+    readVariable("HEARTH_URL", env) !== undefined;
+  const password =
+    givenPassword(env) ?? readSecretsFile(home)?.operatorPassword ?? "";
+  return {
+    ...backupPlaces(home, env),
+    ...{ databaseUrl, redis: redisPlace(env), peer: peerOf(env, password) },
+    restartGateway: runs
+      ? () =>
+          findStack(undefined).ask(
+            "POST",
+            "/api/restart/gateway",
+            restartWithinMs,
+          )
+      : undefined,
+  };
+}
+
+/** Without the password that is in it. */
+function hostOf(databaseUrl: string): string {
+  if (!/^postgres(ql)?:/.test(databaseUrl) || !URL.canParse(databaseUrl))
+    throw new Failure(
+      "RESTORE_DATABASE_URL must be an address such as postgres://postgres:…@postgres:5432/hearth.",
+    );
+  const { host, pathname } = new URL(databaseUrl);
+  return `${host}${pathname}`;
+}
 
 /** Throws a Failure unless a person at a terminal says yes. */
 async function confirm(question: string): Promise<void> {

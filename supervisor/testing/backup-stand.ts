@@ -83,7 +83,7 @@ export function backupStand() {
         {
           ...{ directory, migrations, redis: undefined, peer: undefined },
           databaseUrl: superuserUrl(databaseUrl),
-          runtime: () => undefined,
+          restartGateway: undefined,
         },
         jobContext(options),
       ),

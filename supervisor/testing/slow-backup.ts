@@ -23,7 +23,7 @@ else
   await restore(
     {
       ...{ directory, migrations, databaseUrl },
-      ...{ redis: undefined, peer: undefined, runtime: () => undefined },
+      ...{ redis: undefined, peer: undefined, restartGateway: undefined },
     },
     { signal, now, progress, asked: true, options: {} },
   );

@@ -454,3 +454,21 @@ test("the password, the token of secrets.json and a session's cookie are accepte
   expect(await get(stack.asOperator())).toBe(200);
   expect(await get({ cookie: await signedInCookie() })).toBe(200);
 });
+
+test("not even the operator has a backup restored elsewhere over the API", async () => {
+  const restore = attempts().find(({ path }) => path.includes("/restore/"));
+  const headers = { ...restore?.headers, ...stack.asOperator() };
+  const begun = await fetch(`${stack.supervisorUrl}${restore?.path}`, {
+    ...{ method: "POST", headers, body: restore?.body ?? null },
+  });
+  const { id } = (await begun.json()) as { readonly id: number };
+  const run = async () =>
+    (
+      await fetch(`${stack.supervisorUrl}/api/job-runs/${id}`, { headers })
+    ).json();
+  await expect.poll(run, { timeout: 20_000 }).toMatchObject({
+    status: "failed",
+    text: "a restore has no option databaseUrl: it takes backup and setAside.",
+  });
+  expect(connections).toBe(0);
+});
