@@ -147,7 +147,7 @@ function isOfAnotherShape(error: unknown): boolean {
   return error instanceof Error && "errcode" in error && error.errcode === 1;
 }
 
-/** The tables that a complete history file has and this one lacks. */
+/** The tables that a complete history file of the same version has and this one lacks. */
 export function missingTables(db: DatabaseSync): readonly string[] {
   const tablesOf = (file: DatabaseSync) =>
     file
@@ -156,7 +156,8 @@ export function missingTables(db: DatabaseSync): readonly string[] {
       .map(({ name }) => String(name));
   const complete = new DatabaseSync(":memory:");
   try {
-    migrate(complete);
+    // One without a version is empty: no start leaves it so.
+    migrate(complete, versionOf(db) || steps.length);
     const there = tablesOf(db);
     return tablesOf(complete).filter((name) => !there.includes(name));
   } finally {
@@ -164,10 +165,14 @@ export function missingTables(db: DatabaseSync): readonly string[] {
   }
 }
 
-function migrate(db: DatabaseSync): void {
+function versionOf(db: DatabaseSync): number {
   const row = db.prepare("PRAGMA user_version").get();
-  const version = Number(row?.["user_version"] ?? 0);
-  for (const [index, step] of steps.entries()) {
+  return Number(row?.["user_version"] ?? 0);
+}
+
+function migrate(db: DatabaseSync, to: number = steps.length): void {
+  const version = versionOf(db);
+  for (const [index, step] of steps.slice(0, to).entries()) {
     if (index < version) continue;
     db.exec(`BEGIN; ${step}; PRAGMA user_version = ${index + 1}; COMMIT`);
   }

@@ -108,6 +108,13 @@ test("the files of releases are no data and are not counted", () => {
   expect(lookAtHome(place.home)).toEqual(before);
 });
 
+test("a history that an earlier version wrote is whole before it is brought up to date", () => {
+  const history = openHistory(place.home.history);
+  history.db.exec("DROP TABLE sessions; PRAGMA user_version = 5");
+  history.close();
+  expect(lookAtHome(place.home)).toMatchObject([{ level: "fine" }]);
+});
+
 test("a home that is not there has nothing wrong", () => {
   rmSync(place.home.root, { recursive: true });
   expect(lookAtHome(place.home)).toMatchObject([{ level: "fine" }]);
