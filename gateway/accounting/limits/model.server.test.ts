@@ -342,6 +342,9 @@ describe("limits and their model", () => {
               now: () => model.now,
               beatMs: 5,
               discoverMs: 0,
+              // A busy machine is not an outage.
+              deadlineMs: 60_000,
+              rebuildMs: 60_000,
             }),
           );
           const arrived = (times: number) =>
