@@ -91,7 +91,8 @@ function countInSlices(text: string, count: CountTokens): number {
 
 function sliceEnd(text: string, start: number): number {
   if (text.length - start <= SLICE_WITHOUT_SPACE) return text.length;
-  const space = text.lastIndexOf(" ", start + SLICE);
+  // Only here: `lastIndexOf` on the whole text would go back to its beginning from each slice.
+  const space = start + text.slice(start, start + SLICE + 1).lastIndexOf(" ");
   const spaced =
     space > start && longestRun(text, start, space) <= SLICE_WITHOUT_SPACE;
   const end = spaced ? space : start + SLICE_WITHOUT_SPACE;

@@ -76,6 +76,13 @@ test("a bill's count of a long text is exact but for the cuts", () => {
   }
 });
 
+// With a quadratic search for spaces this takes longer than a test may.
+test("a bill's count of megabytes without a space takes time linear in the length", () => {
+  expect(
+    counter.countText("7".repeat(16_000_000), "gpt-5-mini"),
+  ).toBeGreaterThan(5_000_000);
+});
+
 test("text that looks like a special token is text", () => {
   expect(counter.countText("<|endoftext|>", "gpt-5-mini")).toBeGreaterThan(1);
 });
