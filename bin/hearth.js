@@ -2,7 +2,7 @@
 // The CLI under the packaged Node 24, whatever Node runs this file. `up` and `upgrade` install this checkout as a release of
 // its own; every other command runs from the release that runs, and installs nothing.
 import { spawnSync } from "node:child_process";
-import { existsSync, readFileSync, realpathSync } from "node:fs";
+import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { findHomeRoot } from "../supervisor/embedded/home-root.js";
 import {
@@ -22,8 +22,11 @@ function installs() {
   return (
     verb === "up" ||
     verb === "upgrade" ||
-    // It starts Hearth, too: where nothing was started yet there is no release to start.
-    (verb === "service" && rest[0] === "install" && !currentRelease())
+    // It starts Hearth, too: where nothing was started yet there is no release to start. Root has it done by the service's user.
+    (verb === "service" &&
+      rest[0] === "install" &&
+      process.getuid?.() !== 0 &&
+      !currentRelease())
   );
 }
 
@@ -66,6 +69,15 @@ function introduce() {
     process.exit(1);
   }
 }
+
+// Packages that root's own checkout needs before another user can make a release of it.
+if (
+  words[0] === "service" &&
+  words[1] === "install" &&
+  process.getuid?.() === 0 &&
+  statSync(checkout).uid === 0
+)
+  setUp();
 
 // Deployments belong to the checkout, with its settings of Pulumi.
 const ofCheckout = words[0] === "doctor" && words.includes("--hosts");

@@ -1,17 +1,25 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { locateHome, makeHome, projectRoot } from "../embedded/home.ts";
+import {
+  locateHome,
+  makeHome,
+  projectRoot,
+  type Home,
+} from "../embedded/home.ts";
 import {
   linkedRelease,
   ownRelease,
   releasesOf,
   selectRelease,
 } from "../release/release.ts";
+import { planForUser, prepareAsUser } from "../service/for-user.ts";
 import {
   findServiceManager,
   type ServiceManager,
 } from "../service/service-manager.ts";
+import { findServiceUser } from "../service/service-user.ts";
 import { plainSettingsOf, type ServicePlan } from "../service/unit-files.ts";
+import { Failure } from "../failure.ts";
 import { print } from "./terminal.ts";
 import { defineVerb, type Verb } from "./verb.ts";
 
@@ -19,25 +27,47 @@ const json = { type: "boolean", description: "Print it as JSON" } as const;
 
 const install = defineVerb({
   name: "service install",
-  description: "Start Hearth at every boot, and now; as root for all users.",
+  description:
+    "Start Hearth at every boot, and now; with sudo, before sign-in.",
   example: "hearth service install",
   args: {
+    user: {
+      type: "string",
+      description: "As root: run as this user, if not as sudo's caller",
+      valueHint: "name",
+    },
     print: {
       type: "boolean",
       description: "Only print the file that would be installed",
     },
+    prepare: {
+      type: "boolean",
+      description:
+        "Only make what the service needs; root runs this as its user",
+    },
     json,
   },
-  run: async ({ print: onlyPrint, json }) => {
+  run: async ({ user: asked, print: onlyPrint, prepare, json }) => {
+    if (prepare) {
+      prepareHome(locateHome());
+      return 0;
+    }
     const manager = serviceManager();
-    const plan = planHere();
+    const user = isRoot() ? findServiceUser(asked, process.env) : undefined;
+    if (user === undefined && asked !== undefined)
+      throw new Failure(
+        `only root can install a service that runs as another user: \`sudo npx hearth service install --user ${asked}\`, or leave --user out.`,
+      );
+    const plan =
+      user === undefined
+        ? planHere()
+        : planForUser(user, checkout(), process.env);
     if (onlyPrint) {
       print(manager.fileFor(plan).trimEnd());
       return 0;
     }
-    const home = locateHome();
-    makeHome(home);
-    makeEnvironmentFile(join(home.root, "service.env"));
+    if (user === undefined) prepareHome(locateHome());
+    else prepareAsUser(user, plan, checkout(), manager.path);
     const hints = manager.install(plan);
     if (json)
       print(
@@ -116,7 +146,16 @@ export const service: Verb = {
 };
 
 function serviceManager(): ServiceManager {
-  return findServiceManager(process.getuid?.() === 0);
+  return findServiceManager(isRoot());
+}
+
+function isRoot(): boolean {
+  return process.getuid?.() === 0;
+}
+
+/** Where the command was started from; a release remembers where it was made from. */
+function checkout(): string {
+  return process.env["HEARTH_CHECKOUT"] ?? locateHome().checkout;
 }
 
 /** The unit names no release: each start runs the one that `releases/current` points to. */
@@ -124,8 +163,6 @@ function planHere(): ServicePlan {
   const home = locateHome();
   const own = ownRelease();
   const current = join(releasesOf(home), "current");
-  if (own !== undefined && linkedRelease(home, "current") === undefined)
-    selectRelease(home, own.id);
   return {
     node:
       own === undefined
@@ -134,8 +171,17 @@ function planHere(): ServicePlan {
     project: own === undefined ? projectRoot : current,
     home: home.root,
     settings: plainSettingsOf(process.env),
-    system: process.getuid?.() === 0,
+    user: undefined,
   };
+}
+
+/** What the first start needs; run by the user that the service runs as. */
+function prepareHome(home: Home): void {
+  const own = ownRelease();
+  if (own !== undefined && linkedRelease(home, "current") === undefined)
+    selectRelease(home, own.id);
+  makeHome(home);
+  makeEnvironmentFile(join(home.root, "service.env"));
 }
 
 /** Where keys of providers go for a service: no unit file holds a secret. */
@@ -143,7 +189,7 @@ function makeEnvironmentFile(path: string): void {
   if (existsSync(path)) return;
   writeFileSync(
     path,
-    "# Read by systemd when it starts Hearth; only you can read it. One a line, for example:\n# OPENAI_API_KEY=sk-…\n",
+    "# Read when Hearth starts at boot; only you can read it. One a line, for example:\n# OPENAI_API_KEY=sk-…\n",
     { mode: 0o600 },
   );
 }

@@ -1,4 +1,8 @@
 type Environment = Readonly<Record<string, string | undefined>>;
-export function findHomeRoot(project: string, env?: Environment): string;
+export function findHomeRoot(
+  project: string,
+  env?: Environment,
+  user?: string,
+): string;
 export function earlierHomeRoot(project: string): string | undefined;
-export function defaultHomeRoot(env?: Environment): string;
+export function defaultHomeRoot(env?: Environment, user?: string): string;

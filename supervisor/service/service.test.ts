@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { projectRoot } from "../embedded/home.ts";
@@ -36,7 +36,7 @@ function plan(change: Partial<ServicePlan> = {}): ServicePlan {
     project: projectRoot,
     home: place.home.root,
     settings: plainSettingsOf(secretEnvironment),
-    system: true,
+    user: "daemon",
     ...change,
   };
 }
@@ -57,28 +57,44 @@ test("a crash is started again and what ran serves on; a told stop stays", () =>
   expect(unit).toContain("Restart=on-failure\n");
   expect(unit).toContain("KillMode=process\n");
   expect(unit).toContain("WantedBy=multi-user.target\n");
-  expect(systemdUnit(plan({ system: false }))).toContain(
+  expect(systemdUnit(plan({ user: undefined }))).toContain(
     "WantedBy=default.target\n",
   );
 });
 
-// Where there is no systemd there is nobody to ask; the texts above are compared in any case.
-const canVerify = spawnSync("systemd-analyze", ["--version"]).status === 0;
+/** Runs systemd-analyze on a unit; without it these tests would show nothing, so they fail and say what to install. */
+function analyze(unit: string, ...words: readonly string[]) {
+  const path = join(place.directory, unitName);
+  writeFileSync(path, unit);
+  const { error, status, stdout, stderr } = spawnSync(
+    "systemd-analyze",
+    [...words, path],
+    { encoding: "utf8" },
+  );
+  if (error !== undefined)
+    throw new Error(
+      `systemd-analyze does not run (${error.message}): apt-get install systemd`,
+    );
+  return { status, stdout, stderr };
+}
 
-test.each(["plain", 'with space, "quote", $dollar and 100%'])(
-  "systemd reads the unit as it is meant, in a directory called %s",
-  (name) => {
+const onLinux = test.runIf(process.platform === "linux");
+
+onLinux.each([
+  ["plain", "daemon"],
+  ["plain", undefined],
+  ['with space, "quote", $dollar and 100%', "daemon"],
+] as const)(
+  "systemd reads the unit as it is meant, in a directory called %s, for user %s",
+  (name, user) => {
     const home = join(place.directory, name);
     mkdirSync(join(home, "logs"), { recursive: true });
-    const unit = systemdUnit(plan({ home }));
-    const path = join(place.directory, unitName);
-    writeFileSync(path, unit);
-    expect(unit).toContain("[Service]\nType=exec\nExecStart=");
-    if (!canVerify) return;
-    const { status, stderr } = spawnSync(
-      "systemd-analyze",
-      ["verify", "--recursive-errors=no", path],
-      { encoding: "utf8" },
+    const unit = systemdUnit(plan({ home, user }));
+    const { status, stderr } = analyze(
+      unit,
+      "verify",
+      "--recursive-errors=no",
+      "--man=no",
     );
     const complaints = stderr
       .split("\n")
@@ -87,6 +103,40 @@ test.each(["plain", 'with space, "quote", $dollar and 100%'])(
     expect(status).toBe(0);
   },
 );
+
+onLinux("systemd finds little that the machine's unit leaves open", () => {
+  const security = (unit: string) =>
+    analyze(unit, "security", "--offline=true", "--threshold=40").status;
+  const unit = systemdUnit(plan());
+  expect(unit).toContain("\nUser=daemon\n");
+  expect(security(unit)).toBe(0);
+  expect(security(unit.replace(/^(Protect|Restrict|NoNew|Cap).*$/gm, ""))).toBe(
+    1,
+  );
+});
+
+onLinux("the unit's command starts Node with its log in the home", () => {
+  const home = join(place.directory, 'a "b" $HOME');
+  mkdirSync(join(home, "logs"), { recursive: true });
+  const project = join(place.directory, "project");
+  mkdirSync(join(project, "supervisor"), { recursive: true });
+  writeFileSync(
+    join(project, "supervisor", "main.ts"),
+    "console.log(`runs with ${process.env.FROM_FILE}`);",
+  );
+  writeFileSync(join(home, "service.env"), "FROM_FILE=a secret\n");
+  const unit = systemdUnit(plan({ home, project }));
+  const command = /^ExecStart=(.*)$/m.exec(unit)?.[1] ?? "";
+  // As systemd reads it: words in double quotes, `$$` for a dollar.
+  const words = [...command.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(([, word]) =>
+    (word ?? "").replace(/\\(.)/g, "$1").replaceAll("$$", "$"),
+  );
+  const [program = "", ...args] = words;
+  spawnSync(program, args, { env: { HEARTH_HOME: home } });
+  expect(readFileSync(join(home, "logs", "supervisor.log"), "utf8")).toBe(
+    "runs with a secret\n",
+  );
+});
 
 test("the property list is well formed, whatever a path holds", () => {
   const plist = launchdPlist(plan({ home: "/Users/a & b/<hearth>" }));

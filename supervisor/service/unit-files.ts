@@ -10,8 +10,8 @@ export type ServicePlan = {
   readonly home: string;
   /** Plain settings; secrets are never among them. */
   readonly settings: Readonly<Record<string, string>>;
-  /** As root for the whole machine, else for one user. */
-  readonly system: boolean;
+  /** The user it runs as when root installs it for the whole machine; undefined for a service of one user's own. */
+  readonly user: string | undefined;
 };
 
 export const unitName = "hearth.service";
@@ -62,10 +62,66 @@ function environmentOf({ home, settings }: ServicePlan) {
   };
 }
 
-/** The systemd unit. Secrets go into `service.env` beside the data, which only its owner reads. */
+/**
+ * The program and its options. Node itself reads `service.env`, which holds secrets beside the data: root would follow any link
+ * that the service's user put in its place.
+ */
+function commandOf({ node, project, home }: ServicePlan): readonly string[] {
+  return [
+    node,
+    ...smallMemory,
+    `--env-file-if-exists=${home}/service.env`,
+    `${project}/supervisor/main.ts`,
+  ];
+}
+
+/** What both of systemd's managers can enforce. Node compiles code while it runs, so memory stays executable. */
+const restrictions = `NoNewPrivileges=yes
+RestrictNamespaces=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+LockPersonality=yes
+RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK
+SystemCallArchitectures=native
+SystemCallFilter=@system-service
+SystemCallFilter=~@privileged
+SystemCallErrorNumber=EPERM
+KeyringMode=private
+UMask=0077`;
+
+/**
+ * What only the system's manager can: a user's own may not drop capabilities, and the unit would fail to start. /proc stays whole
+ * for the checks of memory and disks, IPC for Postgres, which serves on while a crashed supervisor is started again.
+ */
+function isolation(home: string): string {
+  return `CapabilityBoundingSet=
+ProtectSystem=strict
+ProtectHome=read-only
+ReadWritePaths=${quoted(home)}
+PrivateTmp=yes
+PrivateDevices=yes
+ProtectKernelTunables=yes
+ProtectKernelModules=yes
+ProtectKernelLogs=yes
+ProtectControlGroups=yes
+ProtectClock=yes
+ProtectHostname=yes
+ProtectProc=invisible
+`;
+}
+
+/** The systemd unit. */
 export function systemdUnit(plan: ServicePlan): string {
-  const { node, project, home, system } = plan;
-  const log = `append:${percents(`${home}/logs/supervisor.log`)}`;
+  const { project, home, user } = plan;
+  // The service's own shell opens the log: root would follow a link there, too.
+  const command = [
+    ...[
+      "/bin/sh",
+      "-c",
+      'exec "$0" "$@" >>"$HEARTH_HOME/logs/supervisor.log" 2>&1',
+    ],
+    ...commandOf(plan),
+  ];
   return `[Unit]
 Description=Hearth: AI gateway and notes sync
 Documentation=file:${percents(project).replaceAll(" ", "%%20")}/docs/operate.md
@@ -74,30 +130,27 @@ Wants=network-online.target
 
 [Service]
 Type=exec
-ExecStart=${quoted(node)} ${smallMemory.join(" ")} ${quoted(`${project}/supervisor/main.ts`).replaceAll("$", "$$$$")}
+${user === undefined ? "" : `User=${user}\n`}ExecStart=${command.map((word) => quoted(word).replaceAll("$", "$$$$")).join(" ")}
 WorkingDirectory=${percents(project)}
 ${Object.entries(environmentOf(plan))
   .map(([name, value]) => `Environment=${quoted(`${name}=${value}`)}`)
   .join("\n")}
-EnvironmentFile=-${percents(`${home}/service.env`)}
-StandardOutput=${log}
-StandardError=${log}
-UMask=0077
 # \`hearth down\` ends with 0 and stays down; a crash is started again.
 Restart=on-failure
 RestartSec=2
 # What the supervisor started serves on when it crashes, and is found again by the next one.
 KillMode=process
 TimeoutStopSec=${stopWithinSeconds}
-
+${restrictions}
+${user === undefined ? "" : isolation(home)}
 [Install]
-WantedBy=${system ? "multi-user.target" : "default.target"}
+WantedBy=${user === undefined ? "default.target" : "multi-user.target"}
 `;
 }
 
-/** The launchd property list. It names no file of variables as a unit does: Node reads `service.env`. */
+/** The launchd property list. */
 export function launchdPlist(plan: ServicePlan): string {
-  const { node, project, home } = plan;
+  const { project, home, user } = plan;
   const log = escaped(`${home}/logs/supervisor.log`);
   const variables = Object.entries(environmentOf(plan))
     .map(
@@ -109,12 +162,12 @@ export function launchdPlist(plan: ServicePlan): string {
 <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
 <plist version="1.0">
 <dict>
-  <key>Label</key><string>${launchdLabel}</string>
+  <key>Label</key><string>${launchdLabel}</string>${user === undefined ? "" : `\n  <key>UserName</key><string>${escaped(user)}</string>`}
   <key>ProgramArguments</key>
   <array>
-    <string>${escaped(node)}</string>
-${[...smallMemory, `--env-file-if-exists=${home}/service.env`].map((option) => `    <string>${escaped(option)}</string>`).join("\n")}
-    <string>${escaped(`${project}/supervisor/main.ts`)}</string>
+${commandOf(plan)
+  .map((word) => `    <string>${escaped(word)}</string>`)
+  .join("\n")}
   </array>
   <key>WorkingDirectory</key><string>${escaped(project)}</string>
   <key>EnvironmentVariables</key>
