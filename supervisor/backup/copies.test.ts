@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import {
+  chmodSync,
   existsSync,
   mkdirSync,
   readFileSync,
@@ -19,10 +20,10 @@ import { temporaryHome } from "../testing/temporary-home.ts";
 import { openCopies } from "./copies.ts";
 import { fetchCopy } from "./fetch-copy.ts";
 import { backupName, writeManifest } from "./manifest.ts";
-import { removeOld } from "./remove-old.ts";
 import { makeCopyKey, opening, parseCopyKey, sealing } from "./sealing.ts";
 import { listPeerCopies, sendCopy } from "./send-copy.ts";
 import { createHash } from "node:crypto";
+import type { KeepRule } from "../jobs/config.ts";
 import type { Peer } from "./peer.ts";
 
 const never = new AbortController().signal;
@@ -34,12 +35,17 @@ let peer: Peer;
 let asked: string[];
 let onAsked: (line: string) => void;
 let most: number;
+let keep: KeepRule;
+/** By the other host's clock. */
+let now: number;
 
 beforeEach(async () => {
   place = temporaryHome();
   asked = [];
   onAsked = () => {};
   most = 100e6;
+  keep = { daily: 2, weekly: 0, monthly: 0 };
+  now = Date.UTC(2026, 10, 20, 5);
   await startPeer();
 });
 afterEach(async () => {
@@ -54,12 +60,11 @@ async function startPeer(): Promise<void> {
     asked.push(line);
     onAsked(line);
   });
-  const rule = { daily: 2, weekly: 0, monthly: 0 };
   registerCopyRoutes(
     server,
-    openCopies(join(place.directory, "copies"), most, (kind) =>
-      removeOld(kind, rule, "UTC"),
-    ),
+    openCopies(join(place.directory, "copies"), {
+      ...{ most, keep: () => keep, timeZone: "UTC", now: () => now },
+    }),
   );
   const url = await server.listen({ host: "127.0.0.1", port: 0 });
   peer = { url, headers: {} };
@@ -179,8 +184,10 @@ function filesOpenIn(directory: string): readonly string[] {
 }
 
 test("the other host keeps no more than it is told to, in number and in bytes", async () => {
-  for (const day of [10, 15, 20])
+  for (const day of [10, 15, 20]) {
+    now = Date.UTC(2026, 10, day, 5);
     await send(makeBackup(day, { "a.gz": randomBytes(1000) }));
+  }
   expect(
     (await listPeerCopies(peer, never)).map(({ name }) => name).toSorted(),
   ).toEqual(["2026-11-15T030000Z", "2026-11-20T030000Z"]);
@@ -204,6 +211,7 @@ test("a copy that was altered over there, or is opened with another key, does no
     ...["copies", "postgres", made.name, "a.gz"],
   );
   const bytes = readFileSync(path);
+  chmodSync(path, 0o600);
   bytes[300_000] = (bytes[300_000] ?? 0) ^ 1;
   writeFileSync(path, bytes);
   await expect(fetchTo("back")).rejects.toThrow(
@@ -227,6 +235,133 @@ test.each([
   );
   expect(answer.status).toBeGreaterThanOrEqual(400);
   expect(existsSync(join(place.directory, "copies", "postgres"))).toBe(false);
+});
+
+/** What a program with the sender's password may send, whatever it means by it. */
+async function ask(
+  method: string,
+  path: string,
+  body?: string | Buffer,
+): Promise<number> {
+  const type = method === "POST" ? "json" : "octet-stream";
+  const answer = await fetch(`${peer.url}/api/copies/postgres${path}`, {
+    ...{ method, body: body ?? null },
+    headers: { "content-type": `application/${type}` },
+  });
+  return answer.status;
+}
+
+/** A copy made of one file, as an attacker sends it. */
+async function push(name: string, content: string): Promise<number> {
+  const stored = await ask("PUT", `/${name}/bad.gz?key=00000000`, content);
+  const sha256 = createHash("sha256").update(content).digest("hex");
+  const files = [{ name: "bad.gz", bytes: content.length, sha256 }];
+  const closed = await ask(
+    ...(["POST", `/${name}?key=00000000`] as const),
+    JSON.stringify({ keyId: "00000000", files }),
+  );
+  return Math.max(stored, closed);
+}
+
+function contentOf(name: string): Readonly<Record<string, string>> {
+  const directory = join(place.directory, "copies", "postgres", name);
+  return Object.fromEntries(
+    readdirSync(directory).map((file) => [
+      file,
+      readFileSync(join(directory, file)).toString("base64"),
+    ]),
+  );
+}
+
+test("a sender that was taken over can neither overwrite, shorten nor delete a copy", async () => {
+  const made = makeBackup(20, { "a.gz": randomBytes(1000) });
+  const { name } = made;
+  await send(made);
+  const before = contentOf(name);
+  const own = JSON.stringify({
+    keyId: "00000000",
+    files: [{ name: "a.gz", bytes: 0, sha256: "0".repeat(64) }],
+  });
+  for (const id of ["00000000", "ffffffff"]) {
+    expect(await ask("PUT", `/${name}/a.gz?key=${id}`, "")).toBe(409);
+    expect(await ask("PUT", `/${name}/a.gz?key=${id}`, "other")).toBe(409);
+    expect(await ask("PUT", `/${name}/more.gz?key=${id}`, "x")).toBe(409);
+    expect(await ask("POST", `/${name}?key=${id}`, own)).toBe(409);
+    expect(await ask("PUT", `/${name}/copy.json?key=${id}`, own)).toBe(400);
+  }
+  for (const method of ["DELETE", "PATCH", "MOVE"])
+    for (const path of ["", `/${name}`, `/${name}/a.gz`, `/${name}/copy.json`])
+      expect(await ask(method, path), `${method} ${path}`).toBeGreaterThan(399);
+  expect(contentOf(name)).toEqual(before);
+  // The sender's own repetition, after an answer that was lost, is no attack.
+  const copy = readFileSync(
+    join(place.directory, "copies", "postgres", name, "copy.json"),
+    "utf8",
+  );
+  expect(await ask("POST", `/${name}?key=00000000`, copy)).toBe(201);
+  expect(contentOf(name)).toEqual(before);
+});
+
+test("a copy is not complete while a file of it arrives, and holds only what it names", async () => {
+  const name = backupName(now);
+  expect(await ask("PUT", `/${name}/extra.gz?key=00000000`, "x")).toBe(201);
+  const arriving = new TransformStream<Uint8Array, Uint8Array>();
+  const writer = arriving.writable.getWriter();
+  const url = `${peer.url}/api/copies/postgres/${name}/bad.gz?key=00000000`;
+  const sent = fetch(url, {
+    ...{ method: "PUT", duplex: "half", body: arriving.readable },
+    headers: { "content-type": "application/octet-stream" },
+  } as RequestInit);
+  await writer.write(Buffer.from("slow"));
+  const target = join(place.directory, "copies", "postgres");
+  const part = join(target, `.arriving-${name}-00000000`, "bad.gz.part");
+  await expect.poll(() => existsSync(part)).toBe(true);
+  const files = [{ name: "extra.gz", bytes: 1, sha256: "0".repeat(64) }];
+  const close = () =>
+    ask(
+      "POST",
+      `/${name}?key=00000000`,
+      JSON.stringify({ keyId: "00000000", files }),
+    );
+  expect(await close()).toBe(507);
+  await writer.close();
+  expect((await sent).status).toBe(201);
+  expect(await close()).toBe(201);
+  expect(Object.keys(contentOf(name)).toSorted()).toEqual([
+    "copy.json",
+    "extra.gz",
+  ]);
+});
+
+test("a sender that was taken over cannot push good copies out by sending many", async () => {
+  keep = { daily: 4, weekly: 3, monthly: 2 };
+  const day = 86_400_000;
+  const start = Date.UTC(2026, 8, 1, 5);
+  const names = () =>
+    new Set(readdirSync(join(place.directory, "copies", "postgres")));
+  for (let night = 0; night < 25; night += 1) {
+    now = start + night * day;
+    expect(await push(backupName(now - 7_200_000), `good ${night}`)).toBe(201);
+  }
+  const good = names();
+  expect(good.size).toBeGreaterThan(5);
+  // On one day, with names of the past, of every night to come that is accepted, and of the nights that are here.
+  now += 3_600_000;
+  for (let each = 1; each <= 15; each += 1) {
+    const back = backupName(now - each * 1.9 * day);
+    if (!good.has(back)) await push(back, "bad");
+    await push(backupName(now + each * 600_000), "bad");
+  }
+  expect(await push(backupName(now + 2 * day), "bad")).toBe(507);
+  expect(await push(backupName(Date.UTC(2099, 0, 1)), "bad")).toBe(507);
+  expect([...good].filter((name) => !names().has(name))).toEqual([]);
+  // When what arrived on that day is no longer recent, the first of the day stays: the good one.
+  now += 3 * day;
+  await push(backupName(now), "bad");
+  const bad = [...names()].filter((name) => !good.has(name));
+  expect(bad).toEqual([backupName(now)]);
+  expect([...good].filter((name) => !names().has(name)).length).toBeLessThan(4);
+  expect(names()).toContain([...good].toSorted().at(-1));
 });
 
 test("a host that is away is named, with what to look at", async () => {

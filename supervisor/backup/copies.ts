@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import {
+  chmodSync,
   createReadStream,
   createWriteStream,
   existsSync,
@@ -10,6 +11,7 @@ import {
   rmSync,
   statfsSync,
   statSync,
+  utimesSync,
 } from "node:fs";
 import { join } from "node:path";
 import { Transform, type Readable } from "node:stream";
@@ -17,13 +19,23 @@ import { pipeline } from "node:stream/promises";
 import { z } from "zod";
 import { syncDirectory, writeDurably } from "../durable-file.ts";
 import { Failure } from "../failure.ts";
+import type { KeepRule } from "../jobs/config.ts";
 import { sizeOf } from "./backup-files.ts";
+import { copiesToKeep } from "./keep.ts";
 import { listBackups, momentOf } from "./manifest.ts";
+
+const copyName = "copy.json";
+
+/** Names that a sender may give to files. */
+export const copyFileName = z
+  .string()
+  .regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]*$/)
+  .refine((name) => name !== copyName && !name.endsWith(".part"));
 
 /** One encrypted file as it lies on the other host. */
 export const copyFile = z
   .strictObject({
-    name: z.string().regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]*$/),
+    name: copyFileName,
     bytes: z.number().int().nonnegative(),
     sha256: z.string().regex(/^[0-9a-f]{64}$/),
   })
@@ -38,9 +50,13 @@ export const copySchema = z.strictObject({
 });
 export type Copy = Readonly<z.output<typeof copySchema>>;
 
-const copyName = "copy.json";
 const arriving = ".arriving-";
 const leastFreeBytes = 1e9;
+/** Clocks of two hosts differ less. */
+const mostAheadMs = 86_400_000;
+
+/** A complete copy is never changed, whoever asks: the sender may have been taken over. */
+export class CopyIsComplete extends Failure {}
 
 /** Copies of the other host's backups, which only its key opens: `copies/<kind>/<name>/`, and those that are still arriving. */
 export type Copies = {
@@ -53,13 +69,16 @@ export type Copies = {
   readonly needRoom: (bytes: number) => void;
   /** Files that arrived whole of a copy that is not complete. */
   readonly arrived: (place: CopyPlace) => Promise<readonly CopyFile[]>;
-  /** Stores one file; it has its name only when it is on the disk. Throws a Failure where it would be too much. */
+  /**
+   * Stores one file; it has its name only when it is on the disk. Throws a Failure where it would be too much, CopyIsComplete
+   * for a copy that is complete.
+   */
   readonly store: (
     place: CopyPlace,
     file: string,
     content: Readable,
   ) => Promise<CopyFile>;
-  /** Compares with what arrived, and makes the copy complete. Throws a Failure when anything differs. */
+  /** Compares with what arrived, and makes the copy complete for good. Throws a Failure when anything differs. */
   readonly complete: (place: CopyPlace, copy: Copy) => Promise<void>;
   /** The path of a file of a complete copy. */
   readonly file: (
@@ -75,12 +94,21 @@ export type CopyPlace = {
   readonly keyId: string;
 };
 
-/** The one that is `most` bytes large at most. `prune` removes old ones of a kind when one is complete. */
+export type CopyRules = {
+  /** Bytes of all copies together. */
+  readonly most: number;
+  /** Which copies of a kind stay when another one is complete. */
+  readonly keep: (kind: string) => KeepRule;
+  readonly timeZone: string;
+  readonly now?: () => number;
+};
+
 export function openCopies(
   directory: string,
-  most: number,
-  prune: (kindDirectory: string, kind: string) => void,
+  { most, keep, timeZone, now = Date.now }: CopyRules,
 ): Copies {
+  /** Files that are arriving, by directory. */
+  const underway = new Map<string, number>();
   const kindDirectory = (kind: string) => join(directory, kind);
   const arrivingAt = ({ kind, name, keyId }: CopyPlace) =>
     join(kindDirectory(kind), `${arriving}${name}-${keyId}`);
@@ -107,12 +135,15 @@ export function openCopies(
     },
     store: async (place, file, content) => {
       const target = arrivingAt(place);
+      needIncomplete(kindDirectory(place.kind), place.name);
+      needPast(place.name, now());
       forgetOthers(kindDirectory(place.kind), target);
       mkdirSync(target, { recursive: true, mode: 0o700 });
       const part = join(target, `${file}.part`);
       const room = roomIn(directory, most);
       const hash = createHash("sha256");
       let bytes = 0;
+      underway.set(target, (underway.get(target) ?? 0) + 1);
       await pipeline(
         content,
         new Transform({
@@ -123,30 +154,34 @@ export function openCopies(
           },
         }),
         createWriteStream(part, { mode: 0o600, flush: true }),
-      ).catch((error: unknown) => {
-        rmSync(part, { force: true });
-        throw error;
-      });
+      )
+        .catch((error: unknown) => {
+          rmSync(part, { force: true });
+          throw error;
+        })
+        .finally(() => underway.set(target, (underway.get(target) ?? 1) - 1));
       renameSync(part, join(target, file));
       return { name: file, bytes, sha256: hash.digest("hex") };
     },
     complete: async (place, copy) => {
       const target = arrivingAt(place);
+      const final = join(kindDirectory(place.kind), place.name);
+      if (isSame(final, copy)) return;
+      needIncomplete(kindDirectory(place.kind), place.name);
       for (const file of copy.files)
         if (
+          (underway.get(target) ?? 0) > 0 ||
           statSync(join(target, file.name), { throwIfNoEntry: false })?.size !==
-          file.bytes
+            file.bytes
         )
           throw new Failure(
             `${file.name} did not arrive whole: send the copy again.`,
           );
-      writeDurably(join(target, copyName), `${JSON.stringify(copy)}\n`);
-      syncDirectory(target);
-      const final = join(kindDirectory(place.kind), place.name);
-      rmSync(final, { recursive: true, force: true });
+      seal(target, copy, now());
       renameSync(target, final);
       syncDirectory(kindDirectory(place.kind));
-      prune(kindDirectory(place.kind), place.kind);
+      const rule = keep(place.kind);
+      removeOldCopies(kindDirectory(place.kind), rule, timeZone, now());
     },
     file: (kind, name, file) => {
       if (momentOf(name) === undefined) return undefined;
@@ -154,6 +189,57 @@ export function openCopies(
       return existsSync(path) ? path : undefined;
     },
   };
+}
+
+function isSame(final: string, copy: Copy): boolean {
+  return (
+    existsSync(final) &&
+    JSON.stringify(readCopy(final)) === JSON.stringify(copy)
+  );
+}
+
+function needIncomplete(kindDirectory: string, name: string): void {
+  if (existsSync(join(kindDirectory, name)))
+    throw new CopyIsComplete(
+      `this host has all of the copy ${name}, and keeps it as it is: take another backup, which gets a copy of its own.`,
+    );
+}
+
+/** The newest copy is the one that is restored: none may claim to be it for years. */
+function needPast(name: string, now: number): void {
+  if ((momentOf(name) ?? 0) > now + mostAheadMs)
+    throw new Failure(
+      `the backup ${name} is of the future by this host's clock (${new Date(now).toISOString()}): set both hosts' clocks.`,
+    );
+}
+
+/** The copy's own files and no more, which nothing writes to from now on. The time of copy.json is when it was complete. */
+function seal(target: string, copy: Copy, now: number): void {
+  const names = new Set(copy.files.map(({ name }) => name));
+  for (const name of readdirSync(target))
+    if (names.has(name)) chmodSync(join(target, name), 0o400);
+    else rmSync(join(target, name), { recursive: true, force: true });
+  const description = join(target, copyName);
+  writeDurably(description, `${JSON.stringify(copy)}\n`);
+  utimesSync(description, now / 1000, now / 1000);
+  chmodSync(description, 0o400);
+  syncDirectory(target);
+}
+
+function removeOldCopies(
+  kindDirectory: string,
+  rule: KeepRule,
+  timeZone: string,
+  now: number,
+): void {
+  const copies = listBackups(kindDirectory).map((name) => ({
+    name,
+    at: statSync(join(kindDirectory, name, copyName)).mtimeMs,
+  }));
+  const kept = copiesToKeep(copies, rule, timeZone, now);
+  for (const { name } of copies)
+    if (!kept.has(name))
+      rmSync(join(kindDirectory, name), { recursive: true, force: true });
 }
 
 async function describe(directory: string, name: string): Promise<CopyFile> {

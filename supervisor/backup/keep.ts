@@ -13,32 +13,74 @@ export function backupsToKeep(
   rule: KeepRule,
   timeZone: string,
 ): ReadonlySet<string> {
-  const newestFirst = names.toSorted().toReversed();
-  const newest = momentOf(newestFirst[0] ?? "") ?? 0;
-  const kept = new Set(
-    names.filter((name) => newest - (momentOf(name) ?? 0) <= alwaysKeptMs),
-  );
-  const keepNewestOf = (count: number, periodOf: (day: string) => string) => {
-    const periods = new Set<string>();
-    for (const name of newestFirst) {
-      const period = periodOf(dayOf(name, timeZone));
-      if (periods.has(period)) continue;
-      if (periods.size === count) return;
-      periods.add(period);
-      kept.add(name);
+  const newestFirst = names
+    .toSorted()
+    .toReversed()
+    .map((name) => ({ name, at: momentOf(name) ?? 0 }));
+  const newest = newestFirst[0]?.at ?? 0;
+  const recent = newestFirst.filter(({ at }) => newest - at <= alwaysKeptMs);
+  return namesOf([
+    ...recent,
+    ...onePerPeriod(newestFirst, rule, timeZone, (found) => found),
+  ]);
+}
+
+/** A copy of another host's backup, and when this host had all of it. */
+export type ReceivedCopy = { readonly name: string; readonly at: number };
+
+/**
+ * Which copies of the other host's backups stay: as with backups, but by the clock of this host, and of each period the first
+ * that arrived. A sender that was taken over can neither date copies so that good ones become old, nor push good ones out by
+ * sending more: it adds at most one to each day, week and month to come. What arrived within two days stays in any case.
+ */
+export function copiesToKeep(
+  copies: readonly ReceivedCopy[],
+  rule: KeepRule,
+  timeZone: string,
+  now: number,
+): ReadonlySet<string> {
+  const newestFirst = copies.toSorted((a, b) => b.at - a.at);
+  const recent = newestFirst.filter(({ at }) => now - at <= alwaysKeptMs);
+  return namesOf([
+    ...newestFirst.slice(0, 1),
+    ...recent,
+    ...onePerPeriod(newestFirst, rule, timeZone, (_found, older) => older),
+  ]);
+}
+
+/** One of each of the newest days, weeks and months that have any: `choose` takes the found one or an older one. */
+function onePerPeriod<Entry extends { readonly at: number }>(
+  newestFirst: readonly Entry[],
+  rule: KeepRule,
+  timeZone: string,
+  choose: (found: Entry, older: Entry) => Entry,
+): readonly Entry[] {
+  const newestOf = (count: number, periodOf: (day: string) => string) => {
+    const periods = new Map<string, Entry>();
+    for (const entry of newestFirst) {
+      const period = periodOf(dayOf(entry.at, timeZone));
+      const found = periods.get(period);
+      if (found === undefined && periods.size === count) break;
+      periods.set(period, found === undefined ? entry : choose(found, entry));
     }
+    return [...periods.values()];
   };
-  keepNewestOf(rule.daily, (day) => day);
-  keepNewestOf(rule.weekly, mondayOf);
-  keepNewestOf(rule.monthly, (day) => day.slice(0, "2026-11".length));
-  return kept;
+  return [
+    ...newestOf(rule.daily, (day) => day),
+    ...newestOf(rule.weekly, mondayOf),
+    ...newestOf(rule.monthly, (day) => day.slice(0, "2026-11".length)),
+  ];
+}
+
+function namesOf(
+  entries: readonly { readonly name: string }[],
+): ReadonlySet<string> {
+  return new Set(entries.map(({ name }) => name));
 }
 
 /** `2026-11-21` in the zone. */
-function dayOf(name: string, timeZone: string): string {
-  return new Intl.DateTimeFormat("sv-SE", { timeZone }).format(
-    momentOf(name) ?? 0,
-  );
+function dayOf(at: number, timeZone: string): string {
+  return new Intl.DateTimeFormat("sv-SE", { timeZone }).format(at);
 }
 
 function mondayOf(day: string): string {

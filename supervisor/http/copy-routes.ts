@@ -2,7 +2,13 @@ import { createReadStream } from "node:fs";
 import type { Readable } from "node:stream";
 import type { FastifyInstance, FastifyReply } from "fastify";
 import { z } from "zod";
-import { copySchema, type Copies, type CopyPlace } from "../backup/copies.ts";
+import {
+  copyFileName,
+  CopyIsComplete,
+  copySchema,
+  type Copies,
+  type CopyPlace,
+} from "../backup/copies.ts";
 import { momentOf } from "../backup/manifest.ts";
 import { Failure } from "../failure.ts";
 import { refuse } from "./refuse.ts";
@@ -12,7 +18,7 @@ const place = z.object({
   name: z.string().refine((name) => momentOf(name) !== undefined),
 });
 const file = place.extend({
-  file: z.string().regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]*$/),
+  file: copyFileName,
 });
 /** How much will come: a refusal is heard before it is sent. */
 const bytes = z.object({
@@ -22,7 +28,8 @@ const keyId = z.object({ key: z.string().regex(/^[0-9a-f]{8}$/) });
 
 /**
  * Where the other host's supervisor leaves copies of its backups and gets them back. GET /api/copies; GET (what arrived), PUT a
- * file and POST (complete) below /api/copies/:kind/:name; GET a file of a complete one.
+ * file and POST (complete) below /api/copies/:kind/:name; GET a file of a complete one. No request
+ * changes or deletes a complete copy (409).
  */
 export function registerCopyRoutes(
   server: FastifyInstance,
@@ -96,6 +103,7 @@ async function answering(
     return reply.code(status).send(await act());
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    return refuse(reply, 507, error.sentences.join(" "));
+    const status = error instanceof CopyIsComplete ? 409 : 507;
+    return refuse(reply, status, error.sentences.join(" "));
   }
 }

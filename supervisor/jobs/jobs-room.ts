@@ -3,7 +3,6 @@ import { backupJobs } from "../backup/backup-jobs.ts";
 import { openCopies } from "../backup/copies.ts";
 import { awaitKeyShown, copyJobs } from "../backup/copy-jobs.ts";
 import { peerOf } from "../backup/peer.ts";
-import { removeOld } from "../backup/remove-old.ts";
 import { registerBackupRoutes } from "../http/backup-routes.ts";
 import { registerCopyRoutes } from "../http/copy-routes.ts";
 import { registerJobRoutes } from "../http/job-routes.ts";
@@ -43,16 +42,12 @@ export function openJobsRoom(surroundings: Surroundings): Room {
       );
       registerCopyRoutes(
         server,
-        openCopies(
-          join(home.backups, "copies"),
-          backup_copy.accept_at_most,
-          (directory, kind) =>
-            removeOld(
-              directory,
-              (kind === "notes" ? notes_backup : postgres_backup).keep,
-              time_zone,
-            ),
-        ),
+        openCopies(join(home.backups, "copies"), {
+          most: backup_copy.accept_at_most,
+          keep: (kind) =>
+            (kind === "notes" ? notes_backup : postgres_backup).keep,
+          timeZone: time_zone,
+        }),
       );
       registerReportRoutes(server, { makeReport });
       registerReportsPage(server, {
