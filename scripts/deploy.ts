@@ -85,6 +85,7 @@ function readArguments() {
         cwd: { type: "string" },
         refresh: { type: "boolean" },
         without: { type: "string" },
+        "no-backup": { type: "boolean" },
         grace: { type: "string" },
         end: { type: "boolean" },
         purge: { type: "boolean" },

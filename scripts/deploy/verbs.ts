@@ -2,6 +2,7 @@ import { confirm, isCancel, password, text } from "@clack/prompts";
 import type { OpMap } from "@pulumi/pulumi/automation/stack.js";
 import type { HostName } from "../../infra/config.ts";
 import { adopt } from "./adopt.ts";
+import { backUpFirst } from "./backup-first.ts";
 import { lookBeforeDestroy } from "./before-destroy.ts";
 import { bringUp, lookFirst } from "./bring-up.ts";
 import {
@@ -23,7 +24,8 @@ import { onHost } from "./without-host.ts";
 
 export const usage = `usage: npm run deploy -- VERB [--stack home]
 
-  up        make the hosts what the program and the configuration say (--refresh looks at the hosts first)
+  up        make the hosts what the program and the configuration say (--refresh looks at the hosts first); before the
+            database is migrated it is backed up, with the notes (--no-backup goes on without)
   preview   say what up would do
   refresh   look at the hosts and remember what is there
             all three: --without b leaves out a host that is away
@@ -42,6 +44,7 @@ example: npm run deploy -- rotate master --grace 2h
 export interface Flags {
   readonly refresh?: boolean;
   readonly without?: string;
+  readonly "no-backup"?: boolean;
   readonly grace?: string;
   readonly end?: boolean;
   readonly purge?: boolean;
@@ -67,6 +70,7 @@ export async function runVerb(
   switch (verb) {
     case "up":
       await refuseHalfRotation(session);
+      await backedUp(session, flags);
       return summed(
         session,
         await bringUp(session, {
@@ -99,10 +103,12 @@ export async function runVerb(
       return summed(session, summary.resourceChanges);
     }
     case "rotate":
+      await backedUp(session, flags);
       return rotateVerb(session, rest, flags);
     case "destroy":
       return destroyVerb(session, flags);
     case "adopt":
+      await backedUp(session, flags);
       await adopt(session);
       return 0;
     case "doctor":
@@ -112,6 +118,12 @@ export async function runVerb(
     default:
       throw new NotUnderstood(`there is no verb "${verb}".\n${usage}`);
   }
+}
+
+/** Each of the verbs that may bring another version of the gateway. */
+async function backedUp(session: Session, flags: Flags): Promise<void> {
+  if (flags["no-backup"] === true) return;
+  await backUpFirst(session, hostFlag(flags.without));
 }
 
 async function withoutHost(

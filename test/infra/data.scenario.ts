@@ -1,7 +1,9 @@
-import { rmSync } from "node:fs";
+import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import pg from "pg";
 import { describe, expect, test } from "vitest";
+import { askPostgres } from "../../infra/postgres-socket.ts";
+import { inProject } from "../../infra/project-files.ts";
 import { changeState, nameOf, readState } from "../../scripts/deploy/state.ts";
 import { purge, keptVolumes } from "../../scripts/deploy/destroy.ts";
 import { allHealthy, containerIds, containers } from "./containers.ts";
@@ -21,10 +23,55 @@ import { addresses } from "./two-engines.ts";
 
 const running = deployedStack();
 const [, edge] = edges;
+const newestMigration =
+  readdirSync(inProject("gateway/db/migrations"))
+    .toSorted()
+    .at(-1)
+    ?.replace(/\.sql$/, "") ?? "";
 const notes = `http://${addresses.b}:5984`;
 
 /** 7: what outlives a destroy and a lost state. */
 describe("data", () => {
+  test("7: before gateways migrate, up backs up Postgres and the notes; when that fails, nothing is changed", async () => {
+    const { stand } = running();
+    const { engines } = await sessionOf(stand);
+    const rename = (from: string, to: string) =>
+      askPostgres(
+        engines.a,
+        `UPDATE migrations SET name = '${to}' WHERE name = '${from}';`,
+      );
+    await writeNote(stand, "kept in a backup");
+    const before = await containerIds(stand, "a");
+    // To the deployment this is a database of the version before.
+    await rename(newestMigration, "0000_renamed");
+    try {
+      await stand.docker("a", "stop", "hearth-supervisor");
+      const failed = await deploy(stand, ["up"]);
+      expect(failed.code, failed.said).toBe(1);
+      expect(failed.said).toContain("so nothing was changed");
+      expect(await containerIds(stand, "a")).toEqual(before);
+      await stand.docker("a", "start", "hearth-supervisor");
+      await allHealthy(stand);
+
+      const { code, said } = await deploy(stand, ["up"]);
+      expect(code, said).toBe(0);
+      expect(said).toContain(`migrate the database (${newestMigration})`);
+    } finally {
+      await rename("0000_renamed", newestMigration);
+    }
+    const backups = JSON.parse(
+      await stand.docker(
+        "a",
+        ...["exec", "hearth-supervisor"],
+        ...["hearth", "backup", "list", "--json"],
+      ),
+    ) as readonly { readonly kind: string; readonly problem: string | null }[];
+    for (const kind of ["postgres", "notes"])
+      expect(backups).toContainEqual(
+        expect.objectContaining({ kind, problem: null }),
+      );
+  });
+
   test("7: destroy keeps rows, keys and notes; up finds them, and the gateway may migrate its old tables", async () => {
     const { stand } = running();
     await writeNote(stand, "kept through a destroy");
