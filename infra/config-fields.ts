@@ -1,5 +1,6 @@
 import { isIP } from "node:net";
 import { z } from "zod";
+import { isPrivate } from "./private-addresses.ts";
 
 /** "30s", "2m": whole seconds once read. */
 export const seconds = z
@@ -20,11 +21,20 @@ export const hostName = z.enum(["a", "b"], "must be a or b");
 
 export const address = z
   .string("must be an IP address of that host")
-  .refine((text) => isIP(text) !== 0, "must be an IP address of that host")
-  .refine(
-    (text) => text !== "0.0.0.0" && text !== "::",
-    "must be one address of that host: everything would be open to every network",
-  );
+  .refine((text) => isIP(text) !== 0, {
+    error: "must be an IP address of that host",
+    abort: true,
+  })
+  .refine((text) => text !== "0.0.0.0" && text !== "::", {
+    error:
+      "must be one address of that host: everything would be open to every network",
+    abort: true,
+  });
+
+export const privateAddress = address.refine(
+  isPrivate,
+  "must be a private address (LAN or VPN): Postgres, Redis and the gateways listen there",
+);
 
 /** All that the program ever makes; an operator's own roles are none of ours. */
 export const loginRoleNames = [

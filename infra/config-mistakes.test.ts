@@ -52,6 +52,14 @@ const mistakes: readonly (readonly [Changes, ...(readonly string[])])[] = [
     "hearth:hosts.a.address must be one address of that host: everything would be open to every network: npx pulumi config set --path hearth:hosts.a.address 192.168.1.10",
   ],
   [
+    hosts({ address: "203.0.113.5" }),
+    "hearth:hosts.a.address must be a private address (LAN or VPN): Postgres, Redis and the gateways listen there: npx pulumi config set --path hearth:hosts.a.address 192.168.1.10",
+  ],
+  [
+    hosts({ publish: ["192.168.1.10", "203.0.113.5"] }),
+    "hearth:hosts.a.publish.1 is 203.0.113.5, a public address: only https is served there, and edge.hostname is not set: npx pulumi config set --path 'hearth:hosts.a.publish[1]' 192.168.1.10",
+  ],
+  [
     hosts({ publish: "192.168.1.10" }),
     "hearth:hosts.a.publish must be a list of addresses: npx pulumi config set --path 'hearth:hosts.a.publish[0]' 192.168.1.10",
   ],

@@ -8,6 +8,7 @@ import {
   imageReference,
   mebibytes,
   password,
+  privateAddress,
   roleNames,
   seconds,
   volumeOrPath,
@@ -18,8 +19,8 @@ import {
 const host = z.strictObject({
   docker: dockerEndpoint,
   /** Where the other host and the operator reach this one. */
-  address,
-  /** Where people and devices reach it: LAN, VPN, loopback. */
+  address: privateAddress,
+  /** Where people and devices reach it: LAN, VPN, loopback; at a public address, by https alone. */
   publish: z
     .array(address, "must be a list of addresses")
     .min(1, "must be a list of at least one address"),

@@ -13,6 +13,7 @@ import {
 } from "./config-schema.ts";
 import { readGatewaySettings } from "./gateway-settings.ts";
 import { pinnedImages, type PulledImage } from "./images.ts";
+import { isPrivate } from "./private-addresses.ts";
 import { readNamedFile } from "./project-files.ts";
 
 /** The stack's configuration, checked. Secrets are clear here and are wrapped where they become inputs. Times in seconds, memory in MiB. */
@@ -228,6 +229,15 @@ function crossCheck(config: HearthConfig): readonly string[] {
     errors.push(
       sentence(["hosts", "b", "address"], "is the same address as host A's"),
     );
+  for (const name of ["a", "b"] as const)
+    for (const [index, address] of hosts[name].publish.entries())
+      if (!isPrivate(address) && !servesHttps(config))
+        errors.push(
+          sentence(
+            ["hosts", name, "publish", String(index)],
+            `is ${address}, a public address: only https is served there, and edge.hostname is not set`,
+          ),
+        );
   for (const [name, reference] of Object.entries(images))
     if (
       reference !== undefined &&

@@ -6,6 +6,7 @@ import { buildEdgeArgs } from "./components/edge.ts";
 import { buildSupervisorArgs } from "./components/supervisor.ts";
 import { readConfig, type HearthConfig } from "./config.ts";
 import type { Hosts } from "./hosts.ts";
+import { supervisorAddresses } from "./outputs.ts";
 
 function readRight(
   edge: object,
@@ -35,6 +36,36 @@ const names = {
   hostname: "hearth.example.org",
   notesHostname: "notes.example.org",
 };
+
+test("at a public address, nothing but https is published, and nothing else is named to people", () => {
+  const config = readRight(
+    { tls: "acme", ...names, email: "you@example.org" },
+    {
+      hosts: JSON.stringify({
+        ...JSON.parse(rightConfig["hosts"] ?? ""),
+        b: {
+          docker: "ssh://root@192.168.1.11",
+          address: "10.8.0.2",
+          publish: ["192.168.1.11", "203.0.113.5"],
+        },
+      }),
+    },
+  );
+  const hosts = hostsOf(config);
+  const published = [
+    ...buildEdgeArgs(config, hosts, hosts.b).ports,
+    ...buildSupervisorArgs(config, hosts, hosts.b).ports,
+  ];
+  expect(published.filter(({ address }) => address === "203.0.113.5")).toEqual([
+    { address: "203.0.113.5", port: 443 },
+  ]);
+  expect(
+    listenersOn("b", config).filter(({ address }) => address === "203.0.113.5"),
+  ).toMatchObject([{ port: 443 }]);
+  expect(supervisorAddresses(config, "b")).toEqual([
+    "http://192.168.1.11:4080",
+  ]);
+});
 
 test("a host name of the notes alone is published on 443, looked at before an up, and its certificate watched", () => {
   const config = readRight({

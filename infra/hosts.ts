@@ -3,13 +3,14 @@ import { ResourceHook, type Resource } from "@pulumi/pulumi";
 import type { HearthConfig, HostName } from "./config.ts";
 import type { EngineAddress } from "./engine.ts";
 import { removeLeftover, removeLeftoverNetwork } from "./leftover.ts";
+import { isPrivate } from "./private-addresses.ts";
 
 /** One host: its Docker provider and networks. Everything on it is made through `provider`. */
 export interface Host {
   readonly name: HostName;
   /** Where the other host and the operator reach it. */
   readonly address: string;
-  /** Where people and devices reach it. */
+  /** Where people and devices reach it; at a public address, by https alone. */
   readonly publish: readonly string[];
   /** The engine's own socket on that host. */
   readonly socket: string;
@@ -112,9 +113,11 @@ export function reach(
   };
 }
 
-/** All addresses of a host that anybody may come to, without repetition. */
+/** All private addresses of a host that are published on, without repetition. */
 export function everyAddress(host: Host): readonly string[] {
-  return [...new Set([...host.publish, host.address])].toSorted();
+  return [
+    ...new Set([...host.publish.filter(isPrivate), host.address]),
+  ].toSorted();
 }
 
 export function otherHost(name: HostName): HostName {

@@ -1,6 +1,7 @@
 import { secret, type Output } from "@pulumi/pulumi";
 import type { HearthConfig, HostName } from "./config.ts";
 import { ports } from "./hosts.ts";
+import { isPrivate } from "./private-addresses.ts";
 
 /** What `pulumi stack output` shows; secrets only with --show-secrets. */
 export interface StackOutputs {
@@ -70,8 +71,10 @@ function urlsOn(
   host: HostName,
   port: number,
 ): readonly string[] {
-  return hosts[host].publish.map(
-    (address) =>
-      `http://${address.includes(":") ? `[${address}]` : address}:${port}`,
-  );
+  return hosts[host].publish
+    .filter(isPrivate)
+    .map(
+      (address) =>
+        `http://${address.includes(":") ? `[${address}]` : address}:${port}`,
+    );
 }

@@ -4,6 +4,7 @@ import { buildCaddyfile } from "../caddyfile.ts";
 import { imageReferenceOf, servesHttps, type HearthConfig } from "../config.ts";
 import type { ContainerSpec, UploadedFile } from "../container.ts";
 import { networkName, ports, type Host, type Hosts } from "../hosts.ts";
+import { isPrivate } from "../private-addresses.ts";
 import { keepVolume, placeContainer, pullImage } from "./placed.ts";
 
 /** What people and devices talk to: one address for both gateways and the notes, on each host. */
@@ -51,6 +52,7 @@ export function buildEdgeArgs(
 ): ContainerSpec {
   const published = (port: number, addresses: readonly string[]) =>
     [...new Set(addresses)].map((address) => ({ address, port }));
+  const inside = host.publish.filter(isPrivate);
   return {
     name: "hearth-edge",
     command: [
@@ -71,13 +73,13 @@ export function buildEdgeArgs(
       ...certificateFiles(config),
     ],
     ports: [
-      ...published(ports.edge, host.publish),
+      ...published(ports.edge, inside),
       // The other host's edge comes here for the notes.
       ...published(
         ports.notes,
         host.name === config.placement.notes
-          ? [...host.publish, host.address]
-          : host.publish,
+          ? [...inside, host.address]
+          : inside,
       ),
       ...(servesHttps(config) ? published(ports.edgeTls, host.publish) : []),
     ],

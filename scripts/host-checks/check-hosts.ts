@@ -8,12 +8,15 @@ import {
   judgeClock,
   judgeDirectory,
   judgeDisk,
+  judgeExposed,
+  judgePublished,
   judgeReach,
   judgeRunners,
   judgeVersion,
 } from "./judge.ts";
 import {
   directoriesOn,
+  elsewhere,
   listenersOn,
   reachedFrom,
   runnersOf,
@@ -30,6 +33,8 @@ interface Examined {
     readonly free: readonly Listener[];
     /** What the stack's own containers publish already. */
     readonly ours: readonly Listener[];
+    /** The host's own, on its own network. */
+    readonly addresses: readonly string[];
   };
 }
 
@@ -51,7 +56,7 @@ export async function checkHosts(
       able.map((each) => publish(each, settings)),
     );
     const met = await Promise.all(
-      able.map(({ host }) => meet(host, host === a.host ? b : a, settings)),
+      able.map((each) => meet(each, each === a ? b : a, settings)),
     );
     return [
       ...a.findings,
@@ -130,13 +135,14 @@ async function examine(
     const inUse = await portsInUse(host);
     const all = listenersOn(name, settings);
     const wanted = all.filter((listener) => !inUse.isOurs(listener));
-    const { bind, freeBytes } = await host.probe({
+    const { bind, freeBytes, addresses } = await host.probe({
       from: "host",
       bind: wanted,
     });
     findings.push(
       judgeDisk(name, freeBytes),
       ...judgeBinds(host, settings, wanted, bind, inUse),
+      ...judgePublished(name, inUse.besides(all)),
     );
     for (const directory of directoriesOn(name, settings))
       findings.push(
@@ -148,6 +154,7 @@ async function examine(
       listeners: {
         free: wanted.filter((_listener, index) => bind[index] === "ok"),
         ours: all.filter(inUse.isOurs),
+        addresses,
       },
     };
   } catch (error) {
@@ -176,24 +183,33 @@ async function publish(
   }
 }
 
-/** Whether containers of this host reach both local runners and, of the other host, what listens there now. */
+/**
+ * Whether containers of this host reach both local runners and, of the other host, what listens there now, at the addresses
+ * of the settings and at no other.
+ */
 async function meet(
-  host: CheckedHost,
+  { host, listeners }: Examined,
   other: Examined,
   settings: HostSettings,
 ): Promise<readonly Finding[]> {
-  const { free = [], ours = [] } = other.listeners ?? {};
+  const { free = [], ours = [], addresses = [] } = other.listeners ?? {};
+  const closed = elsewhere(
+    ours,
+    // Networks of Docker have the same addresses on both.
+    addresses.filter((each) => listeners?.addresses.includes(each) !== true),
+  );
   const connect = among(reachedFrom(host.name, settings), [...free, ...ours]);
   const runners = runnersOf(settings);
-  if (connect.length === 0 && runners.length === 0) return [];
+  if (connect.length + closed.length + runners.length === 0) return [];
   try {
     const answer = await host.probe({
       from: "container",
-      connect,
+      connect: [...connect, ...closed],
       fetch: runners.map(({ url }) => url),
     });
     return [
       ...judgeReach(host.name, settings, connect, answer.connect),
+      ...judgeExposed(other.host, closed, answer.connect.slice(connect.length)),
       ...judgeRunners(host.name, runners, answer.fetch),
     ];
   } catch (error) {

@@ -13,6 +13,7 @@ export interface Finding {
     | "clock"
     | "address"
     | "port"
+    | "exposed"
     | "reach"
     | "runner";
   readonly ok: boolean;

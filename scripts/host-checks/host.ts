@@ -45,6 +45,8 @@ export interface ProbeWish {
 }
 
 const probeAnswer = z.object({
+  /** Of the network that the probe runs in, without loopback and link-local ones. */
+  addresses: z.array(z.string()),
   freeBytes: z.number(),
   bind: z.array(z.string()),
   connect: z.array(z.string()),

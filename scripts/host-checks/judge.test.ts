@@ -7,11 +7,19 @@ import {
   judgeClock,
   judgeDirectory,
   judgeDisk,
+  judgeExposed,
+  judgePublished,
   judgeReach,
   judgeRunners,
   judgeVersion,
 } from "./judge.ts";
-import { directoriesOn, listenersOn, reachedFrom, runnersOf } from "./needs.ts";
+import {
+  directoriesOn,
+  elsewhere,
+  listenersOn,
+  reachedFrom,
+  runnersOf,
+} from "./needs.ts";
 
 const settings = readSettings();
 const hostB = {
@@ -123,6 +131,25 @@ test("what is not reached is told with the firewall rule that lets it through", 
   ]);
   expect(reachedFrom("a", settings).map(({ port }) => port)).toEqual([
     4001, 4080,
+  ]);
+});
+
+test("what answers at an address that the settings do not name is reported, with what names the program", () => {
+  const ours = listenersOn("b", settings).filter(({ port }) => port === 4080);
+  const asked = elsewhere(ours, ["192.168.1.11", "203.0.113.5"]);
+  expect(asked).toEqual([
+    { service: "the supervisor", address: "203.0.113.5", port: 4080 },
+  ]);
+  expect(judgeExposed(hostB, asked, ["ECONNREFUSED"])).toEqual([]);
+  expect(judgeExposed(hostB, asked, ["ok"]).map(sentenceOf)).toEqual([
+    'host B: port 4080 answers host A at 203.0.113.5 as well, which the settings do not name: ssh root@192.168.1.11 docker ps --filter publish=4080 names a container that does it, ssh root@192.168.1.11 ss -ltnp "sport = :4080" another program; stop it, or close that port at 203.0.113.5',
+  ]);
+  expect(
+    judgePublished("b", [
+      { container: "hearth-redis", address: "::", port: 6379 },
+    ]).map(sentenceOf),
+  ).toEqual([
+    "host B: hearth-redis is published at [::]:6379, where it is not meant to be reached: npm run deploy -- up --refresh",
   ]);
 });
 

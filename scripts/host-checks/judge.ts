@@ -8,7 +8,7 @@ import {
 import { otherHost } from "../../infra/hosts.ts";
 import { fine, wrong, type Finding } from "./finding.ts";
 import type { Directory, Listener } from "./needs.ts";
-import type { PortsInUse } from "./ports-in-use.ts";
+import type { PortsInUse, PublishedPort } from "./ports-in-use.ts";
 
 const oldestDocker = [20, 10] as const;
 const gibibytesNeeded = 4;
@@ -151,6 +151,43 @@ function settingOf(
   return own === address
     ? ["hosts", host, "address"]
     : ["hosts", host, "publish", String(publish.indexOf(address))];
+}
+
+/** What containers of the stack publish at an address that the settings do not name. */
+export function judgePublished(
+  host: HostName,
+  besides: readonly PublishedPort[],
+): readonly Finding[] {
+  return besides.map(({ container, address, port }) =>
+    wrong(
+      { host, check: "exposed" },
+      `${container} is published at ${inBrackets(address)}:${port}, where it is not meant to be reached`,
+      "npm run deploy -- up --refresh",
+    ),
+  );
+}
+
+/** What should answer on `host` at the addresses of its settings alone, and answers the other host elsewhere. */
+export function judgeExposed(
+  { name, engine }: { readonly name: HostName; readonly engine: EngineAddress },
+  asked: readonly Listener[],
+  answers: readonly string[],
+): readonly Finding[] {
+  return asked.flatMap(({ address, port }, index) =>
+    answers[index] === "ok"
+      ? [
+          wrong(
+            { host: name, check: "exposed" },
+            `port ${port} answers host ${otherHost(name).toUpperCase()} at ${address} as well, which the settings do not name`,
+            `${typedDocker(engine, `ps --filter publish=${port}`)} names a container that does it, ${loginPrefix(engine)}ss -ltnp "sport = :${port}" another program; stop it, or close that port at ${address}`,
+          ),
+        ]
+      : [],
+  );
+}
+
+function inBrackets(address: string): string {
+  return address.includes(":") ? `[${address}]` : address;
 }
 
 /** Whether containers on `host` reach what they must on the other. */

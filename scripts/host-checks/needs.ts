@@ -4,6 +4,7 @@ import {
   type HostSettings,
 } from "../../infra/config.ts";
 import { otherHost, ports } from "../../infra/hosts.ts";
+import { isPrivate } from "../../infra/private-addresses.ts";
 
 /** Something that listens on a host when the stack runs. */
 export interface Listener {
@@ -18,7 +19,8 @@ export function listenersOn(
   settings: HostSettings,
 ): readonly Listener[] {
   const { placement } = settings;
-  const { address, publish } = settings.hosts[host];
+  const { address, publish: published } = settings.hosts[host];
+  const publish = published.filter(isPrivate);
   const everywhere = [...new Set([...publish, address])];
   const at = (service: string, port: number, addresses: readonly string[]) =>
     [...new Set(addresses)].map((each) => ({ service, address: each, port }));
@@ -29,7 +31,7 @@ export function listenersOn(
       ports.notes,
       placement.notes === host ? everywhere : publish,
     ),
-    ...(servesHttps(settings) ? at("the edge", ports.edgeTls, publish) : []),
+    ...(servesHttps(settings) ? at("the edge", ports.edgeTls, published) : []),
     ...at("the gateway", ports.gateway, [address]),
     ...at("the supervisor", ports.supervisor, everywhere),
     ...(placement.postgres === host
@@ -53,6 +55,20 @@ export function reachedFrom(
       listener.port !== ports.edge &&
       listener.port !== ports.edgeTls,
   );
+}
+
+/** The ports of these listeners at a host's other addresses, where none of them should answer. */
+export function elsewhere(
+  listeners: readonly Listener[],
+  addresses: readonly string[],
+): readonly Listener[] {
+  return addresses
+    .filter((address) => !listeners.some((each) => each.address === address))
+    .flatMap((address) =>
+      [...new Map(listeners.map((each) => [each.port, each])).values()].map(
+        (each) => ({ ...each, address }),
+      ),
+    );
 }
 
 /** A directory of the host that a container works in. Docker would make one that is missing, and give it to root. */

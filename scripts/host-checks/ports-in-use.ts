@@ -3,12 +3,22 @@ import { configLabel } from "../../infra/container.ts";
 import type { CheckedHost } from "./host.ts";
 import type { Listener } from "./needs.ts";
 
+export interface PublishedPort {
+  readonly container: string;
+  readonly address: string;
+  readonly port: number;
+}
+
 /** What containers of a host publish already. */
 export interface PortsInUse {
   /** Held by a container of the stack: `up` replaces or keeps it. */
   readonly isOurs: (listener: Listener) => boolean;
   /** The container of somebody else that holds it. */
   readonly strangerAt: (listener: Listener) => string | undefined;
+  /** What containers of the stack publish where none of these listens. */
+  readonly besides: (
+    listeners: readonly Listener[],
+  ) => readonly PublishedPort[];
 }
 
 const inspected = z.array(
@@ -56,5 +66,13 @@ export async function portsInUse(
       const found = at(listener);
       return found?.ours === false ? found.container : undefined;
     },
+    besides: (listeners) =>
+      held.filter(
+        ({ ours, address, port }) =>
+          ours &&
+          !listeners.some(
+            (each) => each.address === address && each.port === port,
+          ),
+      ),
   };
 }

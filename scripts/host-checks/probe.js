@@ -1,6 +1,7 @@
 // Runs inside a container of the host that is looked at (`node -e`: nothing but Node, no imports). PROBE holds what to do,
 // one line of JSON on standard output is the answer.
 const net = process.getBuiltinModule("node:net");
+const { networkInterfaces } = process.getBuiltinModule("node:os");
 const { statfsSync } = process.getBuiltinModule("node:fs");
 const {
   bind = [],
@@ -57,6 +58,10 @@ async function main() {
   if (listen.length > 0) return void setTimeout(() => process.exit(), 120_000);
   const { bavail, bsize } = statfsSync("/");
   const answer = {
+    addresses: Object.values(networkInterfaces())
+      .flat()
+      .filter(({ internal, scopeid = 0 }) => !internal && scopeid === 0)
+      .map(({ address }) => address),
     freeBytes: bavail * bsize,
     bind: await Promise.all(bind.map(tryListen)),
     connect: await Promise.all(connect.map(tryConnect)),

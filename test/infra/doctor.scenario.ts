@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { inProject } from "../../infra/project-files.ts";
 import type { Finding } from "../../scripts/host-checks/finding.ts";
@@ -161,6 +162,32 @@ test("an ssh that does not let us in, and an image that cannot be had, are told 
     expect.stringMatching(/^a docker: /),
     expect.stringMatching(/^b ssh: ssh to root@10\.77\.0\.2 does not work \(/),
   ]);
+});
+
+test("a container of the stack that answers at other addresses than the settings' is reported, as what is published and as what is reached", async () => {
+  const { stdout } = await promisify(execFile)("ip", [
+    ...["-json", "address", "show", "to", addresses.a],
+  ]);
+  const [link] = JSON.parse(stdout) as readonly { readonly ifname: string }[];
+  await promisify(execFile)("ip", [
+    ...["address", "add", "10.77.0.101/24", "dev", link?.ifname ?? ""],
+  ]);
+  await engines.docker(
+    ...(["a", "run", "--detach", "--name", "hearth-redis"] as const),
+    ...["--label", "hearth.config=x", "--publish", "0.0.0.0:6379:6379"],
+    ...["hearth-test/node", "node", "-e"],
+    "require('net').createServer((s) => s.end()).listen(6379)",
+  );
+  try {
+    const { code, findings } = await examine();
+    expect(wrongOf(findings)).toEqual([
+      "a exposed: hearth-redis is published at 0.0.0.0:6379, where it is not meant to be reached",
+      "a exposed: port 6379 answers host B at 10.77.0.101 as well, which the settings do not name",
+    ]);
+    expect(code).toBe(1);
+  } finally {
+    await engines.docker("a", "rm", "--force", "hearth-redis");
+  }
 });
 
 test("a port of the stack itself is in nobody's way", async () => {
