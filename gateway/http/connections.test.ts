@@ -1,0 +1,39 @@
+import { once } from "node:events";
+import { createServer, type Server } from "node:http";
+import { connect, type AddressInfo, type Socket } from "node:net";
+import { text } from "node:stream/consumers";
+import { expect, test } from "vitest";
+import { watchConnections } from "./connections.ts";
+
+/** A server that has accepted a connection on which nothing was sent yet. */
+async function acceptOne(): Promise<{
+  readonly server: Server;
+  readonly client: Socket;
+  readonly connections: ReturnType<typeof watchConnections>;
+}> {
+  const server = createServer((_request, response) => response.end("answered"));
+  const connections = watchConnections(server);
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const accepted = once(server, "connection");
+  const client = connect((server.address() as AddressInfo).port, "127.0.0.1");
+  await accepted;
+  return { server, client, connections };
+}
+
+test("a connection whose first request is still on its way is answered before it is closed", async () => {
+  const { server, client, connections } = await acceptOne();
+  const closed = new Promise((resolve) => server.close(resolve));
+  connections.closeIdle();
+  client.write("GET / HTTP/1.1\r\nhost: hearth\r\n\r\n");
+  expect(await text(client)).toContain("answered");
+  await closed;
+});
+
+test("a connection that sends nothing does not hold up the end", async () => {
+  const { server, client, connections } = await acceptOne();
+  const closed = new Promise((resolve) => server.close(resolve));
+  connections.closeIdle();
+  expect(await text(client)).toBe("");
+  await closed;
+});
