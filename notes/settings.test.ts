@@ -1,4 +1,10 @@
-import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -47,4 +53,15 @@ test("without a uuid in the ini the server makes one and keeps it", () => {
   const { uuid } = read([`admin=${hash("a")}`]);
   expect(uuid).toMatch(/^[0-9a-f]{32}$/);
   expect(read([`admin=${hash("a")}`]).uuid).toBe(uuid);
+});
+
+test("a setting that could not be kept does not take effect with the next one", async () => {
+  const settings = read([`admin=${hash("a")}`]);
+  const obstacle = join(directory, "config.json.new");
+  mkdirSync(obstacle);
+  await expect(settings.set("admins", "eve", hash("e"))).rejects.toThrow();
+  rmSync(obstacle, { recursive: true });
+  await settings.set("log", "level", "debug");
+  expect(settings.get("log", "level")).toBe("debug");
+  expect(Object.keys(settings.admins())).toEqual(["admin"]);
 });

@@ -44,7 +44,7 @@ type Overrides = Record<string, Record<string, Override>>;
 export function readSettings(iniFile: string, dataDirectory: string): Settings {
   const ini = readIni(iniFile);
   const keptFile = join(dataDirectory, "config.json");
-  const kept = readJson<Overrides>(keptFile) ?? {};
+  let kept = readJson<Overrides>(keptFile) ?? {};
   let merged = merge(ini, kept);
   checkAdmins(iniFile, merged);
   const number = (section: string, key: string, otherwise: number): number => {
@@ -62,11 +62,16 @@ export function readSettings(iniFile: string, dataDirectory: string): Settings {
               number("chttpd_auth", "iterations", defaults.passwordIterations),
             )
           : (value ?? null);
-      (kept[section] ??= {})[key] = {
-        value: stored,
-        insteadOf: ini[section]?.[key] ?? null,
+      const next: Overrides = {
+        ...kept,
+        [section]: {
+          ...kept[section],
+          [key]: { value: stored, insteadOf: ini[section]?.[key] ?? null },
+        },
       };
-      writeFileDurably(keptFile, `${JSON.stringify(kept, null, 2)}\n`);
+      // In force once it is on disk: a change that a full disk rejects must not take effect with the next one.
+      writeFileDurably(keptFile, `${JSON.stringify(next, null, 2)}\n`);
+      kept = next;
       merged = merge(ini, kept);
     },
     admins: () => merged.admins ?? {},

@@ -74,7 +74,7 @@ export async function putSecurity(
   await inTransaction(store, () => {
     store.totals.updateSeq += 1;
     store.write.putProperty.run("security", JSON.stringify(security));
-    store.security = security;
+    store.pendingSettings = { ...store.pendingSettings, security };
   });
   return json(200, { ok: true });
 }
@@ -98,7 +98,7 @@ function checkSecurity(value: unknown): asserts value is SecurityObject {
 
 /** How many generations of a document's history are kept. */
 export function revsLimit(store: Store): Answer {
-  return json(200, store.revsLimit);
+  return json(200, store.settings.revsLimit);
 }
 
 export async function putRevsLimit(
@@ -114,7 +114,10 @@ export async function putRevsLimit(
   }
   await inTransaction(store, () => {
     store.write.putProperty.run("revs_limit", String(limit));
-    store.revsLimit = limit as number;
+    store.pendingSettings = {
+      ...store.pendingSettings,
+      revsLimit: limit as number,
+    };
   });
   return json(200, { ok: true });
 }

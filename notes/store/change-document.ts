@@ -100,14 +100,14 @@ function insert(
     before ?? [],
     path,
     document.deleted,
-    store.revsLimit,
+    store.settings.revsLimit,
   );
   const state = stateOf(tree);
   const conflicts = state.leaves.filter(
     (leaf) => !leaf.deleted && leaf.rev !== state.winner,
   ).length;
   // Several revisions of one document in one request are one change.
-  const again = row !== undefined && row.seq > store.transactionStart;
+  const again = row !== undefined && row.seq > store.committedSeq;
   if (!again || row.seq !== totals.updateSeq) totals.updateSeq += 1;
   const deleted = state.deleted ? 1 : 0;
   const treeText = JSON.stringify(tree);

@@ -5,12 +5,17 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { refusalOf } from "../refusal.ts";
 import { edit } from "./change-document.ts";
 import { readDocument } from "./incoming.ts";
+import { putRevsLimit, putSecurity, revsLimit } from "./administration.ts";
+import { compact } from "./compaction.ts";
+import type { FromWorker, StoreRequest } from "./protocol.ts";
 import { inTransaction, openStore, type Store } from "./store.ts";
 
 let directory: string;
 let store: Store;
+let told: FromWorker[];
 
 beforeEach(() => {
+  told = [];
   directory = mkdtempSync(join(tmpdir(), "hearth-full-"));
   store = openStore(
     {
@@ -20,7 +25,7 @@ beforeEach(() => {
       instanceStartTime: "1",
       passwordIterations: 1,
     },
-    () => undefined,
+    (message) => told.push(message),
   );
 });
 
@@ -69,4 +74,49 @@ test("a failed transaction leaves the counters and the documents as they were", 
   ).rejects.toThrow("in the middle");
   expect(store.totals).toMatchObject({ updateSeq: 1, documents: 1 });
   expect(store.read.document.get("b")).toBeUndefined();
+});
+
+const settingRequest = (
+  operation: "putRevsLimit" | "putSecurity",
+  value: unknown,
+): StoreRequest => ({
+  operation,
+  query: {},
+  body: { kind: "memory", bytes: Buffer.from(JSON.stringify(value)) },
+  maxDocumentSize: 1,
+});
+
+const publishedStates = () =>
+  told.flatMap((message) => (message.kind === "state" ? [message.state] : []));
+
+test("settings rejected by a full disk do not take effect with the next write", async () => {
+  const before = store.settings.security;
+  store.writer.exec(
+    "CREATE TEMP TRIGGER full AFTER UPDATE ON main.properties BEGIN SELECT RAISE(ROLLBACK, 'full'); END",
+  );
+  const open = settingRequest("putSecurity", { members: { names: ["eve"] } });
+  await expect(putSecurity(store, open)).rejects.toThrow("full");
+  const limit = settingRequest("putRevsLimit", 7);
+  await expect(putRevsLimit(store, limit)).rejects.toThrow("full");
+  store.writer.exec("DROP TRIGGER full");
+  await write("later", 10);
+  expect(publishedStates()).toMatchObject([{ security: before, updateSeq: 1 }]);
+  expect(revsLimit(store)).toMatchObject({ body: "1000\n" });
+  await putRevsLimit(store, limit);
+  await putSecurity(store, open);
+  expect(revsLimit(store)).toMatchObject({ body: "7\n" });
+  expect(publishedStates().at(-1)).toMatchObject({
+    security: { members: { names: ["eve"] } },
+    updateSeq: 2,
+  });
+});
+
+test("a compaction that starts during a write does not announce what is not committed", async () => {
+  await inTransaction(store, async () => {
+    edit(store, "a", readDocument(Buffer.from("{}")));
+    compact(store);
+    store.closing = true;
+  });
+  expect(publishedStates()[0]).toMatchObject({ updateSeq: 0 });
+  expect(publishedStates().at(-1)).toMatchObject({ updateSeq: 1 });
 });

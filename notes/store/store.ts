@@ -36,6 +36,12 @@ export interface Totals {
   staleBytes: number;
 }
 
+/** What an administrator sets for a database. */
+export interface StoreSettings {
+  readonly security: SecurityObject;
+  readonly revsLimit: number;
+}
+
 /** One open database, as its worker thread sees it. */
 export interface Store {
   readonly name: string;
@@ -50,12 +56,14 @@ export interface Store {
   readonly read: Statements;
   readonly totals: Totals;
   readonly tell: (message: FromWorker) => void;
-  security: SecurityObject;
-  revsLimit: number;
+  /** Committed settings, the only ones that anything else sees. */
+  settings: StoreSettings;
+  /** Settings as the running transaction leaves them; in force once it is committed. */
+  pendingSettings: StoreSettings;
   compacting: boolean;
   closing: boolean;
-  /** The update sequence before the running transaction. */
-  transactionStart: number;
+  /** The update sequence of what is committed. */
+  committedSeq: number;
   /** The end of the last write: writes go one after the other. */
   lastWrite: Promise<unknown>;
 }
@@ -71,6 +79,11 @@ export function openStore(
   const read = prepareStatements(reader);
   const property = (name: string): string =>
     (read.property.get(name) as { value: string }).value;
+  const settings: StoreSettings = {
+    security: JSON.parse(property("security")) as SecurityObject,
+    revsLimit: Number(property("revs_limit")),
+  };
+  const totals = readTotals(read);
   return {
     name: data.name,
     kind: data.kind,
@@ -82,21 +95,22 @@ export function openStore(
     reader,
     write: prepareStatements(writer),
     read,
-    totals: readTotals(read),
+    totals,
     tell,
-    security: JSON.parse(property("security")) as SecurityObject,
-    revsLimit: Number(property("revs_limit")),
+    settings,
+    pendingSettings: settings,
     compacting: false,
     closing: false,
-    transactionStart: 0,
+    committedSeq: totals.updateSeq,
     lastWrite: Promise.resolve(),
   };
 }
 
+/** What is committed: a transaction under way may still fail. */
 export function publicState(store: Store): PublicState {
   return {
-    updateSeq: store.totals.updateSeq,
-    security: store.security,
+    updateSeq: store.committedSeq,
+    security: store.settings.security,
     instanceStartTime: store.instanceStartTime,
     compacting: store.compacting,
   };
@@ -109,7 +123,7 @@ export async function inTransaction<T>(
 ): Promise<T> {
   return await exclusively(store, async () => {
     const before = { ...store.totals };
-    store.transactionStart = before.updateSeq;
+    store.pendingSettings = store.settings;
     store.writer.exec("BEGIN IMMEDIATE");
     let result: T;
     try {
@@ -129,6 +143,8 @@ export async function inTransaction<T>(
       if (store.writer.isTransaction) store.writer.exec("ROLLBACK");
       throw failure;
     }
+    store.settings = store.pendingSettings;
+    store.committedSeq = store.totals.updateSeq;
     store.tell({ kind: "state", state: publicState(store) });
     return result;
   });
