@@ -41,7 +41,7 @@ describe("data", () => {
         `UPDATE migrations SET name = '${to}' WHERE name = '${from}';`,
       );
     await writeNote(stand, "kept in a backup");
-    const before = await containerIds(stand, "a");
+    const before = await containerIds(stand);
     // To the deployment this is a database of the version before.
     await rename(newestMigration, "0000_renamed");
     try {
@@ -49,7 +49,7 @@ describe("data", () => {
       const failed = await deploy(stand, ["up"]);
       expect(failed.code, failed.said).toBe(1);
       expect(failed.said).toContain("so nothing was changed");
-      expect(await containerIds(stand, "a")).toEqual(before);
+      expect(await containerIds(stand)).toEqual(before);
       await stand.docker("a", "start", "hearth-supervisor");
       await allHealthy(stand);
 
