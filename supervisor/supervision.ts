@@ -90,6 +90,8 @@ export type Supervision = {
   readonly address: string;
   readonly status: () => Status;
   readonly alarms: Alarms;
+  /** Adds something to what the status says of this start. */
+  readonly notice: (sentence: string) => void;
   /** Shows what this runtime runs from now on. */
   readonly show: (runtime: Runtime) => void;
   /** Everything is up: begins to look, to heal and to work. */
@@ -226,6 +228,7 @@ export async function openSupervision(
     address,
     status,
     alarms: alerts.alerting,
+    notice: onNotice,
     show: (shown) => {
       runtime = shown;
     },

@@ -1,17 +1,19 @@
 import { spawnSync } from "node:child_process";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { lookAtSettings } from "../doctor/look-at-programs.ts";
 import { inWords } from "../duration.ts";
 import { locateHome, type Home } from "../embedded/home.ts";
+import { earlierClusters } from "../embedded/postgres-migration.ts";
 import { Failure } from "../failure.ts";
 import { isAlive, type ProcessIdentity } from "../processes/identity.ts";
 import { sendSignal } from "../processes/stop.ts";
 import {
   changesOf,
   checkSameGeneration,
-  checkSamePostgres,
   describeChanges,
+  majorChangeOf,
 } from "../release/changes.ts";
 import {
   linkedRelease,
@@ -31,6 +33,8 @@ import { defineVerb, type ExitCode } from "./verb.ts";
 
 /** The gateway may finish its calls first, and Postgres replay its log. */
 const switchedWithinMs = 600_000;
+/** Another major version of Postgres copies all data first. */
+const migratedWithinMs = 24 * 3_600_000;
 const lookEveryMs = 250;
 
 export const upgrade = defineVerb({
@@ -65,7 +69,6 @@ export const upgrade = defineVerb({
       return 0;
     }
     checkSameGeneration(from, to);
-    checkSamePostgres(from, to);
     print(back ? "Switching back:" : "Upgrading:");
     describeChanges(changesOf(from, to)).forEach(print);
     if (dryRun) return 0;
@@ -139,8 +142,10 @@ async function untilSwitched(
   to: Release,
 ): Promise<ExitCode> {
   const begun = Date.now();
+  const withinMs =
+    majorChangeOf(from, to) === undefined ? switchedWithinMs : migratedWithinMs;
   let left = false;
-  while (Date.now() - begun < switchedWithinMs) {
+  while (Date.now() - begun < withinMs) {
     if (!isAlive(supervisor)) return rescue(home, from, to);
     const status = await readStatus();
     const runs = status?.supervisor.release;
@@ -162,7 +167,7 @@ async function untilSwitched(
     await wait(lookEveryMs);
   }
   print(
-    `Release ${nameOf(to)} is not up after ${inWords(switchedWithinMs)}: \`hearth status\` and \`hearth logs supervisor\` show what it waits for.`,
+    `Release ${nameOf(to)} is not up after ${inWords(withinMs)}: \`hearth status\` and \`hearth logs supervisor\` show what it waits for.`,
   );
   return 1;
 }
@@ -200,11 +205,14 @@ function forget(home: Home): ExitCode {
   const keep = new Set(
     [current?.id, running].filter((id) => typeof id === "string"),
   );
-  const removed = removeReleases(home, keep);
+  const releases = removeReleases(home, keep);
+  const clusters = earlierClusters(home);
+  for (const path of clusters) rmSync(path, { recursive: true, force: true });
+  const removed = [...releases.map(nameOf), ...clusters];
   print(
     removed.length === 0
       ? "No earlier release is kept."
-      : `Deleted: ${removed.map(nameOf).join(", ")}. \`hearth upgrade --back\` is no longer possible.`,
+      : `Deleted: ${removed.join(", ")}.${releases.length === 0 ? "" : " `hearth upgrade --back` is no longer possible."}`,
   );
   return 0;
 }

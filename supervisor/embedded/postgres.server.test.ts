@@ -202,7 +202,7 @@ describe("life", () => {
     const path = join(findPostgresPlace(place.home).data, "PG_VERSION");
     writeFileSync(path, "12\n");
     await expect(newRuntime().start()).rejects.toThrow(
-      /was made by Postgres 12, this Hearth brings Postgres \d+: restore a backup/,
+      /was made by Postgres 12, this Hearth brings Postgres \d+, and the programs of 12 are not installed: check out the version/,
     );
     writeFileSync(path, `${findPostgresPlace(place.home).major}\n`);
     runtime = newRuntime();

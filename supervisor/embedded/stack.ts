@@ -25,6 +25,7 @@ import { makeHome, placeNotices, type Home } from "./home.ts";
 import { lockHome } from "./lock.ts";
 import { notesService } from "./notes.ts";
 import { choosePorts, type Ports } from "./ports.ts";
+import { migrateCluster } from "./postgres-migration.ts";
 import { findPostgresPlace } from "./postgres-place.ts";
 import { postgresService } from "./postgres.ts";
 import { followSecrets, readOrMakeSecrets, type Secrets } from "./secrets.ts";
@@ -108,7 +109,7 @@ async function startLocked(
   const ports = await choosePorts(env, readRunFile(home.runFile));
   const started = stackEnvironment(home, env, ports, secrets);
   const config = readStackConfig(home, started, options.echo, ports);
-  const place = findPostgresPlace(home);
+  const found = findPostgresPlace(home);
   writeEchoConfig(home, options.echo ? ports.echo : undefined);
   const supervision = await openSupervision({
     home,
@@ -119,7 +120,7 @@ async function startLocked(
         ...options.notices,
         ...placeNotices(home),
         ...config.leftOut,
-        ...place.notices,
+        ...found.notices,
       ],
     },
     history,
@@ -131,6 +132,10 @@ async function startLocked(
   });
   let runtime: ProcessRuntime;
   try {
+    const place = await migrateCluster(found, {
+      ...{ home, secrets, signal: options.stop },
+      onNotice: supervision.notice,
+    });
     runtime = createProcessRuntime({
       specs: [
         postgresService(place, ports.postgres, secrets),

