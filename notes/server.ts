@@ -12,6 +12,7 @@ import {
 } from "./auth/authenticate.ts";
 import { corsHeaders, preflightHeaders } from "./http/cors.ts";
 import { sendText, type Exchange } from "./http/exchange.ts";
+import { dropRest } from "./http/request-body.ts";
 import { readTarget } from "./http/target.ts";
 import { Refusal, refusalBody, refusalOf } from "./refusal.ts";
 import { answerDatabase } from "./routes/database-routes.ts";
@@ -72,8 +73,8 @@ async function serve(
     }
     await route(context, authenticate, request, response, gone.signal);
   } catch (failure) {
-    if (gone.signal.aborted || request.errored !== null) return;
-    refuse(context, request, response, failure, requestId);
+    if (gone.signal.aborted) return;
+    await refuse(context, request, response, failure, requestId);
   }
 }
 
@@ -138,13 +139,13 @@ function methodOf(request: IncomingMessage): string {
     : (request.method ?? "GET");
 }
 
-function refuse(
+async function refuse(
   context: ServerContext,
   request: IncomingMessage,
   response: ServerResponse,
   failure: unknown,
   requestId: string,
-): void {
+): Promise<void> {
   const refusal = refusalOf(failure);
   if (!(failure instanceof Refusal)) {
     context.log.error(
@@ -152,22 +153,11 @@ function refuse(
       "request failed",
     );
   }
-  if (response.headersSent) {
-    // The answer has begun: cut it, so that it cannot be taken for a whole one.
+  if (response.headersSent || request.errored !== null) {
+    // The answer has begun: cut it, so that it cannot be taken for a whole one. Or the request broke off.
     response.destroy();
     return;
   }
-  // What is left of a large body need not be received to be refused.
-  if (!request.complete && !isShort(request)) {
-    response.setHeader("connection", "close");
-  }
+  if (!(await dropRest(request))) response.setHeader("connection", "close");
   sendText(response, refusal.status, refusalBody(refusal), refusal.headers);
-}
-
-function isShort(request: IncomingMessage): boolean {
-  const SHORT_BYTES = 1_048_576;
-  const length = request.headers["content-length"];
-  return length === undefined
-    ? request.headers["transfer-encoding"] === undefined
-    : Number(length) <= SHORT_BYTES;
 }

@@ -2,7 +2,6 @@ import { randomUUID } from "node:crypto";
 import { open, rm, type FileHandle } from "node:fs/promises";
 import type { IncomingMessage } from "node:http";
 import { join } from "node:path";
-import type { Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import { Refusal } from "../refusal.ts";
 import type { Body } from "../store/protocol.ts";
@@ -11,6 +10,10 @@ import type { Body } from "../store/protocol.ts";
 const MEMORY_BYTES = 1_048_576;
 /** A client that sends nothing for this long is given up. */
 const IDLE_MS = 60_000;
+
+/** What is dropped at most of a body that was rejected; a longer or slower one ends with its connection. */
+const MAX_DROPPED_BYTES = 67_108_864;
+const MAX_DROPPING_MS = 10_000;
 
 /** A received body; `discard` removes its file. */
 export interface ReceivedBody {
@@ -43,7 +46,7 @@ export async function receiveBody(
     );
   }, IDLE_MS);
   try {
-    for await (const piece of unpacked(request) as AsyncIterable<Buffer>) {
+    for await (const piece of unpacked(request)) {
       idle.refresh();
       length += piece.length;
       if (length > maxBytes) throw tooLarge();
@@ -74,11 +77,36 @@ export async function receiveBody(
   };
 }
 
-function unpacked(request: IncomingMessage): Readable {
+/** Drops what is left of a rejected body, so that the client reads the answer. False when the connection has to be closed for that. */
+export async function dropRest(request: IncomingMessage): Promise<boolean> {
+  const length = Number(request.headers["content-length"] ?? 0);
+  if (length > MAX_DROPPED_BYTES) return false;
+  if (request.readableEnded || request.destroyed) return true;
+  return await new Promise<boolean>((resolve) => {
+    let dropped = 0;
+    const finish = (isWhole: boolean): void => {
+      clearTimeout(timer);
+      request.off("data", drop);
+      resolve(isWhole);
+    };
+    const drop = (piece: Buffer): void => {
+      dropped += piece.length;
+      if (dropped > MAX_DROPPED_BYTES) finish(false);
+    };
+    const timer = setTimeout(() => finish(false), MAX_DROPPING_MS);
+    request.once("end", () => finish(true));
+    request.once("close", () => finish(true));
+    request.on("data", drop);
+    request.resume();
+  });
+}
+
+function unpacked(request: IncomingMessage): AsyncIterable<Buffer> {
   const encoding = request.headers["content-encoding"] ?? "identity";
   switch (encoding) {
     case "identity":
-      return request;
+      // Leaving the loop must not destroy the request: it takes the answer with it and leaves the socket open.
+      return request.iterator({ destroyOnReturn: false });
     case "gzip": {
       const gunzip = createGunzip();
       request.on("error", (failure) => gunzip.destroy(failure));

@@ -67,9 +67,12 @@ export function testIni(
   ].join("\n");
 }
 
-/** Starts a store on a free port. */
-export async function startNotes(ini = testIni()): Promise<NotesProcess> {
-  const directory = mkdtempSync(join(tmpdir(), "hearth-notes-"));
+/** Starts a store on a free port, on the disk of `parent`. */
+export async function startNotes(
+  ini = testIni(),
+  parent = tmpdir(),
+): Promise<NotesProcess> {
+  const directory = mkdtempSync(join(parent, "hearth-notes-"));
   const iniFile = join(directory, "hearth.ini");
   writeFileSync(iniFile, ini);
   return await run(directory, iniFile, 0);

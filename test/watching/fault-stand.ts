@@ -1,4 +1,3 @@
-import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -6,6 +5,7 @@ import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import type { HistoryEntry } from "../../supervisor/history.ts";
 import type { Status } from "../../supervisor/status.ts";
+import { mountSmallDisk, unmountDisk } from "../servers/small-disk.ts";
 import { prepareStack } from "../stack/stack.ts";
 import { startSickProxy, type SickProxy } from "./proxy.ts";
 
@@ -52,7 +52,7 @@ export async function openFaultStand(
   withDisk: boolean,
 ): Promise<FaultStand> {
   const stack = await prepareStack();
-  const ownDisk = withDisk && mountSmallDisk(stack.home);
+  const ownDisk = withDisk && mountSmallDisk(stack.home, diskMegabytes);
   const messages: string[] = [];
   const phone = await startPhone((text) => messages.push(text));
   const gatewayPort = Number(new URL(stack.gatewayUrl).port);
@@ -75,7 +75,7 @@ export async function openFaultStand(
         // The mount point itself is busy until it is unmounted.
         if (!ownDisk) throw error;
       });
-      if (ownDisk) unmount(stack.home);
+      if (ownDisk) unmountDisk(stack.home);
     }
   };
   try {
@@ -172,18 +172,6 @@ async function startPhone(onText: (text: string) => void): Promise<Server> {
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return server;
-}
-
-/** Only root may, and not everywhere. */
-function mountSmallDisk(path: string): boolean {
-  const size = `size=${diskMegabytes}m,mode=711`;
-  const done = spawnSync("mount", ["-t", "tmpfs", "-o", size, "hearth", path]);
-  return done.status === 0;
-}
-
-function unmount(path: string): void {
-  spawnSync("umount", [path]);
-  spawnSync("rmdir", [path]);
 }
 
 function wake(pid: number): void {

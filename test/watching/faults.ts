@@ -1,8 +1,7 @@
-import { rmSync, statfsSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:net";
-import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import type { HistoryEntry } from "../../supervisor/history.ts";
+import { fillDisk, freeDisk } from "../servers/small-disk.ts";
 import { until, type FaultStand } from "./fault-stand.ts";
 
 /** Something that goes wrong, and when it may end. */
@@ -180,19 +179,7 @@ export function portTaken(service: string, forMs: number): Fault {
 
 export const diskFull: Fault = {
   name: "the disk of the home full",
-  strike: async ({ home }) => {
-    const disk = statfsSync(home);
-    const filler = Buffer.alloc(1024 * 1024);
-    const megabytes = Math.floor((disk.bavail * disk.bsize) / filler.length);
-    const path = join(home, "filler");
-    for (let index = 0; index <= megabytes; index += 1)
-      try {
-        writeFileSync(path, filler, { flag: "a" });
-      } catch {
-        // Full now.
-        return;
-      }
-  },
+  strike: async ({ home }) => fillDisk(home),
   // The history cannot be written either: the state alone shows it.
   shown: async (stand) => {
     const { checks } = await stand.status();
@@ -200,7 +187,7 @@ export const diskFull: Fault = {
       ({ name, state }) => name === "disk" && state === "down",
     );
   },
-  mend: async ({ home }) => rmSync(join(home, "filler"), { force: true }),
+  mend: async ({ home }) => freeDisk(home),
 };
 
 async function takePort(port: number): Promise<Server> {
