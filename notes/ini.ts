@@ -1,9 +1,11 @@
+import { dictionary } from "./dictionary.ts";
+
 /** Sections of an ini file, each with its keys and values. */
 export type Ini = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
 /** Reads the ini format of CouchDB. Throws with the number of the first line it cannot read, and never with its text: it may hold a secret. */
 export function parseIni(text: string): Ini {
-  const sections: Record<string, Record<string, string>> = {};
+  const sections = dictionary<Record<string, string>>();
   let section: Record<string, string> | undefined;
   for (const [index, raw] of text.split(/\r?\n/).entries()) {
     const line = raw.trim();
@@ -11,7 +13,7 @@ export function parseIni(text: string): Ini {
     if (line === "" || line.startsWith(";") || line.startsWith("#")) continue;
     const heading = /^\[([^[\]]+)\]$/.exec(line);
     if (heading !== null) {
-      section = sections[heading[1]!.trim()] ??= {};
+      section = sections[heading[1]!.trim()] ??= dictionary();
       continue;
     }
     const equals = line.indexOf("=");

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { hashPassword, isPasswordHash } from "./auth/passwords.ts";
+import { dictionary } from "./dictionary.ts";
 import { parseIni, type Ini } from "./ini.ts";
 import { writeFileDurably } from "./durable-file.ts";
 
@@ -44,7 +45,7 @@ type Overrides = Record<string, Record<string, Override>>;
 export function readSettings(iniFile: string, dataDirectory: string): Settings {
   const ini = readIni(iniFile);
   const keptFile = join(dataDirectory, "config.json");
-  let kept = readJson<Overrides>(keptFile) ?? {};
+  let kept: Overrides = dictionary(readJson<Overrides>(keptFile));
   let merged = merge(ini, kept);
   checkAdmins(iniFile, merged);
   const number = (section: string, key: string, otherwise: number): number => {
@@ -62,13 +63,12 @@ export function readSettings(iniFile: string, dataDirectory: string): Settings {
               number("chttpd_auth", "iterations", defaults.passwordIterations),
             )
           : (value ?? null);
-      const next: Overrides = {
-        ...kept,
-        [section]: {
-          ...kept[section],
-          [key]: { value: stored, insteadOf: ini[section]?.[key] ?? null },
-        },
+      const override: Override = {
+        value: stored,
+        insteadOf: ini[section]?.[key] ?? null,
       };
+      const next = dictionary(kept);
+      next[section] = dictionary({ ...kept[section], [key]: override });
       // In force once it is on disk: a change that a full disk rejects must not take effect with the next one.
       writeFileDurably(keptFile, `${JSON.stringify(next, null, 2)}\n`);
       kept = next;
@@ -128,12 +128,12 @@ function checkAdmins(iniFile: string, ini: Ini): void {
 }
 
 function merge(ini: Ini, kept: Overrides): Ini {
-  const merged: Record<string, Record<string, string>> = {};
+  const merged = dictionary<Record<string, string>>();
   for (const [section, keys] of Object.entries(ini)) {
-    merged[section] = { ...keys };
+    merged[section] = dictionary(keys);
   }
   for (const [section, keys] of Object.entries(kept)) {
-    const target = (merged[section] ??= {});
+    const target = (merged[section] ??= dictionary());
     for (const [key, { value, insteadOf }] of Object.entries(keys)) {
       if ((ini[section]?.[key] ?? null) !== insteadOf) continue;
       if (value === null) delete target[key];

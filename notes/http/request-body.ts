@@ -8,6 +8,8 @@ import type { Body } from "../store/protocol.ts";
 
 /** Bodies up to this size stay in memory; longer ones wait in a file, so that four large uploads cost no memory. */
 const MEMORY_BYTES = 1_048_576;
+/** Zeros pack a thousand to one: a small request must not fill the memory or the disk. */
+const MAX_UNPACKED_BYTES = 100_000_000;
 /** A client that sends nothing for this long is given up. */
 const IDLE_MS = 60_000;
 
@@ -22,13 +24,17 @@ export interface ReceivedBody {
   readonly discard: () => Promise<void>;
 }
 
-/** Receives a request's body, unpacked when it came gzipped. `maxBytes` counts unpacked bytes. */
+/** Receives a request's body, unpacked when it came gzipped. `maxBytes` counts unpacked bytes; of a gzipped body never more than 100 MB. */
 export async function receiveBody(
   request: IncomingMessage,
   spoolDirectory: string,
   maxBytes: number,
 ): Promise<ReceivedBody> {
   const started = performance.now();
+  const most =
+    request.headers["content-encoding"] === "gzip"
+      ? Math.min(maxBytes, MAX_UNPACKED_BYTES)
+      : maxBytes;
   if (Number(request.headers["content-length"] ?? 0) > maxBytes) {
     throw tooLarge();
   }
@@ -49,7 +55,7 @@ export async function receiveBody(
     for await (const piece of unpacked(request)) {
       idle.refresh();
       length += piece.length;
-      if (length > maxBytes) throw tooLarge();
+      if (length > most) throw tooLarge();
       if (file === undefined) {
         pieces.push(piece);
         if (length <= MEMORY_BYTES) continue;

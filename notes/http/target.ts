@@ -1,3 +1,4 @@
+import { dictionary } from "../dictionary.ts";
 import { Refusal } from "../refusal.ts";
 
 /** A request's address: decoded path segments (empty ones dropped) and query. */
@@ -9,7 +10,7 @@ export interface Target {
 /** Reads the raw URL as CouchDB does: a plus sign is a space in paths too, and an unencoded semicolon separates parameters. */
 export function readTarget(url: string): Target {
   const [path, ...rest] = url.split("?");
-  const query: Record<string, string> = {};
+  const query = dictionary<string>();
   for (const pair of rest.join("?").split(/[&;]/)) {
     if (pair === "") continue;
     const [name, ...value] = pair.split("=");

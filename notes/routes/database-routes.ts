@@ -8,6 +8,7 @@ import { sendAnswer, type DatabaseExchange } from "../http/exchange.ts";
 import { receiveBody, type ReceivedBody } from "../http/request-body.ts";
 import { Refusal } from "../refusal.ts";
 import type { OperationName, StoreRequest } from "../store/protocol.ts";
+import type { Settings } from "../settings.ts";
 import type { ServerContext } from "./context.ts";
 import { findRoute, type Route } from "./database-table.ts";
 
@@ -26,8 +27,10 @@ export async function answerDatabase(
       : await receiveBody(
           exchange.request,
           context.spoolDirectory,
-          context.settings.maxRequestSize(),
-        );
+          maxBodyBytes(context.settings, route),
+        ).catch((failure: unknown) => {
+          throw namingDocument(failure, context.settings, route, id);
+        });
   try {
     exchange.response.setHeader(
       "x-couchdb-body-time",
@@ -45,6 +48,43 @@ export async function answerDatabase(
   } finally {
     await received?.discard();
   }
+}
+
+/** Only `_bulk_docs` is read piece by piece; any other body lies in memory as a whole. */
+function maxBodyBytes(settings: Settings, { does }: Route): number {
+  const most = settings.maxRequestSize();
+  if (does === "bulkDocs") return most;
+  return Math.min(
+    most,
+    documentWrites.has(does)
+      ? settings.maxDocumentSize() * 1.25 + BODY_SLACK_BYTES
+      : MAX_QUESTION_BYTES,
+  );
+}
+
+const documentWrites: ReadonlySet<Route["does"]> = new Set([
+  "postDocument",
+  "putDocument",
+  "putLocal",
+]);
+
+/** Lists of ids, revisions or keys, and selectors: some 100,000 ids. */
+const MAX_QUESTION_BYTES = 8_000_000;
+/** White space and special members, which are not part of a document's size. */
+const BODY_SLACK_BYTES = 1_048_576;
+
+function namingDocument(
+  failure: unknown,
+  settings: Settings,
+  route: Route,
+  id: string | undefined,
+): unknown {
+  const isLongDocument =
+    failure instanceof Refusal &&
+    failure.code === "too_large" &&
+    documentWrites.has(route.does) &&
+    maxBodyBytes(settings, route) < settings.maxRequestSize();
+  return isLongDocument ? new Refusal("document_too_large", id ?? "") : failure;
 }
 
 function storeRequest(

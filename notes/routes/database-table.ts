@@ -1,3 +1,4 @@
+import { entryOf } from "../dictionary.ts";
 import type { Right } from "../auth/permissions.ts";
 import { answerChanges } from "../feeds.ts";
 import { sendJson, type DatabaseExchange } from "../http/exchange.ts";
@@ -162,9 +163,9 @@ export function findRoute(
   const address = rest.join("/");
   const [first = "", ...more] = rest;
   const method = exchange.method === "HEAD" ? "GET" : exchange.method;
-  const known = routes[address];
+  const known = entryOf(routes, address);
   if (known !== undefined) {
-    return { route: methodOf(known, method, allowed[address]) };
+    return { route: methodOf(known, method, entryOf(allowed, address)) };
   }
   if (first === "_local") {
     return { route: localRoute(more, method), id: `_local/${more[0]!}` };
@@ -224,7 +225,7 @@ function methodOf(
   method: string,
   names: string | undefined,
 ): Route {
-  const route = methods[method];
+  const route = entryOf(methods, method);
   if (route !== undefined) return route;
   const list = names ?? Object.keys(methods).join(",");
   throw new Refusal("method_not_allowed", `Only ${list} allowed`, {

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { requireServerAdmin } from "../auth/permissions.ts";
+import { entryOf } from "../dictionary.ts";
 import { checkName } from "../databases.ts";
 import { sendJson, withAddress, type Exchange } from "../http/exchange.ts";
 import { Refusal } from "../refusal.ts";
@@ -49,10 +50,10 @@ export async function answerServer(
   context: ServerContext,
   exchange: Exchange,
 ): Promise<boolean> {
-  const methods = routes[exchange.target.segments.join("/")];
+  const methods = entryOf(routes, exchange.target.segments.join("/"));
   if (methods === undefined) return false;
   const method = exchange.method === "HEAD" ? "GET" : exchange.method;
-  const handler = methods[method];
+  const handler = entryOf(methods, method);
   if (handler === undefined) {
     const names = Object.keys(methods).flatMap((name) =>
       name === "GET" && methods !== routes._uuids ? ["GET", "HEAD"] : [name],

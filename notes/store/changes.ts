@@ -1,3 +1,4 @@
+import { dictionary } from "../dictionary.ts";
 import { Refusal } from "../refusal.ts";
 import type { Answer, Piece } from "./answer.ts";
 import { documentPieces, documentValue } from "./assemble.ts";
@@ -291,14 +292,15 @@ export function project(
   document: Record<string, unknown>,
   fields: readonly string[],
 ): Record<string, unknown> {
-  const shown: Record<string, unknown> = {};
+  // A document may have a member `__proto__`.
+  const shown = dictionary<unknown>();
   for (const field of fields) {
     const names = memberPath(field);
     const value = memberAt(document, names);
     if (value === undefined) continue;
     let place = shown;
     for (const name of names.slice(0, -1)) {
-      place = (place[name] ??= {}) as Record<string, unknown>;
+      place = (place[name] ??= dictionary()) as Record<string, unknown>;
     }
     place[names.at(-1)!] = value;
   }

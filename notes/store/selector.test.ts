@@ -58,6 +58,45 @@ test.each([
   );
 });
 
+test.each([
+  ["nested quantifiers", { s: { $regex: "^(a+)+$" } }, "a".repeat(40) + "!"],
+  [
+    "a large pattern on a long text",
+    { s: { $regex: "(a{1,30}){1,30}!b" } },
+    "a".repeat(200_000) + "!",
+  ],
+  [
+    "many values in a long list",
+    { s: { $in: Array.from({ length: 30_000 }, (_each, n) => n) } },
+    Array.from({ length: 30_000 }, (_each, n) => -n - 1),
+  ],
+])("%s take no longer than a second or do not match", (_name, selector, s) => {
+  const started = performance.now();
+  expect(matches(selector, { s })).toBe(false);
+  // JavaScript's own matcher takes hours for the first, the others take ten times as long when unbounded.
+  expect(performance.now() - started).toBeLessThan(60_000);
+});
+
+test("a condition that was given up matches neither way", () => {
+  const costly = { s: { $regex: "(a{1,30}){1,30}!b" } };
+  const document = { s: "a".repeat(200_000) };
+  expect(matches(costly, document)).toBe(false);
+  expect(matches({ $not: costly }, document)).toBe(false);
+});
+
+test("a selector holds a bounded number of bounded patterns", () => {
+  const many = {
+    $or: Array.from({ length: 21 }, () => ({ s: { $regex: "a" } })),
+  };
+  expect(() => compileSelector(many)).toThrow("at most 20 regular expressions");
+  expect(() => compileSelector({ s: { $regex: "a".repeat(1001) } })).toThrow(
+    "at most 1000 characters",
+  );
+  expect(() => compileSelector({ s: { $regex: "(?=a)" } })).toThrow(
+    "look-around are not supported",
+  );
+});
+
 test("the members that a selector looks at are known, so that LiveSync's needs no document bodies", () => {
   const { members } = compileSelector({
     type: { $ne: "leaf" },

@@ -1,6 +1,8 @@
 // CouchDB's mango selectors. pouchdb-selector-core was tried: it lets `$ne` match a missing member, which CouchDB
 // does not, and so every LiveSync pull would have brought deleted chunks.
 import { Refusal } from "../refusal.ts";
+import { openRegularExpressions } from "./regular-expression.ts";
+import { openBudget, type Budget } from "./work-budget.ts";
 
 /** Whether a value matches; `undefined` stands for a member that is not there. */
 type Test = (value: unknown, raw: boolean) => boolean;
@@ -11,13 +13,32 @@ export interface Selector {
   readonly members: ReadonlySet<string>;
 }
 
+/** What the conditions of one selector share. */
+interface Context {
+  readonly members: Set<string>;
+  readonly budget: Budget;
+  readonly regularExpression: (argument: string) => (text: string) => boolean;
+}
+
 /** Compiles a selector; throws `invalid_operator` for what mango does not know. */
 export function compileSelector(
   selector: Readonly<Record<string, unknown>>,
 ): Selector {
-  const members = new Set<string>();
-  const test = all(selector, false, members);
-  return { matches: (document) => test(document, false), members };
+  const budget = openBudget();
+  const context: Context = {
+    members: new Set<string>(),
+    budget,
+    regularExpression: openRegularExpressions(budget),
+  };
+  const test = all(selector, false, context);
+  return {
+    // One document must not keep the vault's other requests waiting.
+    matches: (document) => {
+      budget.reset();
+      return test(document, false) && !budget.isSpent();
+    },
+    members: context.members,
+  };
 }
 
 const collator = new Intl.Collator("und");
@@ -30,12 +51,12 @@ export function collate(a: string, b: string): number {
 function all(
   selector: Readonly<Record<string, unknown>>,
   negated: boolean,
-  members: Set<string>,
+  context: Context,
 ): Test {
   const tests = Object.entries(selector).map(([name, condition]) =>
     name.startsWith("$")
-      ? operator(name, condition, negated, members)
-      : member(name, condition, negated, members),
+      ? operator(name, condition, negated, context)
+      : member(name, condition, negated, context),
   );
   return negated ? anyOf(tests) : everyOf(tests);
 }
@@ -54,14 +75,14 @@ function member(
   path: string,
   condition: unknown,
   negated: boolean,
-  members: Set<string>,
+  context: Context,
 ): Test {
   const names = memberPath(path);
-  members.add(names[0]!);
+  context.members.add(names[0]!);
   const test =
     isObject(condition) && Object.keys(condition).length > 0
-      ? all(condition, negated, new Set())
-      : operator("$eq", condition, negated, members);
+      ? all(condition, negated, { ...context, members: new Set() })
+      : operator("$eq", condition, negated, context);
   const acceptsMissing = wantsMissing(condition, negated);
   return (value, raw) => {
     const found = memberAt(value, names);
@@ -109,26 +130,26 @@ function operator(
   name: string,
   argument: unknown,
   negated: boolean,
-  members: Set<string>,
+  context: Context,
 ): Test {
   switch (name) {
     case "$and":
     case "$or": {
       const tests = selectorList(name, argument).map((selector) =>
-        all(selector, negated, members),
+        all(selector, negated, context),
       );
       return (name === "$and") !== negated ? everyOf(tests) : anyOf(tests);
     }
     case "$nor": {
       const tests = selectorList(name, argument).map((selector) =>
-        all(selector, !negated, members),
+        all(selector, !negated, context),
       );
       return negated ? anyOf(tests) : everyOf(tests);
     }
     case "$not":
       return isObject(argument)
-        ? all(argument, !negated, members)
-        : operator("$eq", argument, !negated, members);
+        ? all(argument, !negated, context)
+        : operator("$eq", argument, !negated, context);
     case "$exists": {
       if (typeof argument !== "boolean") throw badArgument(name, argument);
       return (value) => (value !== undefined) === (argument !== negated);
@@ -136,14 +157,14 @@ function operator(
     default: {
       const opposite = opposites[name];
       if (negated && opposite !== undefined)
-        return plain(opposite, argument, members);
-      const test = plain(name, argument, members);
+        return plain(opposite, argument, context);
+      const test = plain(name, argument, context);
       return negated ? (value, raw) => !test(value, raw) : test;
     }
   }
 }
 
-function plain(name: string, argument: unknown, members: Set<string>): Test {
+function plain(name: string, argument: unknown, context: Context): Test {
   switch (name) {
     case "$lt":
       return (value, raw) => compare(value, argument, raw) < 0;
@@ -160,10 +181,15 @@ function plain(name: string, argument: unknown, members: Set<string>): Test {
     case "$in":
     case "$nin": {
       const list = listArgument(name, argument);
-      const within: Test = (value) =>
-        (Array.isArray(value) ? value : [value]).some((item) =>
-          list.some((wanted) => compare(item, wanted, false) === 0),
-        ) || list.some((wanted) => compare(value, wanted, false) === 0);
+      const within: Test = (value) => {
+        const items = Array.isArray(value) ? value : [value];
+        if (!context.budget.spend(items.length * list.length)) return false;
+        return (
+          items.some((item) =>
+            list.some((wanted) => compare(item, wanted, false) === 0),
+          ) || list.some((wanted) => compare(value, wanted, false) === 0)
+        );
+      };
       return name === "$in" ? within : (value, raw) => !within(value, raw);
     }
     case "$all": {
@@ -171,6 +197,7 @@ function plain(name: string, argument: unknown, members: Set<string>): Test {
       return (value) =>
         Array.isArray(value) &&
         list.length > 0 &&
+        context.budget.spend(value.length * list.length) &&
         list.every((wanted) =>
           value.some((item) => compare(item, wanted, false) === 0),
         );
@@ -196,8 +223,9 @@ function plain(name: string, argument: unknown, members: Set<string>): Test {
         (value as number) % (divisor as number) === rest;
     }
     case "$regex": {
-      const pattern = regularExpression(argument);
-      return (value) => typeof value === "string" && pattern.test(value);
+      if (typeof argument !== "string") throw badArgument(name, argument);
+      const matches = context.regularExpression(argument);
+      return (value) => typeof value === "string" && matches(value);
     }
     case "$beginsWith":
       if (typeof argument !== "string") throw badArgument(name, argument);
@@ -205,7 +233,7 @@ function plain(name: string, argument: unknown, members: Set<string>): Test {
     case "$elemMatch":
     case "$allMatch": {
       if (!isObject(argument)) throw badArgument(name, argument);
-      const test = all(argument, false, members);
+      const test = all(argument, false, context);
       return (value, raw) =>
         Array.isArray(value) &&
         value.length > 0 &&
@@ -215,7 +243,7 @@ function plain(name: string, argument: unknown, members: Set<string>): Test {
     }
     case "$keyMapMatch": {
       if (!isObject(argument)) throw badArgument(name, argument);
-      const test = all(argument, false, members);
+      const test = all(argument, false, context);
       return (value, raw) =>
         isObject(value) && Object.keys(value).some((key) => test(key, raw));
     }
@@ -243,15 +271,6 @@ function badArgument(name: string, argument: unknown): Refusal {
     "bad_request",
     `Invalid argument for ${name}: ${JSON.stringify(argument)}`,
   );
-}
-
-function regularExpression(argument: unknown): RegExp {
-  try {
-    if (typeof argument === "string") return new RegExp(argument, "u");
-  } catch {
-    // Reported below.
-  }
-  throw badArgument("$regex", argument);
 }
 
 function isCount(value: unknown): value is number {

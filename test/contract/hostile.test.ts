@@ -1,0 +1,121 @@
+import { readFileSync } from "node:fs";
+import { gzipSync } from "node:zlib";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { ask, startNotes, type NotesProcess } from "./start-notes.ts";
+
+// What one member can ask for must not keep the others waiting, nor take the memory.
+let notes: NotesProcess;
+
+beforeAll(async () => {
+  notes = await startNotes();
+});
+
+afterAll(async () => {
+  await notes.stop();
+});
+
+test("a regular expression with nested quantifiers keeps nobody waiting", async () => {
+  await ask(`${notes.url}/patterns`, { method: "PUT" });
+  await ask(`${notes.url}/patterns/a`, {
+    method: "PUT",
+    json: { s: `${"a".repeat(40)}!` },
+  });
+  const selector = { s: { $regex: "^(a+)+$" } };
+  const found = await ask(`${notes.url}/patterns/_find`, {
+    json: { selector },
+  });
+  expect(await found.json()).toMatchObject({ docs: [] });
+  const changes = await ask(`${notes.url}/patterns/_changes?filter=_selector`, {
+    json: { selector },
+  });
+  expect(await changes.json()).toMatchObject({ results: [] });
+  const unsupported = await ask(`${notes.url}/patterns/_find`, {
+    json: { selector: { s: { $regex: "(?=a)" } } },
+  });
+  expect(unsupported.status).toBe(400);
+  expect(await unsupported.json()).toMatchObject({
+    reason: expect.stringContaining("look-around are not supported") as string,
+  });
+});
+
+test.each([
+  ["PUT", "/packed/bomb", 413],
+  ["POST", "/packed/_bulk_docs", 413],
+  ["POST", "/packed/_find", 413],
+])(
+  "%s %s of a body that unpacks to 3 GB is rejected while unpacking",
+  async (method, path, status) => {
+    await ask(`${notes.url}/packed`, { method: "PUT" });
+    // Members of gzip may follow each other: 3 MB that unpack to 3 GB.
+    const zeros = gzipSync(Buffer.alloc(30_000_000, " "));
+    const bomb = Buffer.concat([
+      gzipSync(Buffer.from('{"docs":[')),
+      ...Array.from({ length: 100 }, () => zeros),
+    ]);
+    expect(bomb.length).toBeLessThan(4_000_000);
+    const answer = await fetch(`${notes.url}${path}`, {
+      method,
+      headers: {
+        authorization: `Basic ${Buffer.from("admin:not-a-secret-admin").toString("base64")}`,
+        "content-type": "application/json",
+        "content-encoding": "gzip",
+      },
+      body: bomb,
+    });
+    expect(answer.status).toBe(status);
+    expect(await answer.json()).toMatchObject({
+      error: expect.stringMatching(/too_large$/) as string,
+    });
+    const peak = /VmHWM:\s+(\d+) kB/.exec(
+      readFileSync(`/proc/${notes.pid}/status`, "utf8"),
+    );
+    expect(Number(peak![1]) / 1000).toBeLessThan(300);
+  },
+);
+
+test.each(["constructor", "tostring", "valueof"])(
+  "a database and a document named %s work",
+  async (name) => {
+    const created = await ask(`${notes.url}/${name}`, { method: "PUT" });
+    expect(created.status).toBe(201);
+    const info = await ask(`${notes.url}/${name}`);
+    expect(await info.json()).toMatchObject({ db_name: name });
+    for (const id of ["constructor", "toString", "hasOwnProperty"]) {
+      const written = await ask(`${notes.url}/${name}/${id}`, {
+        method: "PUT",
+        json: { n: 1 },
+      });
+      expect(written.status).toBe(201);
+      const read = await ask(`${notes.url}/${name}/${id}`);
+      expect(await read.json()).toMatchObject({ _id: id, n: 1 });
+    }
+    const removed = await ask(`${notes.url}/${name}`, { method: "DELETE" });
+    expect(removed.status).toBe(200);
+  },
+);
+
+test("members named __proto__ reach no other object", async () => {
+  await ask(`${notes.url}/proto`, { method: "PUT" });
+  await fetch(`${notes.url}/proto/a`, {
+    method: "PUT",
+    headers: {
+      authorization: `Basic ${Buffer.from("admin:not-a-secret-admin").toString("base64")}`,
+    },
+    body: '{"a":{"__proto__":{"body":"x","limit":"1"}}}',
+  });
+  const fields = ["a.__proto__.body", "a.__proto__.limit"];
+  const found = await ask(`${notes.url}/proto/_find`, {
+    json: { selector: {}, fields },
+  });
+  expect(await found.text()).toContain(
+    '{"a":{"__proto__":{"body":"x","limit":"1"}}}',
+  );
+  const again = await ask(`${notes.url}/proto/_find`, {
+    json: { selector: {}, fields: ["limit"] },
+  });
+  expect(await again.json()).toMatchObject({ docs: [{}] });
+  const config = `${notes.url}/_node/_local/_config`;
+  await ask(`${config}/__proto__/polluted`, { method: "PUT", json: "yes" });
+  expect((await ask(`${config}/chttpd/polluted`)).status).toBe(404);
+  expect((await ask(`${config}/chttpd/constructor`)).status).toBe(404);
+});
