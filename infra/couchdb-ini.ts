@@ -37,6 +37,10 @@ max_http_request_size = 4294967296
 require_valid_user = true
 secret = ${settings.cookieSecret}
 
+; For the embedded store's image: only containers of this network reach it, and the edge says whose request it passes on.
+[hearth]
+trusted_proxies = 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, fc00::/7
+
 [httpd]
 enable_cors = true
 WWW-Authenticate = Basic realm="couchdb"

@@ -43,8 +43,9 @@ async function leftAfter(
   const server = createServer((request, response) => {
     const target = readTarget(request.url ?? "/");
     const user = { name: "admin", roles: ["_admin"] };
+    const login = { user, onEnd: () => () => undefined };
     void answer({
-      ...{ request, response, method, target, user, gone, database },
+      ...{ request, response, method, target, user, login, gone, database },
     } as DatabaseExchange);
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

@@ -8,7 +8,8 @@ import {
 import {
   challenge,
   openAuthentication,
-  type Authenticate,
+  type Authentication,
+  type Login,
 } from "./auth/authenticate.ts";
 import { corsHeaders, preflightHeaders } from "./http/cors.ts";
 import { sendText, type Exchange } from "./http/exchange.ts";
@@ -30,7 +31,7 @@ import type { ServerContext } from "./routes/context.ts";
 
 /** The HTTP server of the notes store; not listening yet. */
 export function makeServer(context: ServerContext): Server {
-  const authenticate = openAuthentication(
+  const authentication = openAuthentication(
     context.settings,
     context.databases,
     context.log,
@@ -39,7 +40,7 @@ export function makeServer(context: ServerContext): Server {
     // A body may take longer than any fixed time: what stops coming is given up by request-body.ts.
     { requestTimeout: 0, keepAliveTimeout: 65_000, maxHeaderSize: 65_536 },
     (request, response) => {
-      void serve(context, authenticate, request, response);
+      void serve(context, authentication, request, response);
     },
   );
   return server;
@@ -47,7 +48,7 @@ export function makeServer(context: ServerContext): Server {
 
 async function serve(
   context: ServerContext,
-  authenticate: Authenticate,
+  authentication: Authentication,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
@@ -71,7 +72,7 @@ async function serve(
     for (const [name, value] of Object.entries(corsHeaders(request, origins))) {
       response.setHeader(name, value);
     }
-    await route(context, authenticate, request, response, gone.signal);
+    await route(context, authentication, request, response, gone.signal);
   } catch (failure) {
     if (gone.signal.aborted) return;
     await refuse(context, request, response, failure, requestId);
@@ -80,7 +81,7 @@ async function serve(
 
 async function route(
   context: ServerContext,
-  authenticate: Authenticate,
+  authentication: Authentication,
   request: IncomingMessage,
   response: ServerResponse,
   gone: AbortSignal,
@@ -88,8 +89,8 @@ async function route(
   const target = readTarget(request.url ?? "/");
   const method = methodOf(request);
   const isUp = target.segments.join("/") === "_up";
-  const user = await authenticate(request);
-  if (user === undefined) {
+  const login = await authentication.authenticate(request);
+  if (login === undefined) {
     const wantsCookie = ["POST", "DELETE"].includes(method);
     if (target.segments.join("/") === "_session" && wantsCookie) {
       return await noCookies();
@@ -108,10 +109,16 @@ async function route(
     response,
     method,
     target,
-    user: user ?? { name: "", roles: [] },
+    user: (login ?? nobody).user,
+    login: login ?? nobody,
     gone,
   });
 }
+
+const nobody: Login = {
+  user: { name: "", roles: [] },
+  onEnd: () => () => undefined,
+};
 
 async function answer(
   context: ServerContext,

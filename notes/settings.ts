@@ -1,6 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import type { BlockList } from "node:net";
 import { join } from "node:path";
+import { readProxies } from "./auth/address.ts";
 import { hashPassword, isPasswordHash } from "./auth/passwords.ts";
 import { dictionary } from "./dictionary.ts";
 import { parseIni, type Ini } from "./ini.ts";
@@ -22,6 +24,10 @@ export interface Settings {
   readonly maxRequestSize: () => number;
   readonly origins: () => readonly string[];
   readonly passwordIterations: () => number;
+  /** Connections whose `X-Forwarded-For` counts: our own edge. */
+  readonly trustedProxies: BlockList;
+  /** Calls `listener` after every change through `set`. */
+  readonly onChange: (listener: () => void) => void;
   /** Identifies this server for its whole life. */
   readonly uuid: string;
 }
@@ -47,6 +53,7 @@ export function readSettings(iniFile: string, dataDirectory: string): Settings {
   const keptFile = join(dataDirectory, "config.json");
   let kept: Overrides = dictionary(readJson<Overrides>(keptFile));
   let merged = merge(ini, kept);
+  const listeners: (() => void)[] = [];
   checkAdmins(iniFile, merged);
   const number = (section: string, key: string, otherwise: number): number => {
     const value = Number(merged[section]?.[key] ?? otherwise);
@@ -73,7 +80,10 @@ export function readSettings(iniFile: string, dataDirectory: string): Settings {
       writeFileDurably(keptFile, `${JSON.stringify(next, null, 2)}\n`);
       kept = next;
       merged = merge(ini, kept);
+      for (const listener of listeners) listener();
     },
+    onChange: (listener) => void listeners.push(listener),
+    trustedProxies: proxiesOf(iniFile, merged),
     admins: () => merged.admins ?? {},
     maxDocumentSize: () =>
       number("couchdb", "max_document_size", defaults.maxDocumentSize),
@@ -124,6 +134,14 @@ function checkAdmins(iniFile: string, ini: Ini): void {
         `the ini file ${iniFile} holds something else than a password hash for admin ${name}; put -pbkdf2:sha256-<64 hex>,<salt>,<iterations> there`,
       );
     }
+  }
+}
+
+function proxiesOf(iniFile: string, ini: Ini): BlockList {
+  try {
+    return readProxies(ini.hearth?.trusted_proxies ?? "");
+  } catch (failure) {
+    throw new Error(`the ini file ${iniFile}: ${(failure as Error).message}`);
   }
 }
 

@@ -1,56 +1,133 @@
 import type { IncomingMessage } from "node:http";
-import { USERS, type Databases } from "../databases.ts";
+import type { Databases } from "../databases.ts";
 import type { Log } from "../log.ts";
 import { Refusal } from "../refusal.ts";
 import type { Settings } from "../settings.ts";
-import { openLockout } from "./lockout.ts";
-import {
-  openPasswordCheck,
-  parsePasswordHash,
-  type PasswordHash,
-} from "./passwords.ts";
+import { openAccounts, type Account, type User } from "./accounts.ts";
+import { addressOf } from "./address.ts";
+import { isBeyond, locks, openLockout, type Attempt } from "./lockout.ts";
+import { openPasswordCheck } from "./passwords.ts";
+import { openTurns } from "./turns.ts";
 
-/** Who is calling. */
-export interface User {
-  readonly name: string;
-  readonly roles: readonly string[];
+export type { User } from "./accounts.ts";
+
+/** A user who has proven to be one. */
+export interface Login {
+  readonly user: User;
+  /** Calls `listener` when the login ends: another password, other roles, no such user. Returns how to stop that. */
+  readonly onEnd: (listener: () => void) => () => void;
 }
 
-export type Authenticate = (
-  request: IncomingMessage,
-) => Promise<User | undefined>;
+export interface Authentication {
+  /** Basic authentication; undefined without credentials. Throws 401, and 403 for a locked-out user. */
+  readonly authenticate: (
+    request: IncomingMessage,
+  ) => Promise<Login | undefined>;
+}
 
 export const challenge = { "www-authenticate": 'Basic realm="couchdb"' };
 
-interface Account extends User {
-  readonly hash: PasswordHash | undefined;
-}
-
-/** Basic authentication against the ini's admins and the `_users` database; undefined without credentials. Throws 401, and 403 for a locked-out user. */
+/** Authentication against the ini's admins and the `_users` database. */
 export function openAuthentication(
   settings: Settings,
   databases: Databases,
   log: Log,
-): Authenticate {
-  const check = openPasswordCheck();
+): Authentication {
+  const accounts = openAccounts(settings, databases);
+  const isRight = openVerification(settings, log);
+  const loginOf = (account: Account): Login => ({
+    user: { name: account.name, roles: account.roles },
+    onEnd: (listener) => accounts.onChange(account, listener),
+  });
+  return {
+    authenticate: async (request) => {
+      const credentials = readBasic(request.headers.authorization);
+      if (credentials === undefined) return undefined;
+      const account = await accounts.find(credentials.name);
+      const address = addressOf(request, settings.trustedProxies);
+      if (!(await isRight(address, credentials, account)) || !account) {
+        throw incorrect();
+      }
+      return loginOf(account);
+    },
+  };
+}
+
+interface Credentials {
+  readonly name: string;
+  readonly password: string;
+}
+
+/**
+ * Says whether a password is right; throws 403 for a locked-out user. A password that was right before costs nothing. Any other
+ * is counted before it is derived, one derivation at a time, and a name that does not exist takes as long as one that does.
+ */
+function openVerification(
+  settings: Settings,
+  log: Log,
+): (
+  address: string,
+  credentials: Credentials,
+  account: Account | undefined,
+) => Promise<boolean> {
+  const check = openPasswordCheck(settings.passwordIterations);
   const lockout = openLockout();
-  const findUser = openUserLookup(databases);
-  return async (request) => {
-    const credentials = readBasic(request.headers.authorization);
-    if (credentials === undefined) return undefined;
-    const { name, password } = credentials;
-    const account = adminAccount(settings, name) ?? (await findUser(name));
-    if (account?.hash === undefined) throw incorrect();
-    const address = addressOf(request);
-    const { salt } = account.hash;
-    if (lockout.isLocked(address, name, salt)) throw locked();
-    if (await check(password, account.hash)) {
-      return { name: account.name, roles: account.roles };
+  const inTurn = openTurns();
+  const adminsHere = openProven();
+  const deriving = new Map<string, Promise<boolean>>();
+
+  return async (address, { name, password }, account) => {
+    const hash = account?.hash;
+    const attempt: Attempt = { address, user: name, salt: hash?.salt ?? "" };
+    const digest = check.digest(password);
+    const trial = JSON.stringify([attempt, digest]);
+    // CouchDB never locks an unknown user; the guesses are not checked any more all the same.
+    const stop = (): false => {
+      if (hash === undefined) return false;
+      throw locked();
+    };
+    if (hash !== undefined && check.isRemembered(password, hash)) {
+      // Guesses of others from this address do not lock out an admin who logged in from it: the supervisor.
+      if (lockout.isLocked(attempt) && !adminsHere.has(trial)) return stop();
+      if (account!.isAdmin) adminsHere.add(trial);
+      return true;
     }
-    if (lockout.failed(address, name, salt)) {
+    let derived = deriving.get(trial);
+    if (derived === undefined) {
+      if (!lockout.begin(attempt)) return stop();
+      derived = inTurn(
+        address,
+        async () => await check.derive(password, hash),
+      ).finally(() => {
+        lockout.end(attempt);
+        deriving.delete(trial);
+      });
+      deriving.set(trial, derived);
+    }
+    if (await derived) {
+      if (account!.isAdmin) adminsHere.add(trial);
+      return true;
+    }
+    const failures = lockout.failed(attempt);
+    if (locks(failures) && hash !== undefined) {
       log.warn({ user: name, address }, "user locked out for five minutes");
     }
-    throw incorrect();
+    return isBeyond(failures) ? stop() : false;
+  };
+}
+
+/** The last few logins that were found right. */
+function openProven(): Pick<Set<string>, "has"> & {
+  readonly add: (login: string) => void;
+} {
+  const MAX = 1000;
+  const proven = new Set<string>();
+  return {
+    has: (login) => proven.has(login),
+    add: (login) => {
+      if (proven.size >= MAX) proven.clear();
+      proven.add(login);
+    },
   };
 }
 
@@ -63,9 +140,7 @@ const locked = (): Refusal =>
     "Account is temporarily locked due to multiple authentication failures",
   );
 
-function readBasic(
-  header: string | undefined,
-): { name: string; password: string } | undefined {
+function readBasic(header: string | undefined): Credentials | undefined {
   const match = /^basic +(.*)$/i.exec(header ?? "");
   if (match === null) return undefined;
   const encoded = match[1]!.trim();
@@ -80,92 +155,4 @@ function readBasic(
   return colon < 0
     ? undefined
     : { name: text.slice(0, colon), password: text.slice(colon + 1) };
-}
-
-function adminAccount(settings: Settings, name: string): Account | undefined {
-  const admins = settings.admins();
-  if (!Object.hasOwn(admins, name)) return undefined;
-  return {
-    name,
-    roles: ["_admin"],
-    hash: parsePasswordHash(admins[name]!),
-  };
-}
-
-/** Reads user documents; they are remembered until the users database changes. */
-function openUserLookup(
-  databases: Databases,
-): (name: string) => Promise<Account | undefined> {
-  const MAX_REMEMBERED = 1000;
-  const known = new Map<string, Account | undefined>();
-  let knownAt = -1;
-  return async (name) => {
-    const users = await databases.open(USERS);
-    const seq = users.state().updateSeq;
-    if (seq !== knownAt || known.size >= MAX_REMEMBERED) known.clear();
-    knownAt = seq;
-    if (known.has(name)) return known.get(name);
-    const account = await readAccount(users, name);
-    if (users.state().updateSeq === seq) known.set(name, account);
-    return account;
-  };
-}
-
-async function readAccount(
-  users: Awaited<ReturnType<Databases["open"]>>,
-  name: string,
-): Promise<Account | undefined> {
-  try {
-    const answer = await users.call(
-      {
-        operation: "getDocument",
-        id: `org.couchdb.user:${name}`,
-        query: {},
-        maxDocumentSize: 0,
-      },
-      new AbortController().signal,
-    );
-    const pieces: Uint8Array[] = [];
-    for await (const chunk of answer.chunks!) pieces.push(chunk);
-    return accountOf(
-      JSON.parse(Buffer.concat(pieces).toString()) as Record<string, unknown>,
-    );
-  } catch (failure) {
-    if (failure instanceof Refusal && failure.code === "not_found") {
-      return undefined;
-    }
-    throw failure;
-  }
-}
-
-function accountOf(document: Record<string, unknown>): Account {
-  const { name, roles, derived_key: key, salt, iterations } = document;
-  const prf = document.pbkdf2_prf ?? "sha";
-  const usable =
-    document.password_scheme === "pbkdf2" &&
-    typeof key === "string" &&
-    typeof salt === "string" &&
-    Number.isInteger(iterations);
-  return {
-    name: String(name),
-    roles: Array.isArray(roles)
-      ? roles.filter((role) => typeof role === "string")
-      : [],
-    hash: usable
-      ? {
-          prf: prf === "sha256" ? "sha256" : "sha1",
-          key,
-          salt,
-          iterations: iterations as number,
-        }
-      : undefined,
-  };
-}
-
-/** The caller's address: a proxy in front names it, or one device could lock out all. Of several the last one, as CouchDB has it. */
-function addressOf(request: IncomingMessage): string {
-  const last = String(request.headers["x-forwarded-for"] ?? "")
-    .split(",")
-    .at(-1);
-  return last?.trim() || (request.socket.remoteAddress ?? "unknown");
 }

@@ -1,30 +1,43 @@
 import { expect, test } from "vitest";
-import { openLockout } from "./lockout.ts";
+import { isBeyond, locks, openLockout, type Attempt } from "./lockout.ts";
+
+const ann: Attempt = { address: "10.0.0.1", user: "ann", salt: "salt" };
 
 test("five failures lock one user at one address for five minutes", () => {
   let now = 0;
   const lockout = openLockout(() => now);
-  const fail = (): boolean => lockout.failed("10.0.0.1", "ann", "salt");
+  const fail = (): boolean => locks(lockout.failed(ann));
   expect([fail(), fail(), fail(), fail()]).toEqual([
     false,
     false,
     false,
     false,
   ]);
-  expect(lockout.isLocked("10.0.0.1", "ann", "salt")).toBe(false);
+  expect(lockout.isLocked(ann)).toBe(false);
   expect(fail()).toBe(true);
-  expect(lockout.isLocked("10.0.0.1", "ann", "salt")).toBe(true);
-  expect(lockout.isLocked("10.0.0.2", "ann", "salt")).toBe(false);
-  expect(lockout.isLocked("10.0.0.1", "bob", "salt")).toBe(false);
+  expect(lockout.isLocked(ann)).toBe(true);
+  expect(lockout.isLocked({ ...ann, address: "10.0.0.2" })).toBe(false);
+  expect(lockout.isLocked({ ...ann, user: "bob" })).toBe(false);
   now += 5 * 60_000 - 1;
-  expect(lockout.isLocked("10.0.0.1", "ann", "salt")).toBe(true);
+  expect(lockout.isLocked(ann)).toBe(true);
   now += 1;
-  expect(lockout.isLocked("10.0.0.1", "ann", "salt")).toBe(false);
+  expect(lockout.isLocked(ann)).toBe(false);
 });
 
-test("a password that is saved anew has another salt, which unlocks", () => {
+test("a password that is saved again has another salt, which unlocks", () => {
   const lockout = openLockout(() => 0);
-  for (let count = 0; count < 5; count += 1) lockout.failed("a", "ann", "old");
-  expect(lockout.isLocked("a", "ann", "old")).toBe(true);
-  expect(lockout.isLocked("a", "ann", "new")).toBe(false);
+  for (let count = 0; count < 5; count += 1) lockout.failed(ann);
+  expect(lockout.isLocked(ann)).toBe(true);
+  expect(lockout.isLocked({ ...ann, salt: "new" })).toBe(false);
+});
+
+test("passwords that are being checked count as wrong ones until they are checked", () => {
+  const lockout = openLockout(() => 0);
+  lockout.failed(ann);
+  const begun = Array.from({ length: 6 }, () => lockout.begin(ann));
+  expect(begun).toEqual([true, true, true, true, false, false]);
+  lockout.end(ann);
+  expect(lockout.begin(ann)).toBe(true);
+  expect(isBeyond(5)).toBe(false);
+  expect(isBeyond(6)).toBe(true);
 });

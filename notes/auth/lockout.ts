@@ -3,36 +3,66 @@ const MAX_FAILURES = 5;
 const LOCKED_MS = 5 * 60_000;
 const MAX_ENTRIES = 10_000;
 
-/** Counts wrong passwords for an address and a user. The salt is part of it, so that saving a password anew unlocks. */
-export interface Lockout {
-  readonly isLocked: (address: string, user: string, salt: string) => boolean;
-  /** Returns true for the failure that locks. */
-  readonly failed: (address: string, user: string, salt: string) => boolean;
+/** Whose attempts are counted together. The salt is part of it, so that saving the same password again unlocks. */
+export interface Attempt {
+  readonly address: string;
+  readonly user: string;
+  readonly salt: string;
 }
+
+/** Counts wrong passwords for an address and a user. */
+export interface Lockout {
+  readonly isLocked: (attempt: Attempt) => boolean;
+  /** Counts a password that is being checked; false, and not counted, when it would be one too many. */
+  readonly begin: (attempt: Attempt) => boolean;
+  /** The password that `begin` counted was checked. */
+  readonly end: (attempt: Attempt) => void;
+  /** Counts a wrong password; gives how many there were. */
+  readonly failed: (attempt: Attempt) => number;
+}
+
+export const locks = (failures: number): boolean => failures === MAX_FAILURES;
+export const isBeyond = (failures: number): boolean => failures > MAX_FAILURES;
 
 /** `now` in milliseconds. */
 export function openLockout(now: () => number = Date.now): Lockout {
   const failures = new Map<string, { count: number; at: number }>();
-  const current = (name: string): { count: number; at: number } | undefined => {
+  const checking = new Map<string, number>();
+  const failuresOf = (name: string): number => {
     const entry = failures.get(name);
-    if (entry === undefined || now() - entry.at < LOCKED_MS) return entry;
+    if (entry === undefined || now() - entry.at < LOCKED_MS) {
+      return entry?.count ?? 0;
+    }
     failures.delete(name);
-    return undefined;
+    return 0;
   };
-  const nameOf = (...parts: string[]): string => JSON.stringify(parts);
+  const nameOf = ({ address, user, salt }: Attempt): string =>
+    JSON.stringify([address, user, salt]);
   return {
-    isLocked: (address, user, salt) =>
-      (current(nameOf(address, user, salt))?.count ?? 0) >= MAX_FAILURES,
-    failed: (address, user, salt) => {
-      const name = nameOf(address, user, salt);
-      const count = (current(name)?.count ?? 0) + 1;
+    isLocked: (attempt) => failuresOf(nameOf(attempt)) >= MAX_FAILURES,
+    begin: (attempt) => {
+      const name = nameOf(attempt);
+      const under = checking.get(name) ?? 0;
+      if (failuresOf(name) + under >= MAX_FAILURES) return false;
+      checking.set(name, under + 1);
+      return true;
+    },
+    end: (attempt) => {
+      const name = nameOf(attempt);
+      const left = (checking.get(name) ?? 1) - 1;
+      if (left === 0) checking.delete(name);
+      else checking.set(name, left);
+    },
+    failed: (attempt) => {
+      const name = nameOf(attempt);
+      const count = failuresOf(name) + 1;
       failures.delete(name);
       if (failures.size >= MAX_ENTRIES) {
         // The oldest entry makes room.
         failures.delete(failures.keys().next().value!);
       }
       failures.set(name, { count, at: now() });
-      return count === MAX_FAILURES;
+      return count;
     },
   };
 }

@@ -10,11 +10,13 @@ test("a hash made by us is one the ini takes, and only the right password passes
   const text = await hashPassword("not-a-secret", 10);
   expect(isPasswordHash(text)).toBe(true);
   const hash = parsePasswordHash(text)!;
-  const check = openPasswordCheck();
-  expect(await check("wrong", hash)).toBe(false);
-  expect(await check("not-a-secret", hash)).toBe(true);
-  expect(await check("not-a-secret", hash)).toBe(true);
-  expect(await check("wrong", hash)).toBe(false);
+  const check = openPasswordCheck(() => 10);
+  expect(await check.derive("wrong", hash)).toBe(false);
+  expect(check.isRemembered("not-a-secret", hash)).toBe(false);
+  expect(await check.derive("not-a-secret", hash)).toBe(true);
+  expect(check.isRemembered("not-a-secret", hash)).toBe(true);
+  expect(check.isRemembered("wrong", hash)).toBe(false);
+  expect(await check.derive("anything", undefined)).toBe(false);
 });
 
 test("the hash of the notes-store specification's form is understood: the salt is text, the key 32 bytes", async () => {
@@ -22,7 +24,8 @@ test("the hash of the notes-store specification's form is understood: the salt i
   const hash = parsePasswordHash(
     "-pbkdf2:sha256-fb4b85e9a68366b38cc4f651e3a765424a72e4002cb301d86d7d1784a942323c,a1b2c3d4e5f60718,600000",
   )!;
-  expect(await openPasswordCheck()("not-a-secret-admin", hash)).toBe(true);
+  const check = openPasswordCheck(() => 10);
+  expect(await check.derive("not-a-secret-admin", hash)).toBe(true);
 });
 
 test("plain passwords are no hashes", () => {

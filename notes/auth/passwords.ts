@@ -42,31 +42,58 @@ export async function hashPassword(
 }
 
 /** Checks passwords against hashes; a right one is remembered (as a keyed digest), since PBKDF2 takes a good part of a second. */
-export function openPasswordCheck(): (
-  password: string,
-  hash: PasswordHash,
-) => Promise<boolean> {
+export interface PasswordCheck {
+  /** What stands for a password in this process. */
+  readonly digest: (password: string) => string;
+  /** Whether this very password was found right before. */
+  readonly isRemembered: (password: string, hash: PasswordHash) => boolean;
+  /** Derives the key; without a hash the same work is done and the password is wrong. */
+  readonly derive: (
+    password: string,
+    hash: PasswordHash | undefined,
+  ) => Promise<boolean>;
+}
+
+/** `iterations` of a password that has no hash. */
+export function openPasswordCheck(iterations: () => number): PasswordCheck {
   const secret = randomBytes(32);
   const MAX_REMEMBERED = 1000;
   const right = new Map<string, Buffer>();
-  return async (password, hash) => {
-    const digest = createHmac("sha256", secret).update(password).digest();
-    const name = `${hash.salt}:${hash.key}`;
-    const remembered = right.get(name);
-    if (remembered !== undefined && timingSafeEqual(remembered, digest)) {
+  const digestOf = (password: string): Buffer =>
+    createHmac("sha256", secret).update(password).digest();
+  const nameOf = (hash: PasswordHash): string => `${hash.salt}:${hash.key}`;
+  return {
+    digest: (password) => digestOf(password).toString("base64"),
+    isRemembered: (password, hash) => {
+      const remembered = right.get(nameOf(hash));
+      return (
+        remembered !== undefined &&
+        timingSafeEqual(remembered, digestOf(password))
+      );
+    },
+    derive: async (password, hash) => {
+      const against = hash ?? missingHash(iterations());
+      const expected = Buffer.from(against.key, "hex");
+      const key = await derive(
+        password,
+        against.salt,
+        against.iterations,
+        expected.length,
+        against.prf,
+      );
+      if (!timingSafeEqual(key, expected) || hash === undefined) return false;
+      if (right.size >= MAX_REMEMBERED) right.clear();
+      right.set(nameOf(hash), digestOf(password));
       return true;
-    }
-    const expected = Buffer.from(hash.key, "hex");
-    const key = await derive(
-      password,
-      hash.salt,
-      hash.iterations,
-      expected.length,
-      hash.prf,
-    );
-    if (!timingSafeEqual(key, expected)) return false;
-    if (right.size >= MAX_REMEMBERED) right.clear();
-    right.set(name, digest);
-    return true;
+    },
+  };
+}
+
+function missingHash(iterations: number): PasswordHash {
+  return {
+    prf: "sha256",
+    key: "0".repeat(64),
+    salt: "0".repeat(32),
+    iterations,
   };
 }

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { User } from "../auth/authenticate.ts";
+import type { Login, User } from "../auth/authenticate.ts";
 import type { Database, DatabaseAnswer } from "../database.ts";
 import type { ChangesEnd } from "../store/protocol.ts";
 import type { Target } from "./target.ts";
@@ -12,7 +12,8 @@ export interface Exchange {
   readonly method: string;
   readonly target: Target;
   readonly user: User;
-  /** Aborted when the client goes away. */
+  readonly login: Login;
+  /** Aborted when the client goes away, or may no longer do this. */
   readonly gone: AbortSignal;
 }
 

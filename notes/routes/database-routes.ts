@@ -10,6 +10,7 @@ import { Refusal } from "../refusal.ts";
 import type { OperationName, StoreRequest } from "../store/protocol.ts";
 import type { Settings } from "../settings.ts";
 import type { ServerContext } from "./context.ts";
+import { whileAllowed } from "./access.ts";
 import { findRoute, type Route } from "./database-table.ts";
 
 /** Answers a request for what lies below a database's address. */
@@ -19,7 +20,19 @@ export async function answerDatabase(
 ): Promise<void> {
   const [, ...rest] = exchange.target.segments;
   const { route, id } = findRoute(rest, exchange);
-  authorize(exchange, route, rest[0] ?? "");
+  await whileAllowed(
+    exchange,
+    () => authorize(exchange, route, rest[0] ?? ""),
+    async (allowed) => await answerRoute(context, allowed, route, id),
+  );
+}
+
+async function answerRoute(
+  context: ServerContext,
+  exchange: DatabaseExchange,
+  route: Route,
+  id: string | undefined,
+): Promise<void> {
   if (route.body === "json") requireJson(exchange);
   const received =
     route.body === undefined

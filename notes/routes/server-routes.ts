@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { requireServerAdmin } from "../auth/permissions.ts";
 import { entryOf } from "../dictionary.ts";
-import { checkName } from "../databases.ts";
+import { checkName, USERS } from "../databases.ts";
 import { sendJson, withAddress, type Exchange } from "../http/exchange.ts";
 import { Refusal } from "../refusal.ts";
 import { idInUrl } from "../store/document-ids.ts";
@@ -223,6 +223,16 @@ async function uuids(
   );
 }
 
+const REPLICATOR = "_replicator";
+const GLOBAL_CHANGES = "_global_changes";
+
+function noSuchFeature(database: string): Refusal {
+  return new Refusal(
+    "not_implemented",
+    `This notes store has no database ${database}: it does not replicate by itself and keeps no list of all changes.`,
+  );
+}
+
 /** Makes a database. */
 export async function createDatabase(
   context: ServerContext,
@@ -230,6 +240,7 @@ export async function createDatabase(
 ): Promise<void> {
   requireServerAdmin(exchange.user);
   const [name = ""] = exchange.target.segments;
+  if (name === REPLICATOR || name === GLOBAL_CHANGES) throw noSuchFeature(name);
   checkName(name);
   for (const parameter of ["q", "n"]) {
     const value = exchange.target.query[parameter];
@@ -266,6 +277,13 @@ export async function removeDatabase(
     );
   }
   requireServerAdmin(exchange.user);
+  if (name === USERS) {
+    throw new Refusal(
+      "forbidden",
+      "The database _users holds every user and cannot be deleted. Delete single users instead.",
+    );
+  }
+  if (name === REPLICATOR || name === GLOBAL_CHANGES) throw noSuchFeature(name);
   await context.databases.remove(name);
   context.log.warn(
     { database: name, by: exchange.user.name },

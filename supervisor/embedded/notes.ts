@@ -61,6 +61,7 @@ function writeNotesIni(home: Home, port: number, secrets: Secrets): void {
     port,
     uuid: valueOf(known, "uuid") ?? randomBytes(16).toString("hex"),
     secret: valueOf(known, "secret") ?? randomBytes(32).toString("hex"),
+    trustedProxies: valueOf(known, "trusted_proxies") ?? "",
     adminHash:
       hash !== undefined && fits(hash, secrets.notesAdminPassword)
         ? hash
@@ -82,6 +83,8 @@ export function buildNotesIni(settings: {
   readonly port: number;
   readonly uuid: string;
   readonly secret: string;
+  /** Whose X-Forwarded-For counts; what the operator put there stays. */
+  readonly trustedProxies?: string;
   readonly adminHash: string;
 }): string {
   return `; Written by hearth up. The embedded notes store reads what a CouchDB would read.
@@ -105,6 +108,9 @@ max_http_request_size = 4294967296
 [chttpd_auth]
 require_valid_user = true
 secret = ${settings.secret}
+
+[hearth]
+trusted_proxies = ${settings.trustedProxies ?? ""}
 
 [httpd]
 enable_cors = true
@@ -141,5 +147,5 @@ function fits(hash: string, password: string): boolean {
 }
 
 function valueOf(ini: string, name: string): string | undefined {
-  return new RegExp(`^${name} = (.+)$`, "m").exec(ini)?.[1];
+  return new RegExp(`^${name}[ \\t]*=[ \\t]*(\\S.*)$`, "m").exec(ini)?.[1];
 }

@@ -60,6 +60,39 @@ describe.each(serversUnderTest())("on $name", (under) => {
   });
 });
 
+test("an admin who is locked out by others' wrong passwords is tried again after seconds, not minutes", async () => {
+  let locked = true;
+  const store = createServer((_request, response) => {
+    response.writeHead(locked ? 403 : 200, {
+      "content-type": "application/json",
+    });
+    response.end(
+      locked
+        ? '{"error":"forbidden","reason":"Account is temporarily locked due to multiple authentication failures"}'
+        : "[]",
+    );
+  }).listen(0, "127.0.0.1");
+  await once(store, "listening");
+  try {
+    let clock = 1_800_000_000_000;
+    const couch = openCouch({
+      url: `http://127.0.0.1:${(store.address() as AddressInfo).port}`,
+      password: () => "not-a-secret",
+      now: () => clock,
+    });
+    for (let attempt = 0; attempt < 5; attempt += 1) {
+      await expect(couch.ask("GET", "/_all_dbs")).rejects.toThrow(
+        "has locked the admin out for up to five minutes",
+      );
+      clock += 6000;
+    }
+    locked = false;
+    expect(await couch.ask("GET", "/_all_dbs")).toEqual([]);
+  } finally {
+    store.close();
+  }
+});
+
 describe("a store that does not answer", () => {
   let silent: Server;
   let url: string;

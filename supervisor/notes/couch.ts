@@ -75,7 +75,7 @@ export function openCouch(options: CouchOptions): Couch {
       rest,
       body,
     );
-    if (isRefusedPassword(answer)) throw gate.refused(password);
+    if (isRefusedPassword(answer)) throw gate.refused(password, answer);
     return parsed(answer, `${method} ${path.split("?")[0]}`);
   };
   return {
@@ -107,6 +107,9 @@ export function impatient(couch: Couch, ms: number): Couch {
   };
 }
 
+const waitAfter = (refusals: number): number =>
+  waitsAfterRefusalMs[Math.min(refusals, waitsAfterRefusalMs.length) - 1] ?? 0;
+
 type RawAnswer = { readonly status: number; readonly text: string };
 
 /** Lets a password through once one single request has shown that it is right, and holds it back while it was refused. */
@@ -118,7 +121,17 @@ function passwordGate(
   let proven: { password: string; by: Promise<void> } | undefined;
   let refusal: { password: string; at: number; times: number } | undefined;
 
-  function refused(password: string): Failure {
+  /** Wrong passwords of others from this address: the store says nothing about this one, and further attempts do not count. */
+  function lockedOut(password: string): Failure {
+    refusal = { password, at: now(), times: 1 };
+    proven = undefined;
+    return new Failure(
+      `the notes store at ${url} has locked the admin out for up to five minutes, because of wrong passwords from this address; it is tried again meanwhile.`,
+    );
+  }
+
+  function refused(password: string, answer: RawAnswer): Failure {
+    if (answer.status === 403) return lockedOut(password);
     const again = refusal?.password === password;
     // Several requests under way at once are one refusal.
     if (!again || now() - refusal!.at >= waitsAfterRefusalMs[0])
@@ -135,11 +148,7 @@ function passwordGate(
 
   function mayTry(password: string): boolean {
     if (refusal?.password !== password) return true;
-    const wait =
-      waitsAfterRefusalMs[
-        Math.min(refusal.times, waitsAfterRefusalMs.length) - 1
-      ] ?? 0;
-    return now() - refusal.at >= wait;
+    return now() - refusal.at >= waitAfter(refusal.times);
   }
 
   async function prove(
@@ -147,7 +156,7 @@ function passwordGate(
     trial: (password: string) => Promise<RawAnswer>,
   ): Promise<void> {
     const answer = await trial(password);
-    if (isRefusedPassword(answer)) throw refused(password);
+    if (isRefusedPassword(answer)) throw refused(password, answer);
     refusal = undefined;
   }
 
@@ -164,7 +173,7 @@ function passwordGate(
       if (proven?.password !== password) {
         if (!mayTry(password))
           throw new Failure(
-            `the notes store at ${url} has refused this admin password before: it is not tried again until ${new Date(refusal!.at + waitsAfterRefusalMs[1]).toISOString()}, or until NOTES_ADMIN_PASSWORD (or its file) changes.`,
+            `the notes store at ${url} has refused this admin password before: it is not tried again until ${new Date(refusal!.at + waitAfter(refusal!.times)).toISOString()}, or until NOTES_ADMIN_PASSWORD (or its file) changes.`,
           );
         const by = prove(password, trial);
         proven = { password, by };

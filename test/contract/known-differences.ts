@@ -151,6 +151,7 @@ export const knownDifferences: Readonly<Record<string, Difference>> =
         "couchdb_engines",
         "database_dir",
         "feature_flags",
+        "hearth",
         "indexers",
         "nouveau",
         "port",

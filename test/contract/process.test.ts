@@ -129,7 +129,7 @@ test("SIGTERM ends open feeds with a whole answer and the process with 0; what w
 });
 
 test("behind proxies the last address that they name is locked out, as CouchDB does", async () => {
-  const notes = await startNotes();
+  const notes = await startNotes(testIni({ trusted_proxies: "127.0.0.1" }));
   try {
     const from = (
       addresses: string,
@@ -151,7 +151,7 @@ test("behind proxies the last address that they name is locked out, as CouchDB d
 });
 
 test("the log holds no password, with right ones, wrong ones, and ones that are set", async () => {
-  const notes = await startNotes();
+  const notes = await startNotes(testIni({ trusted_proxies: "127.0.0.1" }));
   try {
     const wrong = { name: "admin", password: "not-a-secret-wrong" };
     for (let count = 0; count < 6; count += 1) {

@@ -1,4 +1,4 @@
-import { admin, ask, startNotes } from "./start-notes.ts";
+import { admin, ask, startNotes, testIni } from "./start-notes.ts";
 
 /** The server the contract is held against. */
 export interface ServerUnderTest {
@@ -17,7 +17,7 @@ const embedded: ServerUnderTest = {
   name: "embedded store",
   embedded: true,
   start: async () => {
-    const notes = await startNotes();
+    const notes = await startNotes(testIni({ trusted_proxies: "127.0.0.1" }));
     return { url: notes.url, admin, stop: notes.stop };
   },
 };

@@ -53,6 +53,9 @@ export function testIni(
     "require_valid_user=true",
     "secret=not-a-secret-cookie-secret",
     `iterations=${iterations}`,
+    ...(more.trusted_proxies === undefined
+      ? []
+      : ["[hearth]", `trusted_proxies=${more.trusted_proxies}`]),
     "[httpd]",
     "enable_cors=true",
     'WWW-Authenticate=Basic realm="couchdb"',

@@ -1,0 +1,161 @@
+import type { Database } from "../database.ts";
+import { USERS, type Databases } from "../databases.ts";
+import { entryOf } from "../dictionary.ts";
+import { Refusal } from "../refusal.ts";
+import type { Settings } from "../settings.ts";
+import { parsePasswordHash, type PasswordHash } from "./passwords.ts";
+
+/** Who is calling. */
+export interface User {
+  readonly name: string;
+  readonly roles: readonly string[];
+}
+
+export interface Account extends User {
+  readonly hash: PasswordHash | undefined;
+  /** Whether the ini names it: a server admin, whom no user document can stand for. */
+  readonly isAdmin: boolean;
+}
+
+/** The accounts of the ini and of the `_users` database. */
+export interface Accounts {
+  readonly find: (name: string) => Promise<Account | undefined>;
+  /** Calls `listener` once when this account has another password or other roles, or is gone. Returns how to stop that. */
+  readonly onChange: (account: Account, listener: () => void) => () => void;
+}
+
+interface Watch {
+  readonly account: Account;
+  readonly listener: () => void;
+}
+
+export function openAccounts(
+  settings: Settings,
+  databases: Databases,
+): Accounts {
+  const watches = new Set<Watch>();
+  const findUser = openUserLookup(databases, () => void review());
+  const find = async (name: string): Promise<Account | undefined> =>
+    adminAccount(settings, name) ?? (await findUser(name));
+  settings.onChange(() => void review());
+
+  async function review(): Promise<void> {
+    const names = new Set([...watches].map(({ account }) => account.name));
+    for (const name of names) {
+      // Where the users cannot be read just now, the next request says so.
+      const now = await find(name).catch(() => null);
+      if (now === null) continue;
+      for (const watch of [...watches]) {
+        if (watch.account.name !== name || isSame(watch.account, now)) continue;
+        watches.delete(watch);
+        watch.listener();
+      }
+    }
+  }
+
+  return {
+    find,
+    onChange: (account, listener) => {
+      const watch = { account, listener };
+      watches.add(watch);
+      return () => watches.delete(watch);
+    },
+  };
+}
+
+function isSame(before: Account, now: Account | undefined): boolean {
+  return (
+    now !== undefined &&
+    before.hash?.salt === now.hash?.salt &&
+    before.hash?.key === now.hash?.key &&
+    before.roles.join("\n") === now.roles.join("\n")
+  );
+}
+
+function adminAccount(settings: Settings, name: string): Account | undefined {
+  const hash = entryOf(settings.admins(), name);
+  if (hash === undefined) return undefined;
+  return {
+    name,
+    roles: ["_admin"],
+    hash: parsePasswordHash(hash),
+    isAdmin: true,
+  };
+}
+
+/** Reads user documents; they are remembered until the users database changes, which `changed` is notified of. */
+function openUserLookup(
+  databases: Databases,
+  changed: () => void,
+): (name: string) => Promise<Account | undefined> {
+  const MAX_REMEMBERED = 1000;
+  const known = new Map<string, Account | undefined>();
+  let knownAt = -1;
+  let listenedTo: Database | undefined;
+  return async (name) => {
+    const users = await databases.open(USERS);
+    if (users !== listenedTo) {
+      listenedTo = users;
+      users.onState(changed);
+    }
+    const seq = users.state().updateSeq;
+    if (seq !== knownAt || known.size >= MAX_REMEMBERED) known.clear();
+    knownAt = seq;
+    if (known.has(name)) return known.get(name);
+    const account = await readAccount(users, name);
+    if (users.state().updateSeq === seq) known.set(name, account);
+    return account;
+  };
+}
+
+async function readAccount(
+  users: Database,
+  name: string,
+): Promise<Account | undefined> {
+  try {
+    const answer = await users.call(
+      {
+        operation: "getDocument",
+        id: `org.couchdb.user:${name}`,
+        query: {},
+        maxDocumentSize: 0,
+      },
+      new AbortController().signal,
+    );
+    const pieces: Uint8Array[] = [];
+    for await (const chunk of answer.chunks!) pieces.push(chunk);
+    return accountOf(
+      JSON.parse(Buffer.concat(pieces).toString()) as Record<string, unknown>,
+    );
+  } catch (failure) {
+    if (failure instanceof Refusal && failure.code === "not_found") {
+      return undefined;
+    }
+    throw failure;
+  }
+}
+
+function accountOf(document: Record<string, unknown>): Account {
+  const { name, roles, derived_key: key, salt, iterations } = document;
+  const prf = document.pbkdf2_prf ?? "sha";
+  const usable =
+    document.password_scheme === "pbkdf2" &&
+    typeof key === "string" &&
+    typeof salt === "string" &&
+    Number.isInteger(iterations);
+  return {
+    name: String(name),
+    roles: Array.isArray(roles)
+      ? roles.filter((role) => typeof role === "string")
+      : [],
+    hash: usable
+      ? {
+          prf: prf === "sha256" ? "sha256" : "sha1",
+          key,
+          salt,
+          iterations: iterations as number,
+        }
+      : undefined,
+    isAdmin: false,
+  };
+}

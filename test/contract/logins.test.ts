@@ -1,0 +1,222 @@
+import { afterEach, expect, test } from "vitest";
+import {
+  admin,
+  ask,
+  startNotes,
+  testIni,
+  type NotesProcess,
+} from "./start-notes.ts";
+
+let notes: NotesProcess;
+
+afterEach(async () => {
+  await notes.stop();
+});
+
+interface Named {
+  readonly name: string;
+  readonly password: string;
+}
+
+const ann: Named = { name: "ann", password: "not-a-secret-ann" };
+
+async function save(user: Named): Promise<void> {
+  const address = `${notes.url}/_users/org.couchdb.user:${user.name}`;
+  const before = await ask(address);
+  const { _rev } = (await before.json()) as { _rev?: string };
+  const saved = await ask(address, {
+    method: "PUT",
+    json: { ...user, ...(_rev && { _rev }), roles: [], type: "user" },
+  });
+  expect(saved.status).toBe(201);
+}
+
+/** How often each status came. */
+async function count(
+  answers: readonly Promise<Response>[],
+): Promise<Record<number, number>> {
+  const counted: Record<number, number> = {};
+  for (const { status } of await Promise.all(answers)) {
+    counted[status] = (counted[status] ?? 0) + 1;
+  }
+  return counted;
+}
+
+const times = <T>(number: number, make: (index: number) => T): T[] =>
+  Array.from({ length: number }, (_each, index) => make(index));
+
+test.each(["different", "the same"])(
+  "of 60 wrong passwords at once, all %s, five get 401",
+  async (kind) => {
+    notes = await startNotes(testIni({}, 100_000));
+    await save(ann);
+    const guesses = times(60, (index) =>
+      ask(notes.url, {
+        user: {
+          name: "ann",
+          password: kind === "different" ? `wrong-${index}` : "wrong",
+        },
+      }),
+    );
+    expect(await count(guesses)).toEqual({ 401: 5, 403: 55 });
+    expect((await ask(notes.url, { user: ann })).status).toBe(403);
+  },
+);
+
+test("many first requests of a device at once are one check of its password", async () => {
+  notes = await startNotes(testIni({}, 100_000));
+  await save(ann);
+  const requests = times(40, () => ask(notes.url, { user: ann }));
+  expect(await count(requests)).toEqual({ 200: 40 });
+});
+
+test("guesses of many names wait in a bounded queue, which a device that is known does not stand in", async () => {
+  notes = await startNotes(testIni({}, 100_000));
+  await save(ann);
+  expect((await ask(notes.url, { user: ann })).status).toBe(200);
+  const guesses = times(60, (index) =>
+    ask(notes.url, { user: { name: `nobody-${index}`, password: "wrong" } }),
+  );
+  const known = times(20, () => ask(notes.url, { user: ann }));
+  expect(await count(known)).toEqual({ 200: 20 });
+  const answers = await Promise.all(guesses);
+  const rejected = answers.filter(({ status }) => status === 503);
+  expect(rejected.length).toBeGreaterThan(0);
+  expect(rejected[0]!.headers.get("retry-after")).toBe("5");
+  expect(answers.filter(({ status }) => status === 401)).toHaveLength(
+    60 - rejected.length,
+  );
+});
+
+test("a forged X-Forwarded-For neither evades the lockout nor locks out another address", async () => {
+  notes = await startNotes();
+  await save(ann);
+  const wrong = { name: "ann", password: "wrong" };
+  for (const index of times(5, (each) => each)) {
+    await ask(notes.url, {
+      user: wrong,
+      headers: { "x-forwarded-for": `203.0.113.${index}` },
+    });
+  }
+  const again = await ask(notes.url, {
+    user: ann,
+    headers: { "x-forwarded-for": "203.0.113.99" },
+  });
+  expect(again.status).toBe(403);
+});
+
+test("the guesses of others do not lock out an admin who logged in from the same address", async () => {
+  notes = await startNotes();
+  expect((await ask(notes.url)).status).toBe(200);
+  const wrong = { name: admin.name, password: "wrong" };
+  const guesses = times(30, () => ask(notes.url, { user: wrong }));
+  expect(await count(guesses)).toEqual({ 401: 5, 403: 25 });
+  expect((await ask(notes.url)).status).toBe(200);
+  const other = { name: admin.name, password: "another" };
+  expect((await ask(notes.url, { user: other })).status).toBe(403);
+});
+
+test("_users cannot be deleted, and databases of features that are not there not made", async () => {
+  notes = await startNotes();
+  await save(ann);
+  const removed = await ask(`${notes.url}/_users`, { method: "DELETE" });
+  expect(removed.status).toBe(403);
+  expect(await removed.json()).toMatchObject({ error: "forbidden" });
+  expect((await ask(notes.url, { user: ann })).status).toBe(200);
+  for (const name of ["_replicator", "_global_changes"])
+    for (const method of ["PUT", "DELETE"]) {
+      const answer = await ask(`${notes.url}/${name}`, { method });
+      expect(answer.status).toBe(501);
+    }
+});
+
+/** The lines of a continuous feed as they come; `ended` resolves with all of them when the feed is over. */
+async function follow(user: Named): Promise<{
+  readonly lines: readonly string[];
+  readonly ended: Promise<readonly string[]>;
+}> {
+  const answer = await ask(
+    `${notes.url}/vault/_changes?feed=continuous&since=0&heartbeat=60000`,
+    { user },
+  );
+  expect(answer.status).toBe(200);
+  const lines: string[] = [];
+  const decoder = new TextDecoder();
+  const read = async (): Promise<readonly string[]> => {
+    for await (const chunk of answer.body!) {
+      const text = decoder.decode(chunk as Uint8Array, { stream: true });
+      lines.push(...text.split("\n").filter((line) => line !== ""));
+    }
+    return lines;
+  };
+  return { lines, ended: read() };
+}
+
+const rules = (names: readonly string[]): unknown => ({
+  admins: { names: [], roles: ["_admin"] },
+  members: { names, roles: names.length === 0 ? ["_admin"] : [] },
+});
+
+async function secure(names: readonly string[]): Promise<void> {
+  const answer = await ask(`${notes.url}/vault/_security`, {
+    method: "PUT",
+    json: rules(names),
+  });
+  expect(answer.status).toBe(200);
+}
+
+test.each([
+  ["another password", async () => await save({ ...ann, password: "new" })],
+  ["no such user any more", async () => await removeUser("ann")],
+  ["closed access rules", async () => await secure([])],
+])("a feed that is open ends with %s", async (_why, revoke) => {
+  notes = await startNotes();
+  await ask(`${notes.url}/vault`, { method: "PUT" });
+  await save(ann);
+  await save({ ...ann, name: "bea" });
+  await secure(["ann", "bea"]);
+  const write = (id: string): Promise<Response> =>
+    ask(`${notes.url}/vault/${id}`, { method: "PUT", json: {} });
+  await write("before");
+  const feed = await follow(ann);
+  const longpoll = await ask(
+    `${notes.url}/vault/_changes?feed=longpoll&since=now&heartbeat=60000`,
+    { user: ann },
+  );
+  await revoke();
+  await write("after");
+  const lines = await feed.ended;
+  expect(lines.some((line) => line.includes('"before"'))).toBe(true);
+  expect(lines.some((line) => line.includes('"after"'))).toBe(false);
+  expect(lines.at(-1)).toContain("last_seq");
+  expect(await longpoll.json()).toMatchObject({ results: [] });
+  expect([401, 403]).toContain(
+    (await ask(`${notes.url}/vault`, { user: ann })).status,
+  );
+});
+
+test("the feeds of others go on when one user gets another password", async () => {
+  notes = await startNotes();
+  await ask(`${notes.url}/vault`, { method: "PUT" });
+  await save(ann);
+  const bea = { ...ann, name: "bea" };
+  await save(bea);
+  await secure(["ann", "bea"]);
+  const feed = await follow(bea);
+  await save({ ...ann, password: "new" });
+  await ask(`${notes.url}/vault/after`, { method: "PUT", json: {} });
+  await expect
+    .poll(() => feed.lines.some((line) => line.includes('"after"')), {
+      timeout: 60_000,
+    })
+    .toBe(true);
+  await notes.kill("SIGTERM");
+  await feed.ended;
+});
+
+async function removeUser(name: string): Promise<void> {
+  const address = `${notes.url}/_users/org.couchdb.user:${name}`;
+  const { _rev } = (await (await ask(address)).json()) as { _rev: string };
+  const removed = await ask(`${address}?rev=${_rev}`, { method: "DELETE" });
+  expect(removed.status).toBe(200);
+}
