@@ -24,7 +24,11 @@ beforeEach(async () => {
       instanceStartTime: "1700000000",
       passwordIterations: 1,
     },
-    { compacted: () => undefined, failed: () => undefined },
+    {
+      compacted: () => undefined,
+      failed: () => undefined,
+      hung: () => undefined,
+    },
   );
 });
 

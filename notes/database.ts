@@ -8,6 +8,7 @@ import type {
   ToWorker,
   WorkerData,
 } from "./store/protocol.ts";
+import { openWatchdog } from "./watchdog.ts";
 
 /** An answer of a database: a whole body, or chunks that come as they are read from it. */
 export interface DatabaseAnswer {
@@ -32,6 +33,10 @@ export interface Database {
   /** Calls `listener` after every change of the state, and at last when the database closes. Returns how to stop that. */
   readonly onState: (listener: () => void) => () => void;
   readonly isClosed: () => boolean;
+  /** Whether the thread does not answer. */
+  readonly isHung: () => boolean;
+  /** Resolves when the thread has ended and the file is free. */
+  readonly exited: Promise<void>;
   readonly close: () => Promise<void>;
 }
 
@@ -44,6 +49,8 @@ export interface DatabaseEvents {
     milliseconds: number,
   ) => void;
   readonly failed: (name: string, detail: string) => void;
+  /** The thread did not answer for so long and was given up. */
+  readonly hung: (name: string, milliseconds: number) => void;
 }
 
 interface Call {
@@ -58,6 +65,9 @@ interface Call {
   done: () => void;
 }
 
+/** The longest that a thread may be silent while requests wait for it. */
+const WATCHDOG_MS = 30_000;
+
 const closedRefusal = (): Refusal =>
   new Refusal("not_found", "Database does not exist.");
 
@@ -65,6 +75,7 @@ const closedRefusal = (): Refusal =>
 export async function openDatabase(
   data: WorkerData,
   events: DatabaseEvents,
+  watchdogMs = WATCHDOG_MS,
 ): Promise<Database> {
   const worker = new Worker(new URL("./store/worker.ts", import.meta.url), {
     workerData: data,
@@ -76,14 +87,36 @@ export async function openDatabase(
   const listeners = new Set<() => void>();
   let lastCall = 0;
   let state!: PublicState;
-  let closed = false;
+  let closed: Error | undefined;
+  let closing = false;
+  const exited = new Promise<void>((resolve) => {
+    worker.once("exit", () => resolve());
+  });
   const send = (message: ToWorker): void => {
-    if (!closed) worker.postMessage(message);
+    if (closed === undefined) worker.postMessage(message);
   };
 
+  const watchdog = openWatchdog({
+    deadlineMs: watchdogMs,
+    isBusy: () => calls.size > 0 || closing,
+    ping: () => send({ kind: "ping" }),
+    expired: () => {
+      events.hung(data.name, watchdogMs);
+      shut(
+        new Refusal(
+          "service_unavailable",
+          `This database did not respond for ${watchdogMs / 1000} s and is being reopened. Try again in a few seconds.`,
+          { "retry-after": "5" },
+        ),
+      );
+      void worker.terminate();
+    },
+  });
+
   const shut = (failure: Error): void => {
-    if (closed) return;
-    closed = true;
+    if (closed !== undefined) return;
+    closed = failure;
+    watchdog.stop();
     for (const call of calls.values()) {
       call.failure = failure;
       call.fail(failure);
@@ -107,6 +140,9 @@ export async function openDatabase(
             ),
           );
           void worker.terminate();
+          break;
+        case "pong":
+          watchdog.answered();
           break;
         case "state":
           state = message.state;
@@ -145,21 +181,26 @@ export async function openDatabase(
   return {
     name: data.name,
     state: () => state,
-    isClosed: () => closed,
+    isClosed: () => closed !== undefined,
+    isHung: watchdog.isHung,
+    exited,
     onState: (listener) => {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
     call: async (request, signal) => {
-      if (closed) throw closedRefusal();
+      if (closed !== undefined) throw closed;
       lastCall += 1;
+      watchdog.start();
       return await startCall(calls, lastCall, request, signal, send);
     },
     close: async () => {
-      if (closed) return;
+      if (closed !== undefined) return;
+      closing = true;
+      watchdog.start();
       await new Promise<void>((resolve) => {
         listeners.add(() => {
-          if (closed) resolve();
+          if (closed !== undefined) resolve();
         });
         send({ kind: "close" });
       });

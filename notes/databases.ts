@@ -22,6 +22,8 @@ export interface Databases {
   readonly open: (name: string) => Promise<Database>;
   readonly create: (name: string) => Promise<void>;
   readonly remove: (name: string) => Promise<void>;
+  /** Names of databases whose thread does not answer. */
+  readonly hung: () => string[];
   readonly close: () => Promise<void>;
 }
 
@@ -29,6 +31,7 @@ export interface DatabasesOptions {
   readonly directory: string;
   readonly passwordIterations: number;
   readonly events: DatabaseEvents;
+  readonly watchdogMs?: number;
 }
 
 const missing = (): Refusal =>
@@ -50,6 +53,7 @@ export async function openDatabases(
     files.filter((file) => file.endsWith(SUFFIX)).map(nameOfFile),
   );
   const opened = new Map<string, Promise<Database>>();
+  const running = new Map<string, Database>();
   const busy = new Set<string>();
   let newestStart = 0;
 
@@ -66,19 +70,19 @@ export async function openDatabases(
         passwordIterations: options.passwordIterations,
       },
       options.events,
+      options.watchdogMs,
     );
     opened.set(name, opening);
     const forget = (): void => {
-      if (opened.get(name) === opening) opened.delete(name);
+      if (opened.get(name) !== opening) return;
+      opened.delete(name);
+      running.delete(name);
     };
-    opening.then(
-      // A thread that failed is started anew by the next request.
-      (database) =>
-        database.onState(() => {
-          if (database.isClosed()) forget();
-        }),
-      forget,
-    );
+    // The request after a thread has failed starts another, once the file is free: until then the database says why it is closed.
+    opening.then((database) => {
+      running.set(name, database);
+      void database.exited.then(forget);
+    }, forget);
     return await opening;
   };
 
@@ -123,11 +127,16 @@ export async function openDatabases(
         );
         await database.close();
         opened.delete(name);
+        running.delete(name);
         await removeFiles(directory, fileOfName(name));
       } finally {
         busy.delete(name);
       }
     },
+    hung: () =>
+      [...running].flatMap(([name, database]) =>
+        database.isHung() ? [name] : [],
+      ),
     close: async () => {
       await Promise.all(
         [...opened.values()].map(async (opening) => {

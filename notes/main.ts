@@ -8,6 +8,7 @@ import {
 import { openDatabases, type Databases } from "./databases.ts";
 import { openLog, type Log } from "./log.ts";
 import { readOptions, type Options } from "./options.ts";
+import { openRestarts } from "./restarts.ts";
 import { makeServer } from "./server.ts";
 import { readSettings } from "./settings.ts";
 import { onStopSignal } from "./signals.ts";
@@ -31,15 +32,21 @@ async function main(): Promise<void> {
 async function start(options: Options, log: Log): Promise<void> {
   const directory = claimDataDirectory(options.dataDirectory);
   const settings = readSettings(options.iniFile, options.dataDirectory);
+  const restarts = openRestarts();
   const databases = await openDatabases({
     directory: directory.databases,
     passwordIterations: settings.passwordIterations(),
+    watchdogMs: settings.watchdogMs(),
     events: {
       compacted: (database, before, after, milliseconds) =>
         log.info(
           { database, before, after, milliseconds },
           "database compacted",
         ),
+      hung: (database, milliseconds) => {
+        restarts.add(database);
+        log.error({ database, milliseconds }, "database hung, reopening it");
+      },
       failed: (database, detail) =>
         log.error({ database, detail }, "database failed"),
     },
@@ -52,6 +59,7 @@ async function start(options: Options, log: Log): Promise<void> {
   const server = makeServer({
     settings,
     databases,
+    restarts,
     log,
     spoolDirectory: directory.spool,
     stopping: stopping.signal,

@@ -24,6 +24,8 @@ export interface Settings {
   readonly maxRequestSize: () => number;
   readonly origins: () => readonly string[];
   readonly passwordIterations: () => number;
+  /** How long a database's thread may be silent. */
+  readonly watchdogMs: () => number;
   /** Connections whose `X-Forwarded-For` counts: our own edge. */
   readonly trustedProxies: BlockList;
   /** Calls `listener` after every change through `set`. */
@@ -37,6 +39,7 @@ const defaults = {
   maxDocumentSize: 8_000_000,
   maxRequestSize: 4_294_967_296,
   passwordIterations: 600_000,
+  watchdogSeconds: 30,
 };
 
 /** A value that was set by a request, and what the ini said then: an ini that says something new since then wins. */
@@ -93,6 +96,8 @@ export function readSettings(iniFile: string, dataDirectory: string): Settings {
       (merged.chttpd?.enable_cors ?? merged.httpd?.enable_cors) === "true"
         ? (merged.cors?.origins ?? "").split(",").filter((each) => each !== "")
         : [],
+    watchdogMs: () =>
+      1000 * number("hearth", "watchdog_seconds", defaults.watchdogSeconds),
     passwordIterations: () =>
       number("chttpd_auth", "iterations", defaults.passwordIterations),
     uuid: merged.couchdb?.uuid ?? ownUuid(dataDirectory),

@@ -30,6 +30,7 @@ export async function answerNode(
         memory: process.memoryUsage(),
         // CPU times in microseconds, maxRSS in kilobytes.
         resources: process.resourceUsage(),
+        ...hungDatabases(context),
       });
       return;
     default:
@@ -38,6 +39,18 @@ export async function answerNode(
         "This notes store tells only _config and _system of its node.",
       );
   }
+}
+
+/** Vaults that do not answer or were reopened because of that; not there while all is well. */
+function hungDatabases({
+  databases,
+  restarts,
+}: ServerContext): Record<string, unknown> {
+  const hung = databases.hung();
+  const latest = restarts.latest();
+  return hung.length === 0 && latest.length === 0
+    ? {}
+    : { hung_databases: hung, reopened_databases: latest };
 }
 
 function requireReader(exchange: Exchange, topic: string | undefined): void {

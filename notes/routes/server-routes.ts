@@ -68,10 +68,15 @@ export async function answerServer(
 
 /** What `/_up` says. */
 export async function up(
-  _context: ServerContext,
+  context: ServerContext,
   exchange: Pick<Exchange, "response">,
 ): Promise<void> {
-  sendJson(exchange.response, 200, { status: "ok", seeds: {} });
+  const hung = context.databases.hung().length;
+  sendJson(exchange.response, 200, {
+    status: "ok",
+    seeds: {},
+    ...(hung > 0 ? { hung_databases: hung } : {}),
+  });
 }
 
 async function welcome(

@@ -71,9 +71,11 @@ export type ToWorker =
     }
   | { readonly kind: "ack"; readonly call: number }
   | { readonly kind: "cancel"; readonly call: number }
+  | { readonly kind: "ping" }
   | { readonly kind: "close" };
 
 export type FromWorker =
+  | { readonly kind: "pong" }
   | { readonly kind: "ready"; readonly state: PublicState }
   | { readonly kind: "unusable"; readonly message: string }
   | {

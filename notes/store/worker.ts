@@ -66,6 +66,9 @@ function start(): void {
         call.wake();
         break;
       }
+      case "ping":
+        tell({ kind: "pong" });
+        break;
       case "close":
         void close(store);
         break;

@@ -4,12 +4,13 @@ import { closedRules, memberRules } from "./access-rules.ts";
 import { NoAnswer, type Couch } from "./couch.ts";
 import { openDatabase, vaultNames } from "./database.ts";
 import type { DeletionLimits } from "./deletions.ts";
+import { hungVaults } from "./hung-vaults.ts";
 import { seedId, seedOf } from "./livesync.ts";
 import type { NotesState } from "./notes-state.ts";
 import { acceptedSeed, accepting, type EscrowFiles } from "./seed-escrow.ts";
 import type { Turns } from "./turns.ts";
 import { NoSuchVault } from "./vault-names.ts";
-import { allFingerprints, fingerprints } from "./vault-alarms.ts";
+import { allFingerprints, fingerprints, hungAlarm } from "./vault-alarms.ts";
 import { lookAtVault, type LookFindings } from "./vault-look.ts";
 
 export type KeeperParts = {
@@ -51,10 +52,12 @@ const storeFingerprint = "notes-store";
 export function openKeeper(parts: KeeperParts): Keeper {
   const { couch, state, escrow, alarms, now } = parts;
   const goneBefore = new Set<string>();
+  let hungBefore: readonly string[] = [];
 
   async function lookAtAll(): Promise<void> {
     const there = await vaultNames(couch);
     alarms.clear(storeFingerprint);
+    await tellHung();
     const known = state.known().filter((name) => !there.includes(name));
     for (const name of there.concat(known)) {
       if (parts.busy.has(name)) continue;
@@ -67,6 +70,14 @@ export function openKeeper(parts: KeeperParts): Keeper {
       await lookAtOne(name);
     }
     tellStanding();
+  }
+
+  async function tellHung(): Promise<void> {
+    const hung = await hungVaults(couch, now());
+    for (const vault of hungBefore)
+      if (!hung.has(vault)) alarms.clear(fingerprints.hung(vault));
+    for (const [vault, isHung] of hung) alarms.raise(hungAlarm(vault, isHung));
+    hungBefore = [...hung.keys()];
   }
 
   async function lookAtOne(vault: string): Promise<void> {

@@ -14,10 +14,23 @@ export const fingerprints = {
   deletions: naming("deletions"),
   conflicts: naming("conflicts"),
   locked: naming("locked"),
+  hung: naming("hung"),
 } as const;
 
 export function allFingerprints(vault: string): readonly string[] {
   return Object.values(fingerprints).map((name) => name(vault));
+}
+
+export function hungAlarm(vault: string, isHung: boolean): Alarm {
+  return {
+    fingerprint: fingerprints.hung(vault),
+    level: isHung ? "down" : "warning",
+    subject: `vault ${vault}`,
+    text: isHung
+      ? `vault ${vault} does not respond: the notes store reopens it by itself within half a minute.`
+      : `vault ${vault} did not respond and was reopened: the notes store's log says when.`,
+    command: "hearth logs notes",
+  };
 }
 
 export function goneAlarm(vault: string): Alarm {

@@ -1,0 +1,36 @@
+import { expect, test } from "vitest";
+import type { Couch } from "./couch.ts";
+import { hungVaults } from "./hung-vaults.ts";
+
+const store = (answer: unknown): Couch => ({
+  url: "http://127.0.0.1:5984",
+  admin: "admin",
+  ask: async () => answer,
+  look: async () => answer,
+});
+const now = Date.parse("2026-11-22T12:00:00.000Z");
+
+test("a vault that hangs is known, and for an hour one that was reopened", async () => {
+  const at = (time: string) => `2026-11-22T${time}:00.000Z`;
+  const found = await hungVaults(
+    store({
+      uptime: 5,
+      hung_databases: ["family"],
+      reopened_databases: [
+        { database: "old", at: at("10:59") },
+        { database: "notes", at: at("11:01") },
+        { database: "family", at: at("11:30") },
+      ],
+    }),
+    now,
+  );
+  expect([...found]).toEqual([
+    ["notes", false],
+    ["family", true],
+  ]);
+});
+
+test("CouchDB's own answer names none", async () => {
+  const found = await hungVaults(store({ uptime: 5, memory: {} }), now);
+  expect(found.size).toBe(0);
+});

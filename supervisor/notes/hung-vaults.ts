@@ -1,0 +1,30 @@
+import { z } from "zod";
+import type { Couch } from "./couch.ts";
+
+/** How long a vault that was reopened is reported. */
+const REPORTED_MS = 3_600_000;
+
+const systemSchema = z.object({
+  hung_databases: z.array(z.string()).default([]),
+  reopened_databases: z
+    .array(z.object({ database: z.string(), at: z.iso.datetime() }))
+    .default([]),
+});
+
+/** Databases of the embedded store that do not respond (true), or were reopened within the last hour because of that (false). CouchDB reports none. */
+export async function hungVaults(
+  couch: Couch,
+  now: number,
+): Promise<ReadonlyMap<string, boolean>> {
+  const answer = systemSchema.safeParse(
+    await couch.look("/_node/_local/_system"),
+  );
+  if (!answer.success) return new Map();
+  const { hung_databases: hung, reopened_databases: reopened } = answer.data;
+  return new Map([
+    ...reopened
+      .filter(({ at }) => Date.parse(at) > now - REPORTED_MS)
+      .map(({ database }) => [database, false] as const),
+    ...hung.map((database) => [database, true] as const),
+  ]);
+}
