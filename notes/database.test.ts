@@ -47,7 +47,7 @@ async function leftAfter(
   const server = createServer((request, response) => {
     const target = readTarget(request.url ?? "/");
     const user = { name: "admin", roles: ["_admin"] };
-    const login = { user, onEnd: () => () => undefined };
+    const login = { user, by: "default", onEnd: () => () => undefined };
     void answer({
       ...{ request, response, method, target, user, login, gone, database },
     } as DatabaseExchange);

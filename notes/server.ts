@@ -22,10 +22,10 @@ import {
   answerServer,
   COUCHDB_VERSION,
   createDatabase,
-  noCookies,
   removeDatabase,
   up,
 } from "./routes/server-routes.ts";
+import { endSession, startSession } from "./routes/session-routes.ts";
 import { answerUtils } from "./routes/utils-routes.ts";
 import type { ServerContext } from "./routes/context.ts";
 
@@ -90,11 +90,15 @@ async function route(
   const method = methodOf(request);
   const isUp = target.segments.join("/") === "_up";
   const login = await authentication.authenticate(request);
+  if (target.segments.join("/") === "_session") {
+    const session = { request, response, target, authentication };
+    if (method === "POST") return await startSession(context, session);
+    if (method === "DELETE") return endSession(session);
+  }
+  if (login?.setCookie !== undefined) {
+    response.setHeader("set-cookie", login.setCookie);
+  }
   if (login === undefined) {
-    const wantsCookie = ["POST", "DELETE"].includes(method);
-    if (target.segments.join("/") === "_session" && wantsCookie) {
-      return await noCookies();
-    }
     // The health check needs no credentials; wrong ones are refused even there.
     if (isUp && (method === "GET" || method === "HEAD")) {
       await up(context, { response });
@@ -117,6 +121,7 @@ async function route(
 
 const nobody: Login = {
   user: { name: "", roles: [] },
+  by: "default",
   onEnd: () => () => undefined,
 };
 

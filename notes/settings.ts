@@ -24,6 +24,8 @@ export interface Settings {
   readonly maxRequestSize: () => number;
   readonly origins: () => readonly string[];
   readonly passwordIterations: () => number;
+  /** How long a session cookie is valid. */
+  readonly sessionSeconds: () => number;
   /** How long a database's thread may be silent. */
   readonly watchdogMs: () => number;
   /** Connections whose `X-Forwarded-For` counts: our own edge. */
@@ -39,6 +41,7 @@ const defaults = {
   maxDocumentSize: 8_000_000,
   maxRequestSize: 4_294_967_296,
   passwordIterations: 600_000,
+  sessionSeconds: 600,
   watchdogSeconds: 30,
 };
 
@@ -96,6 +99,8 @@ export function readSettings(iniFile: string, dataDirectory: string): Settings {
       (merged.chttpd?.enable_cors ?? merged.httpd?.enable_cors) === "true"
         ? (merged.cors?.origins ?? "").split(",").filter((each) => each !== "")
         : [],
+    sessionSeconds: () =>
+      number("chttpd_auth", "timeout", defaults.sessionSeconds),
     watchdogMs: () =>
       1000 * number("hearth", "watchdog_seconds", defaults.watchdogSeconds),
     passwordIterations: () =>

@@ -7,6 +7,7 @@ import { openAccounts, type Account, type User } from "./accounts.ts";
 import { addressOf } from "./address.ts";
 import { isBeyond, locks, openLockout, type Attempt } from "./lockout.ts";
 import { openPasswordCheck } from "./passwords.ts";
+import { openSessionCookies } from "./session-cookie.ts";
 import { openTurns } from "./turns.ts";
 
 export type { User } from "./accounts.ts";
@@ -14,15 +15,25 @@ export type { User } from "./accounts.ts";
 /** A user who has proven to be one. */
 export interface Login {
   readonly user: User;
+  readonly by: "default" | "cookie";
+  /** The value of `Set-Cookie` that goes with the answer. */
+  readonly setCookie?: string;
   /** Calls `listener` when the login ends: another password, other roles, no such user. Returns how to stop that. */
   readonly onEnd: (listener: () => void) => () => void;
 }
 
 export interface Authentication {
-  /** Basic authentication; undefined without credentials. Throws 401, and 403 for a locked-out user. */
+  /** Basic authentication or a session cookie; undefined without credentials. Throws 401, and 403 for a locked-out user. */
   readonly authenticate: (
     request: IncomingMessage,
   ) => Promise<Login | undefined>;
+  /** Starts a session: its cookie is in `setCookie`. Throws as `authenticate`. */
+  readonly logIn: (
+    request: IncomingMessage,
+    credentials: Credentials,
+  ) => Promise<Login>;
+  /** The value of `Set-Cookie` that ends a session. */
+  readonly clearedCookie: () => string;
 }
 
 export const challenge = { "www-authenticate": 'Basic realm="couchdb"' };
@@ -35,25 +46,57 @@ export function openAuthentication(
 ): Authentication {
   const accounts = openAccounts(settings, databases);
   const isRight = openVerification(settings, log);
-  const loginOf = (account: Account): Login => ({
+  const cookies = openSessionCookies(settings);
+  const loginOf = (account: Account, by: Login["by"]): Login => ({
     user: { name: account.name, roles: account.roles },
+    by,
     onEnd: (listener) => accounts.onChange(account, listener),
   });
+  const verified = async (
+    request: IncomingMessage,
+    credentials: Credentials,
+  ): Promise<Account> => {
+    const account = await accounts.find(credentials.name);
+    const address = addressOf(request, settings.trustedProxies);
+    if (!(await isRight(address, credentials, account)) || !account) {
+      throw incorrect();
+    }
+    return account;
+  };
+  const byCookie = async (
+    request: IncomingMessage,
+  ): Promise<Login | undefined> => {
+    const claim = cookies.read(request.headers.cookie);
+    if (claim === undefined) return undefined;
+    const account = await accounts.find(claim.name);
+    if (account === undefined || !cookies.isValid(claim, account)) {
+      return undefined;
+    }
+    return {
+      ...loginOf(account, "cookie"),
+      ...(cookies.isDueForRenewal(claim)
+        ? { setCookie: cookies.issue(account) }
+        : {}),
+    };
+  };
   return {
     authenticate: async (request) => {
       const credentials = readBasic(request.headers.authorization);
-      if (credentials === undefined) return undefined;
-      const account = await accounts.find(credentials.name);
-      const address = addressOf(request, settings.trustedProxies);
-      if (!(await isRight(address, credentials, account)) || !account) {
-        throw incorrect();
-      }
-      return loginOf(account);
+      if (credentials === undefined) return await byCookie(request);
+      return loginOf(await verified(request, credentials), "default");
     },
+    logIn: async (request, credentials) => {
+      const account = await verified(request, credentials);
+      return {
+        ...loginOf(account, "cookie"),
+        setCookie: cookies.issue(account),
+      };
+    },
+    clearedCookie: cookies.clear,
   };
 }
 
-interface Credentials {
+export interface Credentials {
   readonly name: string;
   readonly password: string;
 }

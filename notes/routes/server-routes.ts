@@ -38,7 +38,7 @@ const routes: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {
   _replicate: { POST: noReplicator },
   "_scheduler/docs": { GET: noReplicator },
   "_scheduler/jobs": { GET: noReplicator },
-  _session: { GET: session, POST: noCookies, DELETE: noCookies },
+  _session: { GET: session, POST: session, DELETE: session },
   _up: { GET: up },
   _uuids: { GET: uuids },
 };
@@ -179,8 +179,8 @@ async function session(
     ok: true,
     userCtx: { name: exchange.user.name, roles: exchange.user.roles },
     info: {
-      authentication_handlers: ["default"],
-      authenticated: "default",
+      authentication_handlers: ["cookie", "default"],
+      authenticated: exchange.login.by,
     },
   });
 }
@@ -189,14 +189,6 @@ async function noReplicator(): Promise<void> {
   throw new Refusal(
     "not_implemented",
     "This notes store does not replicate by itself; let the client do it.",
-  );
-}
-
-/** Logging in by cookie: refused, without asking for credentials first. */
-export async function noCookies(): Promise<void> {
-  throw new Refusal(
-    "not_implemented",
-    "This notes store has no cookie sessions; send the name and password with every request (basic authentication).",
   );
 }
 

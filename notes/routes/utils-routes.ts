@@ -32,6 +32,10 @@ export async function answerUtils(
     );
     return;
   }
+  if (address === "index.html" && (method === "GET" || method === "HEAD")) {
+    response.writeHead(301, { location: "/_utils/" }).end();
+    return;
+  }
   if (address === "compact" && method === "POST") {
     refuseForeignForm(exchange);
     await compact(context, exchange);

@@ -43,7 +43,13 @@ const ignoredSpecials = new Set([
 export function readDocument(bytes: Buffer): IncomingDocument {
   const found = membersAt(bytes, spaceBefore(bytes), true);
   if (found === undefined || !onlySpace(bytes, found.end)) throw invalidJson();
-  const { head, ordinary } = headOf(bytes, found.members);
+  const { head, ordinary, hasAttachments } = headOf(bytes, found.members);
+  if (hasAttachments) {
+    throw new Refusal(
+      "not_implemented",
+      "This notes store keeps no attachments. Put the content into a member of the document.",
+    );
+  }
   return { ...head, body: joinMembers(bytes, ordinary) };
 }
 
@@ -53,7 +59,7 @@ export interface DocumentHead extends Omit<IncomingDocument, "body"> {
   readonly size: number;
 }
 
-/** Looks at the document that starts at `at`; undefined when more bytes are needed. */
+/** Looks at the document that starts at `at`; undefined when more bytes are needed. One with attachments is rejected when it is read. */
 export function inspectDocumentAt(
   bytes: Buffer,
   at: number,
@@ -92,6 +98,7 @@ function headOf(
 ): {
   readonly head: Omit<IncomingDocument, "body">;
   readonly ordinary: readonly Member[];
+  readonly hasAttachments: boolean;
 } {
   const specials = new Map<string, unknown>();
   const ordinary = new Map<string, Member>();
@@ -123,7 +130,12 @@ function headOf(
         : undefined,
   };
   checkSpecials(specials);
-  return { head, ordinary: [...ordinary.values()] };
+  const attachments = specials.get("_attachments") ?? {};
+  return {
+    head,
+    ordinary: [...ordinary.values()],
+    hasAttachments: Object.keys(attachments).length > 0,
+  };
 }
 
 function keyOf(bytes: Buffer, member: Member): string {
@@ -165,20 +177,13 @@ const COMMA = 0x2c;
 const COLON = 0x3a;
 
 function checkSpecials(specials: ReadonlyMap<string, unknown>): void {
-  for (const [name, value] of specials) {
+  for (const name of specials.keys()) {
     switch (name) {
       case "_id":
       case "_rev":
       case "_revisions":
       case "_deleted":
-        break;
       case "_attachments":
-        if (value !== null && Object.keys(value as object).length > 0) {
-          throw new Refusal(
-            "not_implemented",
-            "This notes store keeps no attachments. Put the content into a member of the document.",
-          );
-        }
         break;
       default:
         if (!ignoredSpecials.has(name)) {

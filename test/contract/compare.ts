@@ -57,7 +57,8 @@ function compareHeaders(
   ]);
   for (const name of names) {
     const expected = recorded.headers[name];
-    const actual = answer.headers[name];
+    const given = answer.headers[name];
+    const actual = Array.isArray(given) ? given.join(", ") : given;
     if (expected === actual) continue;
     const problem =
       expected === undefined || typeof actual !== "string"

@@ -35,11 +35,6 @@ const each = (
 ): [string, Difference][] =>
   names.map((name) => [`${group}: ${name}`, difference]);
 
-const noCookieHandler: Difference = {
-  why: "no cookies",
-  ignore: ["authentication_handlers"],
-};
-
 const security = {
   admins: { names: ["probe-dbadmin"], roles: ["_admin"] },
   members: { names: ["probe-member"], roles: [] },
@@ -69,42 +64,9 @@ export const knownDifferences: Readonly<Record<string, Difference>> =
       ignore: ["total_rows", "rows"],
     }),
     ...each(
-      "session",
-      ["session Basic admin", "session Basic member"],
-      noCookieHandler,
-    ),
-    ...each(
-      "lockout",
-      [
-        "another user from the same address",
-        "the locked user from another address (X-Forwarded-For)",
-        "right password after saving the user again",
-      ],
-      noCookieHandler,
-    ),
-    ...each(
       "changes",
       ["since of an empty start, 0-…"],
       refused("the token is CouchDB's own", 400, "bad_request"),
-    ),
-    ...each(
-      "session",
-      [
-        "session POST json",
-        "session POST form",
-        "session POST with next",
-        "session DELETE",
-        "session POST wrong password",
-        "session POST unknown user",
-        "session POST missing fields",
-        "session POST text body",
-      ],
-      lacks("cookie sessions"),
-    ),
-    ...each(
-      "session",
-      ["session GET with cookie"],
-      refused("no cookies", 401, "unauthorized"),
     ),
     ...each(
       "security",
@@ -340,10 +302,5 @@ export const knownDifferences: Readonly<Record<string, Difference>> =
         "_replicate bad",
       ],
       lacks("replicator"),
-    ),
-    ...each(
-      "lockout",
-      ["right password by POST _session while locked out"],
-      lacks("cookie sessions"),
     ),
   ]);

@@ -54,6 +54,15 @@ const acts: Readonly<Record<string, Act>> = {
   },
 };
 
+/** The session whose cookie later probes send. */
+const SESSION_STARTED = "session POST json";
+const recordedSession = probes.find(
+  ({ name }) => name === "session GET with cookie",
+)!.request.headers["cookie"]!;
+
+const sessionOf = ({ headers }: RawAnswer): string =>
+  String(headers["set-cookie"]).split(";")[0]!;
+
 /** The recorded answers of a real CouchDB, one test each, in their order. */
 export function holdToProbes(
   server: ServerUnderTest,
@@ -75,6 +84,9 @@ export function holdToProbes(
     test.each(probes)("$group: $name", async (probe) => {
       const difference = tolerance.difference(`${probe.group}: ${probe.name}`);
       const answer = await askAs(probe, running, substitution);
+      if (probe.name === SESSION_STARTED) {
+        substitution.remember(recordedSession, sessionOf(answer));
+      }
       if (difference?.status !== undefined) {
         expect(answer.status).toBe(difference.status);
         const recorded = probe.response;
