@@ -120,9 +120,6 @@ function storeRequest(
     ...(headers["if-none-match"] === undefined
       ? {}
       : { ifNoneMatch: headers["if-none-match"] }),
-    ...(typeof headers.destination === "string"
-      ? { destination: headers.destination }
-      : {}),
     acceptsMultipart: /multipart\/(?:mixed|related|\*)/.test(accept),
     admin: isDatabaseAdmin(exchange.user, exchange.database.state().security),
     maxDocumentSize: context.settings.maxDocumentSize(),

@@ -75,6 +75,15 @@ const lacking =
 const noViews = lacking(
   "This notes store has no design documents, views or indexes; use _all_docs, _changes or _find.",
 );
+const noQueries = lacking(
+  "This notes store answers one query at a time; use _all_docs.",
+);
+const noMissingRevs = lacking(
+  "This notes store has no _missing_revs; use _revs_diff.",
+);
+const noCopy = lacking(
+  "This notes store does not copy documents; read the document and write it under another id.",
+);
 const noPurge = lacking(
   "This notes store does not purge; delete the document and compact the database.",
 );
@@ -89,7 +98,7 @@ const routes: Readonly<Record<string, Methods>> = {
     GET: member("allDocs"),
     POST: member("allDocs", "json"),
   },
-  "_all_docs/queries": { POST: member("allDocsQueries", "json") },
+  "_all_docs/queries": { POST: member(noQueries) },
   _bulk_docs: { POST: member("bulkDocs", "json") },
   _bulk_get: { POST: member("bulkGet", "json") },
   _changes: {
@@ -108,7 +117,7 @@ const routes: Readonly<Record<string, Methods>> = {
     GET: member("localDocs"),
     POST: member("localDocs", "json"),
   },
-  _missing_revs: { POST: member("missingRevs", "json") },
+  _missing_revs: { POST: member(noMissingRevs) },
   _purge: { POST: { right: "serverAdmin", does: noPurge, body: "json" } },
   _revs_diff: { POST: member("revsDiff", "json") },
   _revs_limit: {
@@ -136,7 +145,7 @@ const documentMethods: Methods = {
     throw new Refusal("bad_request", "Referer header required.");
   }),
   PUT: member("putDocument", "any"),
-  COPY: member("copyDocument"),
+  COPY: member(noCopy),
 };
 
 const localMethods: Methods = {

@@ -18,23 +18,9 @@ const routes: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {
   "": { GET: welcome },
   _active_tasks: { GET: activeTasks },
   _all_dbs: { GET: allDatabases },
-  _cluster_setup: {
-    GET: async (_context, exchange) => {
-      requireServerAdmin(exchange.user);
-      sendJson(exchange.response, 200, { state: "single_node_enabled" });
-    },
-  },
+  _cluster_setup: { GET: noCluster, POST: noCluster },
   _dbs_info: { GET: databasesInfo, POST: databasesInfo },
-  _membership: {
-    GET: async (_context, exchange) => {
-      requireServerAdmin(exchange.user);
-      const nodes = [NODE];
-      sendJson(exchange.response, 200, {
-        all_nodes: nodes,
-        cluster_nodes: nodes,
-      });
-    },
-  },
+  _membership: { GET: noCluster },
   _replicate: { POST: noReplicator },
   "_scheduler/docs": { GET: noReplicator },
   "_scheduler/jobs": { GET: noReplicator },
@@ -183,6 +169,13 @@ async function session(
       authenticated: exchange.login.by,
     },
   });
+}
+
+async function noCluster(): Promise<void> {
+  throw new Refusal(
+    "not_implemented",
+    "This notes store is a single server and has no cluster.",
+  );
 }
 
 async function noReplicator(): Promise<void> {

@@ -16,37 +16,6 @@ export function allDocs(store: Store, request: StoreRequest): Answer {
   return { status: 200, pieces: view(store, query) };
 }
 
-/** Several `_all_docs` requests in one. */
-export function allDocsQueries(store: Store, request: StoreRequest): Answer {
-  const { queries } = bodyObject(request.body);
-  if (!Array.isArray(queries)) {
-    throw new Refusal("bad_request", "`queries` member must be an array.");
-  }
-  const views = queries.map((query: Record<string, unknown>) =>
-    view(store, queryOf(query)),
-  );
-  return { status: 200, pieces: several(views) };
-}
-
-function* several(
-  views: readonly Generator<Piece, void>[],
-): Generator<Piece, void> {
-  yield '{"results":[';
-  for (const [index, rows] of views.entries()) {
-    yield index === 0 ? "\r\n" : ",\r\n";
-    let held = "";
-    // Each view ends with the line feed of a whole answer, which does not belong inside.
-    for (const piece of rows) {
-      if (held !== "") yield held;
-      held = "";
-      if (typeof piece === "string") held = piece;
-      else yield piece;
-    }
-    yield held.trimEnd();
-  }
-  yield "\r\n]}\n";
-}
-
 /** The options of the body count as those of the query. */
 function withBody(request: StoreRequest): Query {
   if (request.body === undefined) return request.query;

@@ -5,7 +5,7 @@ import {
   putSecurity,
   revsLimit,
 } from "./administration.ts";
-import { allDocs, allDocsQueries, localDocs } from "./all-docs.ts";
+import { allDocs, localDocs } from "./all-docs.ts";
 import type { Answer } from "./answer.ts";
 import { bulkDocs } from "./bulk-docs.ts";
 import { bulkGet } from "./bulk-get.ts";
@@ -15,14 +15,9 @@ import { find } from "./find.ts";
 import { deleteLocal, getLocal, putLocal } from "./local-documents.ts";
 import type { OperationName, StoreRequest } from "./protocol.ts";
 import { getDocument } from "./read-document.ts";
-import { missingRevs, revsDiff } from "./revs-diff.ts";
+import { revsDiff } from "./revs-diff.ts";
 import type { Store } from "./store.ts";
-import {
-  copyDocument,
-  deleteDocument,
-  postDocument,
-  putDocument,
-} from "./write-document.ts";
+import { deleteDocument, postDocument, putDocument } from "./write-document.ts";
 
 type Operation = (
   store: Store,
@@ -32,12 +27,10 @@ type Operation = (
 /** Everything a database's worker can be asked. */
 export const operations: Readonly<Record<OperationName, Operation>> = {
   allDocs,
-  allDocsQueries,
   bulkDocs,
   bulkGet,
   changes,
   compact,
-  copyDocument,
   deleteDocument,
   deleteLocal,
   find,
@@ -45,7 +38,6 @@ export const operations: Readonly<Record<OperationName, Operation>> = {
   getLocal,
   info,
   localDocs,
-  missingRevs,
   overview,
   postDocument,
   putDocument,

@@ -18,7 +18,6 @@ export interface StoreRequest {
   readonly body?: Body;
   readonly ifMatch?: string;
   readonly ifNoneMatch?: string;
-  readonly destination?: string;
   readonly acceptsMultipart?: boolean;
   /** Whether the caller may write design documents: a server or database admin. */
   readonly admin?: boolean;
@@ -29,12 +28,10 @@ export interface StoreRequest {
 
 export const operationNames = [
   "allDocs",
-  "allDocsQueries",
   "bulkDocs",
   "bulkGet",
   "changes",
   "compact",
-  "copyDocument",
   "deleteDocument",
   "deleteLocal",
   "find",
@@ -42,7 +39,6 @@ export const operationNames = [
   "getLocal",
   "info",
   "localDocs",
-  "missingRevs",
   "overview",
   "postDocument",
   "putDocument",

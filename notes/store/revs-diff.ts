@@ -20,15 +20,6 @@ export function revsDiff(store: Store, request: StoreRequest): Answer {
   return json(200, Object.fromEntries(difference(store, request)));
 }
 
-/** The older form of the same question. */
-export function missingRevs(store: Store, request: StoreRequest): Answer {
-  const missing = difference(store, request).map(([id, { missing: revs }]) => [
-    id,
-    revs,
-  ]);
-  return json(200, { missing_revs: Object.fromEntries(missing) as unknown });
-}
-
 function difference(store: Store, request: StoreRequest): [string, Missing][] {
   const found: [string, Missing][] = [];
   for (const [id, revs] of Object.entries(bodyObject(request.body))) {

@@ -7,7 +7,7 @@ import { writeLocal } from "./local-documents.ts";
 import type { StoreRequest } from "./protocol.ts";
 import { bodyBytes } from "./query.ts";
 import { parseRevision, revisionText, type Revision } from "./revisions.ts";
-import { inTransaction, type DocumentRow, type Store } from "./store.ts";
+import { inTransaction, type Store } from "./store.ts";
 import { storable } from "./users.ts";
 
 /** Writes one document under the id of the URL. */
@@ -89,65 +89,9 @@ export async function deleteDocument(
     if (named === undefined) {
       throw new Refusal("conflict", "Document update conflict.");
     }
-    return edit(store, id, emptyDocument(true), named);
+    return edit(store, id, DELETED, named);
   });
   return json(200, { ok: true, id, rev }, { etag: `"${rev}"` });
-}
-
-/** Writes a document's present content under another id. */
-export async function copyDocument(
-  store: Store,
-  request: StoreRequest,
-): Promise<Answer> {
-  const [target, targetRev] = readDestination(request.destination);
-  checkId(target);
-  refuseDesign(target, request.admin === true);
-  const rev = await inTransaction(store, () => {
-    const row = store.write.document.get(request.id!) as unknown as
-      DocumentRow | undefined;
-    if (row === undefined) throw new Refusal("not_found", "missing");
-    if (row.deleted === 1) throw new Refusal("not_found", "deleted");
-    const { body } = store.write.body.get(row.number, row.winner) as {
-      body: Uint8Array;
-    };
-    const about = store.write.revision.get(row.number, row.winner) as {
-      type: string | null;
-    };
-    return edit(
-      store,
-      target,
-      {
-        ...emptyDocument(false),
-        body: Buffer.from(body),
-        type: about.type ?? undefined,
-      },
-      targetRev,
-    );
-  });
-  return json(
-    201,
-    { ok: true, id: target, rev },
-    {
-      etag: `"${rev}"`,
-      location: `/${idInUrl(store.name)}/${idInUrl(target)}`,
-    },
-  );
-}
-
-function readDestination(
-  destination: string | undefined,
-): [string, Revision | undefined] {
-  if (destination === undefined) {
-    throw new Refusal(
-      "bad_request",
-      "Destination header is mandatory for COPY.",
-    );
-  }
-  const [id, rev] = destination.split("?rev=");
-  return [
-    decodeURIComponent(id!),
-    rev === undefined ? undefined : parseRevision(rev),
-  ];
 }
 
 function namedRevision(request: StoreRequest): Revision | undefined {
@@ -155,13 +99,11 @@ function namedRevision(request: StoreRequest): Revision | undefined {
   return named === undefined ? undefined : parseRevision(named);
 }
 
-function emptyDocument(deleted: boolean): IncomingDocument {
-  return {
-    id: undefined,
-    rev: undefined,
-    deleted,
-    history: undefined,
-    body: Buffer.alloc(0),
-    type: undefined,
-  };
-}
+const DELETED: IncomingDocument = {
+  id: undefined,
+  rev: undefined,
+  deleted: true,
+  history: undefined,
+  body: Buffer.alloc(0),
+  type: undefined,
+};

@@ -86,10 +86,11 @@ export const knownDifferences: Readonly<Record<string, Difference>> =
       why: "the first database is _users, not _replicator",
       ignore: ["key", "info"],
     }),
-    ...each("server lists", ["_membership"], {
-      why: "the node has another name",
-      ignore: ["all_nodes", "cluster_nodes"],
-    }),
+    ...each(
+      "server lists",
+      ["_membership", "_cluster_setup"],
+      lacks("cluster"),
+    ),
     ...each("server lists", ["_scheduler/jobs"], lacks("replicator")),
     ...each("node", ["_config section httpd"], {
       why: "CouchDB adds its defaults",
@@ -157,6 +158,26 @@ export const knownDifferences: Readonly<Record<string, Difference>> =
       why: "the node has another name",
       ignore: ["name"],
     }),
+    ...each("documents", ["copy"], {
+      ...lacks("copying"),
+      instead: [
+        {
+          method: "POST",
+          path: "/probe/_bulk_docs",
+          json: {
+            new_edits: false,
+            docs: [
+              {
+                _id: "numcopy",
+                _rev: "1-2bbd52a8a0a844e3e58736149941258a",
+                i: 1,
+              },
+            ],
+          },
+        },
+      ],
+    }),
+    ...each("documents", ["copy to existing"], lacks("copying")),
     ...each("documents", ["put new document with a rev"], {
       why: "a revision that never was is a conflict, also in a database with documents",
       status: 409,
@@ -196,10 +217,8 @@ export const knownDifferences: Readonly<Record<string, Difference>> =
     ...each("revs", ["_revs_limit bad"], nonsense(400, "bad_request")),
     ...each("revs", ["_revs_limit put as member"], nonsense(403, "forbidden")),
     ...each("bulk get", ["docs not a list"], nonsense(400, "bad_request")),
-    ...each("all docs", ["queries"], {
-      why: "CouchDB tells an offset for a single key here and nowhere else",
-      ignore: ["offset"],
-    }),
+    ...each("all docs", ["queries"], lacks("queries in one request")),
+    ...each("revs", ["_missing_revs"], lacks("_missing_revs")),
     ...each("changes", ["since of another database"], {
       why: "no design documents",
       without: ["_design/x"],

@@ -114,7 +114,12 @@ export function holdToProbes(
         const made = await ask(running.url + substitution.apply(path), {
           method,
           user: running.admin,
-          json,
+          json:
+            json === undefined
+              ? undefined
+              : (JSON.parse(
+                  substitution.apply(JSON.stringify(json)),
+                ) as unknown),
         });
         expect(made.status).toBeLessThan(300);
       }
