@@ -18,6 +18,7 @@ import { makeSelfSigned } from "../testing/self-signed.ts";
 import { openDatabase } from "./database.ts";
 import { examine } from "./doctor.ts";
 import type { DoctorAsk, Finding } from "./finding.ts";
+import { milestoneId } from "./livesync.ts";
 import { vaultChoices } from "./plugin-settings.ts";
 
 const [embedded] = serversUnderTest() as [ServerUnderTest];
@@ -100,6 +101,26 @@ test("a healthy store is fine through and through, but for the encryption that p
   const after = await openDatabase(stand.couch, vault).info();
   expect(after?.update_seq).toBe(before?.update_seq);
   expect(await stand.couch.ask("GET", "/_all_dbs")).toEqual(["_users", vault]);
+});
+
+test("a vault that a rebuild left locked is reported, with the way out", async () => {
+  const database = openDatabase(stand.couch, vault);
+  const lock = (locked: boolean) =>
+    database.put(milestoneId, {
+      locked,
+      accepted_nodes: ["a"],
+      node_info: { a: { device_name: "laptop" }, b: { device_name: "phone" } },
+    });
+  await lock(true);
+  const { lock: found } = await findings();
+  expect(found).toMatchObject({
+    state: "warning",
+    text: expect.stringMatching(
+      /on phone, fetch everything .* unlock the database/,
+    ) as string,
+  });
+  await lock(false);
+  expect((await findings())["lock"]).toMatchObject({ state: "fine" });
 });
 
 test("a proxy that limits bodies, drops preflights and holds answers back is found out", async () => {

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { readShownCertificate } from "../checks/shown-certificate.ts";
 import { textOf } from "../failure.ts";
-import { asExpected } from "./database.ts";
+import { asExpected, openDatabase } from "./database.ts";
 import {
   bodyFinding,
   heartbeatFinding,
@@ -15,6 +15,7 @@ import {
   type Finding,
 } from "./finding.ts";
 import { probe } from "./probe.ts";
+import { readRoster } from "./roster.ts";
 
 const expiresSoonMs = 14 * 86_400_000;
 const origins = [
@@ -31,6 +32,7 @@ export async function examine(ask: DoctorAsk): Promise<readonly Finding[]> {
   const found = [certificate, reached];
   for (const origin of origins) found.push(await preflightFinding(ask, origin));
   found.push(...(await settingsFindings(ask)));
+  found.push(...(await lockFindings(ask)));
   // One after the other, and no more after a refused password: five wrong ones would lock the user out.
   const access = await memberFindings(ask);
   found.push(...access);
@@ -47,6 +49,28 @@ export async function examine(ask: DoctorAsk): Promise<readonly Finding[]> {
         text: "it needs a member who may sync: mend that first.",
       });
   return found;
+}
+
+/** A rebuild by a member says that it is done and leaves the vault locked. */
+async function lockFindings({
+  couch,
+  vault,
+}: DoctorAsk): Promise<readonly Finding[]> {
+  const name = "lock";
+  try {
+    const { locked, remarks } = await readRoster(openDatabase(couch, vault));
+    return locked
+      ? [{ name, state: "warning", text: remarks[0]! }]
+      : [{ name, state: "fine", text: "no device has locked the vault" }];
+  } catch (error) {
+    return [
+      {
+        name,
+        state: "skipped",
+        text: `whether a device has locked the vault is not known (${reason(error)}).`,
+      },
+    ];
+  }
 }
 
 async function certificateFinding({

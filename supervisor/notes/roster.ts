@@ -93,11 +93,7 @@ function remarksOn(
 ): readonly string[] {
   const waiting = devices.filter(({ accepted }) => !accepted);
   return [
-    ...(locked
-      ? [
-          `A device has locked the vault: ${waiting.length === 0 ? "all its devices are let in" : `${namesOf(waiting)} must fetch everything anew (the plugin says so)`}.`,
-        ]
-      : []),
+    ...(locked ? [lockRemark(waiting)] : []),
     ...devices
       .filter(({ outdated }) => outdated)
       .map(
@@ -111,6 +107,14 @@ function remarksOn(
           `${name} differs from the vault's settings in ${Object.keys(differs).join(", ")}: choose the remote's there when the plugin asks.`,
       ),
   ];
+}
+
+/** What a locked vault means, and the way out of it: the plugin keeps the lock until a person ends it. */
+function lockRemark(waiting: readonly RosterDevice[]): string {
+  const unlock = `open the settings of Self-hosted LiveSync, Maintenance, on a device that syncs and choose "I'm ready, unlock the database"`;
+  return waiting.length === 0
+    ? `A device has locked the vault, and all its devices are let in: ${unlock}.`
+    : `A device has locked the vault, as a rebuild does: on ${namesOf(waiting)}, fetch everything from the server again; when all devices sync, ${unlock}.`;
 }
 
 function namesOf(devices: readonly RosterDevice[]): string {
