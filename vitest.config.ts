@@ -1,7 +1,7 @@
 import { configDefaults, defineConfig } from "vitest/config";
 import { SystemsFirst } from "./test/servers/sequencer.ts";
 
-const code = "{gateway,notes,supervisor,infra,scripts}/**";
+const code = "{gateway,notes,supervisor,infra,logging,scripts}/**";
 const servers = [`${code}/*.server.test.ts`, "test/**/*.test.ts"];
 const mocked = [`${code}/*.mocked.test.ts`];
 

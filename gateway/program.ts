@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { pino, stdSerializers, type Logger } from "pino";
+import { openLogOutput } from "../logging/log-output.ts";
 import {
   formatProblem,
   loadConfig,
@@ -56,10 +57,7 @@ function createLog(): Logger {
   const serializers = { error: stdSerializers.err };
   return process.stdout.isTTY
     ? pino({ serializers, transport: { target: "pino-pretty" } })
-    : pino(
-        { serializers },
-        pino.destination({ dest: 1, sync: false, minLength: 0 }),
-      );
+    : pino({ serializers }, openLogOutput(1, { sync: false }));
 }
 
 function readVersion(): string {

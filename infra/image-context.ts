@@ -37,7 +37,7 @@ interface Recipe {
 
 const recipes: Readonly<Record<BuiltImage, Recipe>> = {
   gateway: {
-    sources: ["gateway", "look", "config/gateway.yaml"],
+    sources: ["gateway", "logging", "look", "config/gateway.yaml"],
     folders: ["var/lib/hearth/journal"],
     user: "1000:0",
     owner: "1000:0",
@@ -48,6 +48,7 @@ const recipes: Readonly<Record<BuiltImage, Recipe>> = {
   supervisor: {
     sources: [
       "supervisor",
+      "logging",
       "look",
       "config/supervisor.yaml",
       // A restore migrates an empty database first.
@@ -68,7 +69,7 @@ const recipes: Readonly<Record<BuiltImage, Recipe>> = {
     environment: { NODE_COMPILE_CACHE: "/var/lib/hearth/cache" },
   },
   notes: {
-    sources: ["notes"],
+    sources: ["notes", "logging", "look"],
     // CouchDB's places and user: the image stands in for CouchDB's unchanged.
     folders: ["opt/couchdb/data", "opt/couchdb/etc/local.d"],
     user: "5984:0",

@@ -1,4 +1,5 @@
 import { pino, type Logger } from "pino";
+import { openLogOutput } from "../logging/log-output.ts";
 
 export type Log = Logger;
 
@@ -7,5 +8,5 @@ export function openLog(level: string): Log {
   const base = { part: "notes" };
   return process.stdout.isTTY
     ? pino({ level, base, transport: { target: "pino-pretty" } })
-    : pino({ level, base });
+    : pino({ level, base }, openLogOutput(1, { sync: true }));
 }

@@ -1,4 +1,6 @@
+import { openSync } from "node:fs";
 import { pino, type Logger } from "pino";
+import { openLogOutput } from "../logging/log-output.ts";
 import type { CheckState } from "./checks/state.ts";
 import type { CheckView } from "./checks/watched.ts";
 import type { ServiceState, ServiceView } from "./runtime.ts";
@@ -17,10 +19,12 @@ export function openLog(): Logger {
 
 /** JSON lines in a file, or on an open file descriptor. */
 export function openLogFile(target: string | number): Logger {
-  const output = pino.destination({ dest: target, sync: true, mode: 0o600 });
-  // A full disk silences the log; it must not end what watches over the rest.
-  output.on("error", () => {});
-  return pino({ base: null, timestamp: pino.stdTimeFunctions.isoTime }, output);
+  const fd = typeof target === "number" ? target : openSync(target, "a", 0o600);
+  const now = () => new Date().toISOString();
+  return pino(
+    { base: null, timestamp: pino.stdTimeFunctions.isoTime },
+    openLogOutput(fd, { sync: true, now }),
+  );
 }
 
 export type Reporter = {

@@ -3,6 +3,7 @@ import type {
   MetricValue,
   Registry,
 } from "prom-client";
+import { droppedLogLines } from "../../logging/log-output.ts";
 import type { Gateway } from "../gateway.ts";
 import type { CallMetrics, CallSums, Counts } from "./call-metrics.ts";
 import type { Histogram } from "./histogram.ts";
@@ -220,6 +221,11 @@ function ofParts(gateway: Gateway): readonly Family[] {
       "hearth_ledger_rows_total",
       "Rows brought into the ledger.",
       one(() => ledger.drained()),
+    ),
+    counter(
+      "hearth_log_lines_dropped_total",
+      "Log lines that could not be written.",
+      one(droppedLogLines),
     ),
     gauge(
       "hearth_database_connected",

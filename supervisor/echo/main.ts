@@ -12,6 +12,8 @@ const echo = await startEcho({
   port: Number(values.port),
   ...(values.record === undefined ? {} : { record: values.record }),
 });
+// A log on a full disk must not end it.
+process.stdout.on("error", () => undefined);
 process.stdout.write(
   `hearth echo (repeats what it is told, no model) on ${echo.address}\n`,
 );

@@ -1,3 +1,4 @@
+import { droppedLogLines } from "../../logging/log-output.ts";
 import type { ActiveAlarm } from "../alerts/alerting.ts";
 import type { SinkState } from "../alerts/courier.ts";
 import type { CheckState } from "../checks/state.ts";
@@ -40,6 +41,12 @@ export function supervisorMetrics(facts: SupervisorFacts): readonly Metric[] {
     gauge("process_start_time_seconds", "When the supervisor began.", [
       { value: status.supervisor.since / 1000 },
     ]),
+    {
+      name: "hearth_log_lines_dropped_total",
+      help: "Log lines of the supervisor that could not be written.",
+      type: "counter",
+      samples: [{ value: droppedLogLines() }],
+    },
     {
       name: "process_cpu_seconds_total",
       help: "Processor time of the supervisor itself.",

@@ -9,6 +9,7 @@ const sources = [
   "bin",
   "config",
   "gateway",
+  "logging",
   "look",
   "notes",
   "supervisor",
