@@ -139,9 +139,22 @@ async function answer(
   if (rest.length === 0 && exchange.method === "DELETE") {
     return await removeDatabase(context, exchange);
   }
+  if (missingFeatures.includes(first!)) {
+    throw new Refusal("not_implemented", `This notes store has no ${first}.`);
+  }
   const database = await context.databases.open(first!);
   await answerDatabase(context, { ...exchange, database });
 }
+
+/** What CouchDB has under its own address and this store does not. */
+const missingFeatures = [
+  "_db_updates",
+  "_global_changes",
+  "_prometheus",
+  "_replicator",
+  "_reshard",
+  "_scheduler",
+];
 
 /** Clients behind proxies that know only GET and POST name the real method in a header. */
 function methodOf(request: IncomingMessage): string {
