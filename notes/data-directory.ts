@@ -1,6 +1,7 @@
 import { mkdirSync, readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { isFullDisk } from "./refusal.ts";
 import { writeFileDurably } from "./durable-file.ts";
 
 /** The places within the data directory. */
@@ -19,7 +20,7 @@ export function claimDataDirectory(directory: string): DataDirectory {
     for (const each of [directory, databases, spool]) {
       mkdirSync(each, { recursive: true, mode: 0o700 });
     }
-    writeFileDurably(join(directory, "written-at-start"), `${process.pid}\n`);
+    checkWritable(directory);
   } catch (failure) {
     throw new Error(directoryFailure(directory, failure));
   }
@@ -32,6 +33,15 @@ export function claimDataDirectory(directory: string): DataDirectory {
     throw new Error(directoryFailure(directory, failure));
   }
   return { databases, spool, release };
+}
+
+/** A full disk is no reason to refuse: what is there can be read, and there may be room later. */
+function checkWritable(directory: string): void {
+  try {
+    writeFileDurably(join(directory, "written-at-start"), `${process.pid}\n`);
+  } catch (failure) {
+    if (!isFullDisk(failure)) throw failure;
+  }
 }
 
 /** One sentence on why the directory cannot be used. */
@@ -56,7 +66,10 @@ export function directoryFailure(directory: string, failure: unknown): string {
 function lock(directory: string): () => void {
   const file = new DatabaseSync(join(directory, "lock.sqlite"));
   try {
-    file.exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE");
+    // Nothing is ever written, so the lock works on a full disk, too.
+    file.exec(
+      "PRAGMA journal_mode = MEMORY; PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE",
+    );
   } catch {
     file.close();
     throw new Error(

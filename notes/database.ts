@@ -1,5 +1,5 @@
 import { Worker } from "node:worker_threads";
-import { Refusal, type RefusalCode } from "./refusal.ts";
+import { fullDisk, Refusal, type RefusalCode } from "./refusal.ts";
 import type {
   ChangesEnd,
   FromWorker,
@@ -135,9 +135,11 @@ export async function openDatabase(
           break;
         case "unusable":
           reject(
-            new Error(
-              `database ${data.name} (${data.file}) cannot be opened: ${message.message}`,
-            ),
+            message.isFullDisk
+              ? fullDisk()
+              : new Error(
+                  `database ${data.name} (${data.file}) cannot be opened: ${message.message}`,
+                ),
           );
           void worker.terminate();
           break;

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { closeSync, fsyncSync, openSync } from "node:fs";
 import { mkdir, readdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -7,6 +8,7 @@ import {
   type DatabaseEvents,
 } from "./database.ts";
 import { Refusal } from "./refusal.ts";
+import { isEmptyFile, UNFINISHED } from "./store/schema.ts";
 
 /** The database of user documents; always there. */
 export const USERS = "_users";
@@ -43,15 +45,7 @@ export async function openDatabases(
 ): Promise<Databases> {
   const { directory } = options;
   await mkdir(directory, { recursive: true, mode: 0o700 });
-  const files = await readdir(directory);
-  await Promise.all(
-    files
-      .filter((file) => file.includes(REMOVED))
-      .map((file) => rm(join(directory, file))),
-  );
-  const names = new Set(
-    files.filter((file) => file.endsWith(SUFFIX)).map(nameOfFile),
-  );
+  const names = new Set(await readNames(directory));
   const opened = new Map<string, Promise<Database>>();
   const running = new Map<string, Database>();
   const busy = new Set<string>();
@@ -148,6 +142,24 @@ export async function openDatabases(
   };
 }
 
+/** Names of the databases; removes what interrupted removals and creations left. */
+async function readNames(directory: string): Promise<string[]> {
+  const files = await readdir(directory);
+  await Promise.all(
+    files
+      .filter(
+        (file) => file.includes(REMOVED) || file.includes(SUFFIX + UNFINISHED),
+      )
+      .map((file) => rm(join(directory, file))),
+  );
+  const names: string[] = [];
+  for (const file of files.filter((each) => each.endsWith(SUFFIX))) {
+    if (isEmptyFile(join(directory, file))) await removeFiles(directory, file);
+    else names.push(nameOfFile(file));
+  }
+  return names;
+}
+
 /** Throws for a name no database can have. */
 export function checkName(name: string): void {
   if (!/^[a-z][a-z0-9_$()+/-]*$/.test(name)) {
@@ -165,19 +177,18 @@ export function checkName(name: string): void {
 }
 
 async function removeFiles(directory: string, file: string): Promise<void> {
-  const mark = `${REMOVED}${Date.now()}`;
   // The main file first: without it the others are nothing.
-  for (const part of [file, `${file}-wal`, `${file}-shm`]) {
-    await rename(join(directory, part), join(directory, part + mark)).catch(
-      (failure: NodeJS.ErrnoException) => {
-        if (failure.code !== "ENOENT") throw failure;
-      },
-    );
+  const parts = [file, `${file}-wal`, `${file}-shm`].map((part) => ({
+    part: join(directory, part),
+    removed: join(directory, REMOVED + randomUUID()),
+  }));
+  for (const { part, removed } of parts) {
+    await rename(part, removed).catch((failure: NodeJS.ErrnoException) => {
+      if (failure.code !== "ENOENT") throw failure;
+    });
   }
   syncDirectory(directory);
-  for (const part of [file, `${file}-wal`, `${file}-shm`]) {
-    await rm(join(directory, part + mark), { force: true });
-  }
+  for (const { removed } of parts) await rm(removed, { force: true });
 }
 
 function syncDirectory(directory: string): void {

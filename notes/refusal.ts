@@ -62,16 +62,26 @@ export function refusalBody(refusal: Refusal): string {
 /** What an unexpected failure becomes: a full disk is named, everything else is an internal error whose details go to the log only. */
 export function refusalOf(failure: unknown): Refusal {
   if (failure instanceof Refusal) return failure;
-  const code = (failure as { code?: unknown }).code;
-  // SQLITE_FULL is 13; node:sqlite puts the number into errcode.
-  if (code === "ENOSPC" || (failure as { errcode?: unknown }).errcode === 13) {
-    return new Refusal(
-      "insufficient_storage",
-      "The disk that holds the notes is full. Free some space there, then sync again.",
-    );
-  }
+  if (isFullDisk(failure)) return fullDisk();
   return new Refusal(
     "internal_error",
     "The notes store failed on this request; its log says why.",
+  );
+}
+
+export const fullDisk = (): Refusal =>
+  new Refusal(
+    "insufficient_storage",
+    "The disk that holds the notes is full. Free some space there, then sync again.",
+  );
+
+/** SQLITE_FULL, and SQLITE_IOERR_SHMSIZE for the index of the write-ahead log (https://www.sqlite.org/rescode.html). */
+const fullDiskCodes: readonly unknown[] = [13, 4874];
+
+export function isFullDisk(failure: unknown): boolean {
+  // node:sqlite puts SQLite's number into errcode.
+  const { code, errcode } = failure as { code?: unknown; errcode?: unknown };
+  return (
+    code === "ENOSPC" || code === "EDQUOT" || fullDiskCodes.includes(errcode)
   );
 }

@@ -73,7 +73,11 @@ export type ToWorker =
 export type FromWorker =
   | { readonly kind: "pong" }
   | { readonly kind: "ready"; readonly state: PublicState }
-  | { readonly kind: "unusable"; readonly message: string }
+  | {
+      readonly kind: "unusable";
+      readonly message: string;
+      readonly isFullDisk: boolean;
+    }
   | {
       readonly kind: "head";
       readonly call: number;

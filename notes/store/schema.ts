@@ -1,4 +1,12 @@
 import { randomBytes } from "node:crypto";
+import {
+  closeSync,
+  existsSync,
+  openSync,
+  readSync,
+  renameSync,
+  rmSync,
+} from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 
 /** Kept in the file; a newer program refuses a file of a version it does not know. */
@@ -41,29 +49,111 @@ CREATE INDEX revisions_stale ON revisions (document) WHERE leaf = 0;
 CREATE TABLE local_documents (id TEXT PRIMARY KEY, rev INTEGER NOT NULL, body BLOB NOT NULL) WITHOUT ROWID;
 `;
 
-/** Opens the file for writing, making it first when it is new. Throws when it is damaged or of a newer version. */
+/** Opens the file for writing, creating it first when it is new. Throws when it is damaged or of a newer version. */
 export function openWriter(
   file: string,
   instanceStartTime: string,
 ): DatabaseSync {
+  if (!existsSync(file)) createFile(file, instanceStartTime);
+  return checkVersion(openFile(file));
+}
+
+/** The only connection to an existing file: without the index of the write-ahead log, for which a full disk has no room. */
+export function openOnFullDisk(file: string): DatabaseSync {
   const database = new DatabaseSync(file);
-  database.exec(`
-    PRAGMA page_size = 8192;
-    PRAGMA auto_vacuum = INCREMENTAL;
-    PRAGMA journal_mode = WAL;
-    PRAGMA synchronous = FULL;
-    PRAGMA journal_size_limit = 67108864;
-    PRAGMA busy_timeout = 5000;
-    PRAGMA cache_size = -8192;
-  `);
-  const version = database.prepare("PRAGMA user_version").get()?.user_version;
-  if (version === 0) create(database, instanceStartTime);
-  else if (version !== SCHEMA_VERSION) {
+  // https://www.sqlite.org/wal.html#use_of_wal_without_shared_memory
+  database.exec("PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -8192;");
+  return checkVersion(database);
+}
+
+function checkVersion(database: DatabaseSync): DatabaseSync {
+  try {
+    const version = versionOf(database);
+    if (version === SCHEMA_VERSION) return database;
     throw new Error(
-      `it was written by a newer version of Hearth (schema ${String(version)}, this one knows ${SCHEMA_VERSION}); start that version`,
+      version === 0
+        ? "it holds no notes: its creation was interrupted"
+        : `it was written by a newer version of Hearth (schema ${String(version)}, this one knows ${SCHEMA_VERSION}); start that version`,
     );
+  } catch (failure) {
+    database.close();
+    throw failure;
   }
-  return database;
+}
+
+/** Whether the creation of this file was interrupted: earlier versions created it in place. */
+export function isEmptyFile(file: string): boolean {
+  const header = Buffer.alloc(100);
+  const handle = openSync(file, "r");
+  let length: number;
+  try {
+    length = readSync(handle, header);
+  } finally {
+    closeSync(handle);
+  }
+  // https://www.sqlite.org/fileformat.html: user_version is at offset 60. A version other than 0 was committed.
+  if (length === header.length && header.readUInt32BE(60) !== 0) return false;
+  // The schema may still be in the write-ahead log.
+  const database = new DatabaseSync(file);
+  try {
+    const tables = database.prepare("SELECT COUNT(*) AS n FROM sqlite_master");
+    return tables.get()?.n === 0 && versionOf(database) === 0;
+  } catch {
+    // Damaged: said when it is opened.
+    return false;
+  } finally {
+    database.close();
+  }
+}
+
+/** A file with this ending was never acknowledged. */
+export const UNFINISHED = "~";
+
+/** Under another name until it is complete, so that a full disk or a kill leaves no database that does not work. */
+function createFile(file: string, instanceStartTime: string): void {
+  const next = file + UNFINISHED;
+  const parts = [next, `${next}-wal`, `${next}-shm`, `${next}-journal`];
+  const removeParts = (): void => {
+    for (const part of parts) rmSync(part, { force: true });
+  };
+  removeParts();
+  try {
+    const database = openFile(next);
+    try {
+      create(database, instanceStartTime);
+      // The file alone is renamed.
+      database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+    } finally {
+      database.close();
+    }
+    renameSync(next, file);
+  } catch (failure) {
+    removeParts();
+    throw failure;
+  }
+}
+
+function versionOf(database: DatabaseSync): unknown {
+  return database.prepare("PRAGMA user_version").get()?.user_version;
+}
+
+function openFile(file: string): DatabaseSync {
+  const database = new DatabaseSync(file);
+  try {
+    database.exec(`
+      PRAGMA page_size = 8192;
+      PRAGMA auto_vacuum = INCREMENTAL;
+      PRAGMA journal_mode = WAL;
+      PRAGMA synchronous = FULL;
+      PRAGMA journal_size_limit = 67108864;
+      PRAGMA busy_timeout = 5000;
+      PRAGMA cache_size = -8192;
+    `);
+    return database;
+  } catch (failure) {
+    database.close();
+    throw failure;
+  }
 }
 
 /** A second connection of the same thread: it sees committed writes only, so reads go on while a large write is under way. */

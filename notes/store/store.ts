@@ -1,5 +1,7 @@
+import { existsSync } from "node:fs";
 import { setImmediate } from "node:timers/promises";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
+import { fullDisk, isFullDisk } from "../refusal.ts";
 import type {
   FromWorker,
   PublicState,
@@ -7,7 +9,7 @@ import type {
   WorkerData,
 } from "./protocol.ts";
 import type { RevisionTree } from "./revisions.ts";
-import { openReader, openWriter } from "./schema.ts";
+import { openOnFullDisk, openReader, openWriter } from "./schema.ts";
 
 /** A row of `documents`. */
 export interface DocumentRow {
@@ -50,10 +52,12 @@ export interface Store {
   readonly instanceId: string;
   readonly instanceStartTime: string;
   readonly passwordIterations: number;
-  readonly writer: DatabaseSync;
-  readonly reader: DatabaseSync;
-  readonly write: Statements;
-  readonly read: Statements;
+  writer: DatabaseSync;
+  reader: DatabaseSync;
+  write: Statements;
+  read: Statements;
+  /** Opened on a full disk; the next write tries to leave that. */
+  readOnly: boolean;
   readonly totals: Totals;
   readonly tell: (message: FromWorker) => void;
   /** Committed settings, the only ones that anything else sees. */
@@ -74,9 +78,8 @@ export function openStore(
   data: WorkerData,
   tell: (message: FromWorker) => void,
 ): Store {
-  const writer = openWriter(data.file, data.instanceStartTime);
-  const reader = openReader(data.file);
-  const read = prepareStatements(reader);
+  const connections = connect(data.file, data.instanceStartTime);
+  const { read } = connections;
   const property = (name: string): string =>
     (read.property.get(name) as { value: string }).value;
   const settings: StoreSettings = {
@@ -91,10 +94,7 @@ export function openStore(
     instanceId: property("instance_id"),
     instanceStartTime: property("instance_start_time"),
     passwordIterations: data.passwordIterations,
-    writer,
-    reader,
-    write: prepareStatements(writer),
-    read,
+    ...connections,
     totals,
     tell,
     settings,
@@ -104,6 +104,49 @@ export function openStore(
     committedSeq: totals.updateSeq,
     lastWrite: Promise.resolve(),
   };
+}
+
+type Connections = Pick<
+  Store,
+  "writer" | "reader" | "write" | "read" | "readOnly"
+>;
+
+/** On a full disk an existing file can be read all the same. */
+function connect(file: string, instanceStartTime: string): Connections {
+  let writer: DatabaseSync | undefined;
+  try {
+    writer = openWriter(file, instanceStartTime);
+    return connectionsOf(writer, openReader(file));
+  } catch (failure) {
+    writer?.close();
+    if (!isFullDisk(failure) || !existsSync(file)) throw failure;
+    const only = openOnFullDisk(file);
+    return connectionsOf(only, only);
+  }
+}
+
+function connectionsOf(
+  writer: DatabaseSync,
+  reader: DatabaseSync,
+): Connections {
+  return {
+    ...{ writer, reader },
+    ...{ write: prepareStatements(writer), read: prepareStatements(reader) },
+    readOnly: writer === reader,
+  };
+}
+
+export function disconnect(store: Store): void {
+  if (!store.readOnly) store.reader.close();
+  // Closing the last connection writes the log back into the file.
+  store.writer.close();
+}
+
+/** Writes may go on once there is room. Throws while there is none. */
+function leaveReadOnly(store: Store): void {
+  disconnect(store);
+  Object.assign(store, connect(store.file, store.instanceStartTime));
+  if (store.readOnly) throw fullDisk();
 }
 
 /** What is committed: a transaction under way may still fail. */
@@ -122,6 +165,7 @@ export async function inTransaction<T>(
   change: () => T | Promise<T>,
 ): Promise<T> {
   return await exclusively(store, async () => {
+    if (store.readOnly) leaveReadOnly(store);
     const before = { ...store.totals };
     store.pendingSettings = store.settings;
     store.writer.exec("BEGIN IMMEDIATE");

@@ -1,6 +1,6 @@
 // The thread of one database: it alone opens the file. Large writes and long reads give way to other requests every few milliseconds.
 import { parentPort, workerData } from "node:worker_threads";
-import { Refusal, refusalOf } from "../refusal.ts";
+import { isFullDisk, Refusal, refusalOf } from "../refusal.ts";
 import type { Answer, Piece } from "./answer.ts";
 import { operations } from "./operations.ts";
 import type {
@@ -12,6 +12,7 @@ import type {
 } from "./protocol.ts";
 import {
   breather,
+  disconnect,
   exclusively,
   openStore,
   publicState,
@@ -44,7 +45,11 @@ function start(): void {
   try {
     store = openStore(workerData as WorkerData, tell);
   } catch (failure) {
-    tell({ kind: "unusable", message: (failure as Error).message });
+    tell({
+      kind: "unusable",
+      message: (failure as Error).message,
+      isFullDisk: isFullDisk(failure),
+    });
     return;
   }
   port.on("message", (message: ToWorker) => {
@@ -198,9 +203,7 @@ async function close(store: Store): Promise<void> {
     call.wake();
   }
   await exclusively(store, async () => {
-    store.reader.close();
-    // Closing the last connection writes the log back into the file.
-    store.writer.close();
+    disconnect(store);
   });
   tell({ kind: "closed" });
   port.close();

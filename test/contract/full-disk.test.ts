@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { readdirSync } from "node:fs";
+import { readdirSync, writeFileSync } from "node:fs";
 import { Agent, request } from "node:http";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
@@ -21,6 +21,8 @@ describe.skipIf(disk === undefined)("on a full disk", () => {
     agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const made = await ask(`${notes.url}/vault`, { method: "PUT" });
     expect(made.status).toBe(201);
+    const kept = await send("PUT", "/vault/kept", Buffer.from('{"n":1}'));
+    expect(kept.status).toBe(201);
     small.fill();
   });
 
@@ -85,6 +87,39 @@ describe.skipIf(disk === undefined)("on a full disk", () => {
       expect(next.status).toBe(200);
       expect(next.socket).toBe(first.socket);
       expect(readdirSync(join(notes.directory, "data", "spool"))).toEqual([]);
+    },
+  );
+
+  test("a database that could not be created is not there, also after a restart", async () => {
+    const made = await send("PUT", "/phantom", undefined);
+    expect(made.status).toBe(507);
+    expect(JSON.parse(made.text)).toMatchObject({
+      error: "insufficient_storage",
+    });
+    expect((await send("GET", "/phantom", undefined)).status).toBe(404);
+    // As an earlier version left it.
+    const databases = join(notes.directory, "data", "databases");
+    writeFileSync(join(databases, "phantom2.sqlite"), "");
+    notes = await notes.restart();
+    agent.destroy();
+    const all = await ask(`${notes.url}/_all_dbs`);
+    expect(await all.json()).toEqual(["_users", "vault"]);
+    const files = readdirSync(databases);
+    expect(files.filter((file) => file.includes("phantom"))).toEqual([]);
+  });
+
+  test.each(["SIGTERM", "SIGKILL"] as const)(
+    "after %s the store starts on the full disk, and what it holds can be read",
+    async (signal) => {
+      await notes.kill(signal);
+      small.fill();
+      notes = await notes.restart();
+      const read = await send("GET", "/vault/kept", undefined);
+      expect(JSON.parse(read.text)).toMatchObject({ n: 1 });
+      // More than a start may free, and less than what waits in a file.
+      const body = JSON.stringify({ data: "x".repeat(500_000) });
+      const write = await send("PUT", "/vault/b", Buffer.from(body));
+      expect(write.status).toBe(507);
     },
   );
 
