@@ -8,7 +8,16 @@ import { openFiles } from "./open-files.ts";
 
 /** Everything that a first `up` deploys or is configured by. */
 const inputs = [
-  ...["config", "gateway", "infra", "logging", "look", "notes", "scripts", "supervisor"],
+  ...[
+    "config",
+    "gateway",
+    "infra",
+    "logging",
+    "look",
+    "notes",
+    "scripts",
+    "supervisor",
+  ],
   ...["test/infra", "test/servers", "package-lock.json", "Pulumi.yaml"],
 ];
 /** Files among them that cannot change what is deployed. */

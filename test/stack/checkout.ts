@@ -32,7 +32,16 @@ export interface Checkout {
 }
 
 const copied = [
-  ...["bin", "config", "gateway", "logging", "look", "notes", "supervisor", "scripts"],
+  ...[
+    "bin",
+    "config",
+    "gateway",
+    "logging",
+    "look",
+    "notes",
+    "supervisor",
+    "scripts",
+  ],
   ...["infra", "package.json", "package-lock.json"],
 ];
 
