@@ -12,7 +12,11 @@ import type { PromptLog } from "./calls/prompt-log.ts";
 import type { CallsUnderWay } from "./calls/underway.ts";
 import type { Flights } from "./cache/flights.ts";
 import type { ConfigDiff } from "./config/diff.ts";
-import type { ConfigProblem, GatewayConfig } from "./config/load.ts";
+import type {
+  ConfigProblem,
+  GatewayConfig,
+  LoadResult,
+} from "./config/load.ts";
 import type { DatabaseState } from "./db/connection.ts";
 import type { CallMetrics } from "./metrics/call-metrics.ts";
 import type { Pool } from "./db/pool.ts";
@@ -53,6 +57,8 @@ export interface Gateway {
   readonly modelHealth: ModelHealth;
   readonly version: string;
   readonly startedAtSeconds: number;
+  /** Reads the configuration as the next start would, and changes nothing. */
+  readConfig(): LoadResult;
   /** Reads the configuration again; a mistake in it changes nothing. */
   reload(): Promise<Reloaded>;
   /** True from the first signal to stop: readiness says 503, running calls end. */

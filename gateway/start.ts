@@ -308,6 +308,7 @@ export async function startGateway({
     ),
     version,
     startedAtSeconds: Math.floor(Date.now() / 1_000),
+    readConfig,
     async reload() {
       const read = readConfig();
       if (!read.ok) return read;

@@ -4,6 +4,7 @@ import { loadConfig } from "./config/load.ts";
 import { variablesOf } from "./config/variables.ts";
 import { withContainerChecks } from "./containers/container-checks.ts";
 import { createContainerRuntime } from "./containers/container-runtime.ts";
+import { checkGatewayConfig } from "./containers/gateway-config.ts";
 import { openEngine } from "./containers/engine.ts";
 import { makeHome, type Home } from "./embedded/home.ts";
 import { lockHome } from "./embedded/lock.ts";
@@ -72,6 +73,9 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
           history,
           onChange: options.onService,
           onTrouble: options.onNotice,
+          validate: async (name) => {
+            if (name === "gateway") await checkGatewayConfig(env);
+          },
         });
   try {
     const supervision = await openSupervision({

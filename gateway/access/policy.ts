@@ -224,6 +224,7 @@ const POLICY = {
   "GET /cache/redis/info": READ_ALL,
   "POST /cache/delete": ADMIN,
   "POST /cache/flushall": ADMIN,
+  "POST /config/check": ADMIN,
   "POST /config/reload": ADMIN,
   "GET /instances": READ_ALL,
   "POST /instances/forget": ADMIN,

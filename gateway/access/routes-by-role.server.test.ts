@@ -153,6 +153,7 @@ const MAY: readonly (readonly [readonly Role[], readonly string[]])[] = [
       "POST /model/delete",
       "POST /cache/delete",
       "POST /cache/flushall",
+      "POST /config/check",
       "POST /config/reload",
       "POST /instances/forget",
     ],
@@ -243,6 +244,7 @@ test.each([
   ["GET", "/global/spend", undefined],
   ["POST", "/user/bulk_update", { users: [{ user_id: "nobody" }] }],
   ["POST", "/cache/flushall", {}],
+  ["POST", "/config/check", {}],
   ["POST", "/config/reload", {}],
 ])("%s %s answers those whom it is for", async (method, path, body) => {
   const name = `${method} ${path.replace(/mock$/, "*")}` as RouteName;

@@ -47,9 +47,24 @@ test("a file with mistakes changes nothing and says why", async () => {
   expect((await gateway.chat(key, "y", { model: "new" })).status).toBe(200);
 });
 
-test("only the master key may reload", async () => {
+test("a check says what the next start would complain about, and changes nothing", async () => {
   const key = await gateway.makeKey({});
-  expect(
-    (await gateway.request("POST", "/config/reload", undefined, key)).status,
-  ).toBe(403);
+  const check = async () =>
+    (await gateway.request("POST", "/config/check")).json["mistakes"];
+  write("model_list: many\n");
+  expect(await check()).toEqual([
+    expect.stringMatching(/gateway\.yaml:1: .*model_list/),
+  ]);
+  write(modelYaml(provider.url).replace("model_name: mock", "model_name: off"));
+  expect(await check()).toEqual([]);
+  expect((await gateway.chat(key, "x", { model: "off" })).status).toBe(400);
+  expect((await gateway.chat(key, "y", { model: "new" })).status).toBe(200);
+});
+
+test("only the master key may check and reload", async () => {
+  const key = await gateway.makeKey({});
+  for (const path of ["/config/check", "/config/reload"])
+    expect((await gateway.request("POST", path, undefined, key)).status).toBe(
+      403,
+    );
 });

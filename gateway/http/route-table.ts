@@ -12,7 +12,7 @@ import {
 } from "../routes/cache.ts";
 import { chatCompletions } from "../routes/chat.ts";
 import { completions } from "../routes/completions.ts";
-import { reloadConfig } from "../routes/config.ts";
+import { checkConfig, reloadConfig } from "../routes/config.ts";
 import { embeddings } from "../routes/embeddings.ts";
 import { health, healthQuery } from "../routes/health.ts";
 import { images } from "../routes/images.ts";
@@ -120,5 +120,6 @@ export const ROUTES: readonly Route[] = [
   route("GET /cache/redis/info", redisInfo),
   route("POST /cache/delete", deleteFromCache, deleteBody),
   route("POST /cache/flushall", flushCache),
+  route("POST /config/check", checkConfig),
   route("POST /config/reload", reloadConfig),
 ];

@@ -184,6 +184,10 @@ export const CALL_ANSWERS = {
     "Empty the response cache, and nothing else.",
     z.object({ deleted: count }),
   ),
+  "POST /config/check": described(
+    "Check the configuration as the next start would read it; nothing is changed.",
+    z.object({ mistakes: z.array(text) }),
+  ),
   "POST /config/reload": described(
     "Read the configuration again; with a mistake in it the old one stays.",
     z.object({

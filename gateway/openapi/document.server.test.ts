@@ -243,6 +243,7 @@ test("health, cache and configuration answer as documented", async () => {
   else await stand.refused("GET", "/cache/redis/info");
   await post("/cache/delete", { keys: ["proxy.cache:none"] });
   await post("/cache/flushall", {});
+  await post("/config/check", {});
   await post("/config/reload", {});
 });
 

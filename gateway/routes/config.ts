@@ -19,3 +19,10 @@ export async function reloadConfig(gateway: Gateway, request: FastifyRequest) {
   await auditDone(admin, "reloaded", "configuration", "gateway", done);
   return done;
 }
+
+/** POST /config/check (admin): what would keep the next start from reading the configuration; changes nothing. */
+export async function checkConfig(gateway: Gateway, request: FastifyRequest) {
+  await adminFor(gateway, request, "POST /config/check");
+  const read = gateway.readConfig();
+  return { mistakes: read.ok ? [] : read.problems.map(formatProblem) };
+}

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { Failure } from "../failure.ts";
 import { openHistory, type History } from "../history.ts";
 import type { ServiceState, ServiceView } from "../runtime.ts";
 import { startSmallEngine, type SmallEngine } from "../testing/small-engine.ts";
@@ -24,6 +25,7 @@ beforeEach(async () => {
   engine = await startSmallEngine();
   changes = [];
   troubles = [];
+  mistake = undefined;
   for (const name of ["gateway", "couchdb", "socket-proxy"])
     engine.containers.set(`hearth-${name}`, {});
   begin();
@@ -35,6 +37,9 @@ afterEach(async () => {
   place.remove();
 });
 
+/** What would keep the gateway from starting again. */
+let mistake: string | undefined;
+
 function begin(pace: Partial<typeof quick> = {}): void {
   runtime = createContainerRuntime({
     engine: openEngine(engine.dockerHost),
@@ -42,6 +47,10 @@ function begin(pace: Partial<typeof quick> = {}): void {
     onChange: (view: ServiceView, before: ServiceState) =>
       changes.push(`${view.name}: ${before}, ${view.state}`),
     onTrouble: (sentence) => troubles.push(sentence),
+    validate: async (name) => {
+      if (name === "gateway" && mistake !== undefined)
+        throw new Failure(mistake);
+    },
     pace: { ...quick, ...pace },
   });
 }
@@ -97,6 +106,20 @@ test("restarts when told, gives an operator's restart time to drain, and writes 
     "POST /containers/hearth-couchdb/restart?t=15",
   ]);
   expect(acts()).toEqual(["gateway restart-asked: asked by the operator"]);
+});
+
+test("does not restart what would not start again", async () => {
+  await runtime.begin();
+  mistake = "gateway.yaml:1: no list.";
+  for (const by of ["operator", "supervisor"] as const)
+    await expect(runtime.restart("gateway", "asked", by)).rejects.toThrow(
+      mistake,
+    );
+  await runtime.restart("notes", "asked", "operator");
+  expect(engine.asked.filter((each) => each.startsWith("POST"))).toEqual([
+    "POST /containers/hearth-couchdb/restart?t=150",
+  ]);
+  expect(acts()).toEqual(["notes restart-asked: asked"]);
 });
 
 test("sees what Docker started again, and why", async () => {

@@ -20,6 +20,8 @@ export type ContainerRuntimeOptions = {
   readonly history: History;
   readonly onChange: (view: ServiceView, before: ServiceState) => void;
   readonly onTrouble: (sentence: string) => void;
+  /** Throws what would keep a service from starting again: it is not restarted then. */
+  readonly validate?: (name: string) => Promise<void>;
   /** Times in milliseconds; tests shorten them. */
   readonly pace?: Partial<Pace>;
 };
@@ -206,6 +208,7 @@ export function createContainerRuntime(
         throw new Failure(
           `no container is called "${name}": there are ${known.names().join(", ")}.`,
         );
+      await options.validate?.(name);
       if (by === "operator") history.act(name, "restart-asked", reason);
       const seconds = stopSeconds[by];
       known.order(name, true);
