@@ -59,16 +59,36 @@ export function gatewayUrl(superuserUrl: string): string {
   return url.href;
 }
 
-/** A throw-away database of the run's shared Postgres, made from the migrated template. */
-export async function throwAwayDatabase(): Promise<{
+/** A database of its own, with a way to remove it. */
+export interface ThrowAwayDatabase {
   readonly url: string;
   drop(): Promise<void>;
-}> {
+}
+
+/** A throw-away database of the run's shared Postgres, made from the migrated template. */
+export function throwAwayDatabase(): Promise<ThrowAwayDatabase> {
+  return makeDatabase("TEMPLATE hearth");
+}
+
+/** A throw-away database with the roles' rights, and no tables yet. */
+export async function emptyDatabase(): Promise<ThrowAwayDatabase> {
+  const made = await makeDatabase("TEMPLATE template0");
+  await asSuperuser(superuserUrl(made.url), (client) =>
+    client.query(
+      ROLES_SQL.split("\n")
+        .filter((line) => /^ALTER (SCHEMA|DEFAULT)/.test(line))
+        .join("\n"),
+    ),
+  );
+  return made;
+}
+
+async function makeDatabase(template: string): Promise<ThrowAwayDatabase> {
   serversAllowed();
   const server = inject("postgresUrl");
   const name = `test_${randomBytes(6).toString("hex")}`;
   await asSuperuser(server, (client) =>
-    client.query(`CREATE DATABASE ${name} TEMPLATE hearth OWNER hearth_owner`),
+    client.query(`CREATE DATABASE ${name} ${template} OWNER hearth_owner`),
   );
   const url = new URL(server);
   url.pathname = `/${name}`;
