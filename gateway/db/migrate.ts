@@ -1,21 +1,26 @@
-import { readdir } from "node:fs/promises";
+import { readFile, readdir } from "node:fs/promises";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Logger } from "pino";
 import { query, transaction, type Pool } from "./pool.ts";
 
 const directory = fileURLToPath(new URL("./migrations", import.meta.url));
 const table = "migrations";
+/** What a backup takes along for releases that do not have the files. */
+const textsTable = "migration_texts";
 
 /**
  * Brings the schema up to date: plain SQL, forward only, one instance at a time under an advisory lock.
  * The runner is loaded only when there is something to run: most starts have nothing, and it is slow to load.
  */
 export async function migrate(pool: Pool, log: Logger): Promise<void> {
-  const files = (await readdir(directory))
+  const names = (await readdir(directory))
     .filter((file) => file.endsWith(".sql"))
+    .map((file) => file.slice(0, -".sql".length))
     .sort();
-  const applied = await appliedMigrations(pool);
-  if (files.every((file) => applied.has(file.slice(0, -".sql".length)))) return;
+  const applied = await namesIn(pool, table);
+  const remembered = await namesIn(pool, textsTable);
+  if (names.every((name) => applied.has(name) && remembered.has(name))) return;
   const { runner } = await import("node-pg-migrate");
   const client = await pool.connect();
   try {
@@ -33,16 +38,26 @@ export async function migrate(pool: Pool, log: Logger): Promise<void> {
       advisoryLockMode: "wait",
       log: () => undefined,
     });
-    log.info(
-      { migrations: ran.map((migration) => migration.name) },
-      "the database schema was migrated",
-    );
+    for (const name of names)
+      await client.query(
+        `INSERT INTO ${textsTable} (name, sql) VALUES ($1, $2) ON CONFLICT DO NOTHING`,
+        [name, await readFile(join(directory, `${name}.sql`), "utf8")],
+      );
+    if (ran.length > 0)
+      log.info(
+        { migrations: ran.map((migration) => migration.name) },
+        "the database schema was migrated",
+      );
   } finally {
     client.release(true);
   }
 }
 
-async function appliedMigrations(pool: Pool): Promise<ReadonlySet<string>> {
+/** None where the table does not exist yet. */
+async function namesIn(
+  pool: Pool,
+  table: string,
+): Promise<ReadonlySet<string>> {
   return transaction(pool, async (client) => {
     const known = await query<{ found: string | null }>(
       client,

@@ -1,10 +1,11 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import type { Client } from "pg";
-import { Failure, codeOf } from "../failure.ts";
+import { Failure } from "../failure.ts";
 import { readCompressed } from "./backup-files.ts";
 import { versionWords } from "../release/version.ts";
+import { readMigrationTexts } from "./migration-texts.ts";
 import { quoted, rowsOf, withDatabase } from "./database.ts";
 import { sumLedger } from "./ledger-sums.ts";
 import {
@@ -33,7 +34,7 @@ export type LoadBackup = {
  */
 export async function loadBackup(parts: LoadBackup): Promise<PostgresManifest> {
   const manifest = readPostgresManifest(parts.backup);
-  const schema = readMigrations(manifest, parts.migrations);
+  const schema = await readMigrations(manifest, parts);
   await withDatabase(parts.databaseUrl, parts.signal, async (client) => {
     await client.query("BEGIN");
     if (parts.owner !== undefined)
@@ -62,19 +63,24 @@ export async function loadBackup(parts: LoadBackup): Promise<PostgresManifest> {
 const migrationsTable = `CREATE TABLE migrations (
   id SERIAL PRIMARY KEY, name varchar(255) NOT NULL, run_on timestamp NOT NULL)`;
 
-function readMigrations(
-  { migrations, madeBy }: PostgresManifest,
-  directory: string,
-): readonly string[] {
-  return migrations.map((name) => {
-    try {
-      return readFileSync(join(directory, `${name}.sql`), "utf8");
-    } catch (error) {
-      if (codeOf(error) !== "ENOENT") throw error;
-      throw new Failure(
-        `the backup was made by a newer Hearth (${madeBy ?? "version unknown"}; it has the migration ${name}, which is unknown to this one, ${versionWords()}): upgrade Hearth, then restore.`,
-      );
-    }
+/** As the files have them; those of a newer release, which this one was gone back to from, as the backup has them. */
+async function readMigrations(
+  manifest: PostgresManifest,
+  { backup, migrations }: LoadBackup,
+): Promise<readonly string[]> {
+  const files = new Set(readdirSync(migrations));
+  const isKnown = (name: string) => files.has(`${name}.sql`);
+  const texts = manifest.migrations.every(isKnown)
+    ? new Map<string, string>()
+    : await readMigrationTexts(backup, manifest);
+  return manifest.migrations.map((name) => {
+    if (isKnown(name))
+      return readFileSync(join(migrations, `${name}.sql`), "utf8");
+    const text = texts.get(name);
+    if (text !== undefined) return text;
+    throw new Failure(
+      `the backup was made by a newer Hearth (${manifest.madeBy ?? "version unknown"}; it has the migration ${name}, which is unknown to this one, ${versionWords()}): upgrade Hearth, then restore.`,
+    );
   });
 }
 

@@ -20,12 +20,14 @@ import {
   asSuperuser,
   backupStand,
   failureOf,
+  jobContext,
   never,
 } from "../testing/backup-stand.ts";
 import { projectRoot } from "../embedded/home.ts";
 import { temporaryHome } from "../testing/temporary-home.ts";
 import { waitFor } from "../testing/wait-for.ts";
 import { verifyFiles } from "./backup-files.ts";
+import { drillRestore } from "./drill.ts";
 import { sumLedger } from "./ledger-sums.ts";
 import { readManifest, writeManifest } from "./manifest.ts";
 
@@ -305,6 +307,54 @@ test("a backup of a newer Hearth is refused with what to do", async () => {
     );
   } finally {
     await empty.drop();
+  }
+});
+
+test("after an upgrade was gone back from, a backup of the database as it was left restores, and its drill passes", async () => {
+  const { databaseUrl } = stand.stack();
+  const sql = `CREATE TABLE of_tomorrow (id text PRIMARY KEY, note text DEFAULT E'\\t"\\\\"');
+ALTER TABLE keys ADD COLUMN since_tomorrow text;`;
+  // What the release after this one did, before the operator went back.
+  await asSuperuser(databaseUrl, async (client) => {
+    await client.query("BEGIN");
+    await client.query("SET LOCAL ROLE hearth_owner");
+    await client.query(sql);
+    await client.query("INSERT INTO of_tomorrow VALUES ('kept')");
+    await client.query("UPDATE keys SET since_tomorrow = 'kept, too'");
+    await client.query(
+      "INSERT INTO migrations (name, run_on) VALUES ('0099_tomorrow', now())",
+    );
+    await client.query("INSERT INTO migration_texts VALUES ($1, $2)", [
+      ...["0099_tomorrow", sql],
+    ]);
+    await client.query("COMMIT");
+  });
+  const empty = await throwAwayDatabase();
+  try {
+    const { name } = await stand.take();
+    const drilled = await drillRestore(
+      {
+        ...{ directory: stand.directory(), migrations: stand.migrations },
+        databaseUrl: stand.backupUrl(),
+      },
+      jobContext(),
+    );
+    expect(drilled.status).toBe("done");
+    await stand.restoreTo(empty.url, { backup: name });
+    const kept = await asSuperuser(empty.url, async (client) => {
+      const { rows } = await client.query(
+        "SELECT note, (SELECT count(*)::int FROM keys WHERE since_tomorrow = 'kept, too') AS keys FROM of_tomorrow",
+      );
+      return rows;
+    });
+    expect(kept).toEqual([{ note: '\t"\\"', keys: expect.any(Number) }]);
+    expect(kept[0].keys).toBeGreaterThan(0);
+  } finally {
+    await empty.drop();
+    await asSuperuser(databaseUrl, (client) =>
+      client.query(`DROP TABLE of_tomorrow; ALTER TABLE keys DROP COLUMN since_tomorrow;
+        DELETE FROM migrations WHERE name = '0099_tomorrow'; DELETE FROM migration_texts WHERE name = '0099_tomorrow'`),
+    );
   }
 });
 
