@@ -51,7 +51,7 @@ export function setUp() {
 function install() {
   // Another one may have done it while this one waited.
   if (isSetUp()) return;
-  process.stderr.write("hearth: first run, installing packages (npm ci) …\n");
+  process.stderr.write("hearth: installing packages (npm ci) …\n");
   const done = spawnSync(
     "npm",
     ["ci", "--no-audit", "--no-fund", "--loglevel=error"],
