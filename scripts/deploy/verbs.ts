@@ -16,6 +16,7 @@ import { examine } from "./doctor.ts";
 import { namesByHost } from "./host-view.ts";
 import { end, leftOverPlugins } from "./processes.ts";
 import { followPlacement, refuseMoved } from "./placement.ts";
+import { needSameMajor } from "./postgres-major.ts";
 import { renewProviders } from "./providers.ts";
 import { begunAs, endGrace, refuseHalfRotation, rotate } from "./rotate.ts";
 import { rotationKinds, type RotationKind } from "./rotations.ts";
@@ -122,6 +123,7 @@ export async function runVerb(
 
 /** Each of the verbs that may bring another version of the gateway. */
 async function backedUp(session: Session, flags: Flags): Promise<void> {
+  await needSameMajor(session, hostFlag(flags.without));
   if (flags["no-backup"] === true) return;
   await backUpFirst(session, hostFlag(flags.without));
 }
