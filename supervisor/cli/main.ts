@@ -4,7 +4,8 @@ import { complain, print } from "./terminal.ts";
 import { versionWords } from "../release/version.ts";
 import { runVerb, UsageError, type ExitCode, type Verb } from "./verb.ts";
 
-const hearth: Verb = {
+/** Every command. */
+export const hearth: Verb = {
   name: "",
   description: "Hearth: your own AI gateway and notes sync.",
   example: "hearth up --help",
@@ -62,6 +63,8 @@ async function main(): Promise<ExitCode> {
   }
 }
 
-// A reader that has gone (`hearth logs | head`) is no error.
-onReaderGone(() => process.exit(0));
-process.exitCode = await main();
+if (import.meta.main) {
+  // A reader that has gone (`hearth logs | head`) is no error.
+  onReaderGone(() => process.exit(0));
+  process.exitCode = await main();
+}
