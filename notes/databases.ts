@@ -32,6 +32,7 @@ export interface Databases {
 export interface DatabasesOptions {
   readonly directory: string;
   readonly passwordIterations: number;
+  readonly historyMaxBytes: number;
   readonly events: DatabaseEvents;
   readonly watchdogMs?: number;
 }
@@ -62,6 +63,7 @@ export async function openDatabases(
         kind: name === USERS ? "users" : "vault",
         instanceStartTime: startTime,
         passwordIterations: options.passwordIterations,
+        historyMaxBytes: options.historyMaxBytes,
       },
       options.events,
       options.watchdogMs,

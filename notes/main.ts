@@ -37,6 +37,7 @@ async function start(options: Options, log: Log): Promise<void> {
     directory: directory.databases,
     passwordIterations: settings.passwordIterations(),
     watchdogMs: settings.watchdogMs(),
+    historyMaxBytes: settings.historyMaxBytes(),
     events: {
       compacted: (database, before, after, milliseconds) =>
         log.info(

@@ -32,17 +32,20 @@ export interface Settings {
   readonly trustedProxies: BlockList;
   /** Calls `listener` after every change through `set`. */
   readonly onChange: (listener: () => void) => void;
+  /** Bytes of past versions that each database may keep. */
+  readonly historyMaxBytes: () => number;
   /** Identifies this server for its whole life. */
   readonly uuid: string;
 }
 
-/** CouchDB's own defaults, where the ini is silent. */
+/** Where the ini is silent: CouchDB's own defaults, and ours for the history. Metadata is small and chunks are shared, so that years of writing fit into it. */
 const defaults = {
   maxDocumentSize: 8_000_000,
   maxRequestSize: 4_294_967_296,
   passwordIterations: 600_000,
   sessionSeconds: 600,
   watchdogSeconds: 30,
+  historyMaxBytes: 500_000_000,
 };
 
 /** A value that was set by a request, and what the ini said then: an ini that says something new since then wins. */
@@ -105,6 +108,8 @@ export function readSettings(iniFile: string, dataDirectory: string): Settings {
       1000 * number("hearth", "watchdog_seconds", defaults.watchdogSeconds),
     passwordIterations: () =>
       number("chttpd_auth", "iterations", defaults.passwordIterations),
+    historyMaxBytes: () =>
+      number("hearth", "history_max_bytes", defaults.historyMaxBytes),
     uuid: merged.couchdb?.uuid ?? ownUuid(dataDirectory),
   };
 }

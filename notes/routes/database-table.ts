@@ -112,6 +112,7 @@ const routes: Readonly<Record<string, Methods>> = {
   _ensure_full_commit: { POST: member(ensureFullCommit, "json") },
   _explain: { POST: member(noViews, "json") },
   _find: { POST: member("find", "json") },
+  _history: { GET: member("history"), POST: member("history", "json") },
   _index: { GET: member(indexes), POST: member(noViews, "json") },
   _local_docs: {
     GET: member("localDocs"),

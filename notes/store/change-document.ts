@@ -1,5 +1,6 @@
 import { Refusal } from "../refusal.ts";
 import type { IncomingDocument } from "./incoming.ts";
+import { keepBody, recordEnd, recordStart } from "./record-history.ts";
 import {
   graft,
   historyOf,
@@ -154,19 +155,26 @@ function insert(
     document.body,
   );
   totals.liveBytes += size;
+  recordStart(store, number, rev, {
+    deleted: document.deleted,
+    type: document.type,
+    size,
+  });
   if (!leaves.has(rev)) retire(store, number, rev);
   return true;
 }
 
 function retire(store: Store, number: number, rev: string): void {
   const row = store.write.retireRevision.get(number, rev) as
-    { size: number } | undefined;
+    { size: number; type: string | null; deleted: number } | undefined;
   if (row === undefined) return;
+  recordEnd(store, number, rev, row);
   store.totals.liveBytes -= row.size;
   store.totals.staleBytes += row.size;
 }
 
 function drop(store: Store, number: number, rev: string): void {
+  keepBody(store, number, rev);
   const row = store.write.dropRevision.get(number, rev) as
     { size: number; leaf: number } | undefined;
   if (row === undefined) return;

@@ -1,4 +1,6 @@
 import { setTimeout } from "node:timers/promises";
+import { keepBody } from "./record-history.ts";
+import { thinHistory } from "./thin-history.ts";
 import { fileBytes } from "./administration.ts";
 import { json, type Answer } from "./answer.ts";
 import {
@@ -13,7 +15,7 @@ const REVISIONS_PER_STEP = 200;
 const PAGES_PER_STEP = 256;
 const PAUSE_MS = 2;
 
-/** Starts a compaction and answers at once. Leaves, deleted ones too, are never touched. */
+/** Starts a compaction and answers at once. Leaves, deleted ones too, are never touched; what the history keeps moves there. */
 export function compact(store: Store): Answer {
   if (!store.compacting) {
     store.compacting = true;
@@ -30,6 +32,7 @@ async function run(store: Store): Promise<void> {
   const started = performance.now();
   const before = fileBytes(store);
   try {
+    await thinHistory(store);
     while (!store.closing && (await dropSuperseded(store))) {
       await setTimeout(PAUSE_MS);
     }
@@ -61,10 +64,14 @@ async function dropSuperseded(store: Store): Promise<boolean> {
   return await inTransaction(store, () => {
     const rows = store.write
       .other(
-        `DELETE FROM revisions WHERE rowid IN (SELECT rowid FROM revisions WHERE leaf = 0 LIMIT ${REVISIONS_PER_STEP}) RETURNING size`,
+        `SELECT document, rev, size FROM revisions WHERE leaf = 0 LIMIT ${REVISIONS_PER_STEP}`,
       )
-      .all() as { size: number }[];
-    for (const { size } of rows) store.totals.staleBytes -= size;
+      .all() as { document: number; rev: string; size: number }[];
+    for (const { document, rev, size } of rows) {
+      keepBody(store, document, rev);
+      store.write.dropRevision.get(document, rev);
+      store.totals.staleBytes -= size;
+    }
     return rows.length === REVISIONS_PER_STEP;
   });
 }

@@ -12,6 +12,7 @@ import { bulkGet } from "./bulk-get.ts";
 import { changes } from "./changes.ts";
 import { compact } from "./compaction.ts";
 import { find } from "./find.ts";
+import { history } from "./history.ts";
 import { deleteLocal, getLocal, putLocal } from "./local-documents.ts";
 import type { OperationName, StoreRequest } from "./protocol.ts";
 import { getDocument } from "./read-document.ts";
@@ -36,6 +37,7 @@ export const operations: Readonly<Record<OperationName, Operation>> = {
   find,
   getDocument,
   getLocal,
+  history,
   info,
   localDocs,
   overview,

@@ -37,6 +37,7 @@ export const operationNames = [
   "find",
   "getDocument",
   "getLocal",
+  "history",
   "info",
   "localDocs",
   "overview",
@@ -129,4 +130,6 @@ export interface WorkerData {
   readonly instanceStartTime: string;
   /** PBKDF2 rounds for the passwords of user documents. */
   readonly passwordIterations: number;
+  /** Bytes of past versions that may be kept; any number when it is not given. */
+  readonly historyMaxBytes?: number;
 }

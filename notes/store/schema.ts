@@ -8,6 +8,7 @@ import {
   rmSync,
 } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
+import { prepareHistory } from "./history-schema.ts";
 
 /** Kept in the file; a newer program refuses a file of a version it does not know. */
 const SCHEMA_VERSION = 1;
@@ -55,7 +56,14 @@ export function openWriter(
   instanceStartTime: string,
 ): DatabaseSync {
   if (!existsSync(file)) createFile(file, instanceStartTime);
-  return checkVersion(openFile(file));
+  const database = checkVersion(openFile(file));
+  try {
+    prepareHistory(database, Date.now());
+    return database;
+  } catch (failure) {
+    database.close();
+    throw failure;
+  }
 }
 
 /** The only connection to an existing file: without the index of the write-ahead log, for which a full disk has no room. */

@@ -68,6 +68,10 @@ export interface Store {
   closing: boolean;
   /** The update sequence of what is committed. */
   committedSeq: number;
+  /** When the running transaction began, in milliseconds since 1970. */
+  transactionTime: number;
+  /** Bytes of past versions that may be kept. */
+  readonly historyMaxBytes: number;
   /** The end of the last write: writes go one after the other. */
   lastWrite: Promise<unknown>;
 }
@@ -102,6 +106,8 @@ export function openStore(
     compacting: false,
     closing: false,
     committedSeq: totals.updateSeq,
+    transactionTime: 0,
+    historyMaxBytes: data.historyMaxBytes ?? Infinity,
     lastWrite: Promise.resolve(),
   };
 }
@@ -168,6 +174,7 @@ export async function inTransaction<T>(
     if (store.readOnly) leaveReadOnly(store);
     const before = { ...store.totals };
     store.pendingSettings = store.settings;
+    store.transactionTime = Date.now();
     store.writer.exec("BEGIN IMMEDIATE");
     let result: T;
     try {
@@ -239,7 +246,7 @@ function prepareStatements(database: DatabaseSync) {
     ),
     totals: database.prepare("SELECT * FROM totals"),
     putTotals: database.prepare(
-      "UPDATE totals SET update_seq = ?, documents = ?, deleted = ?, live_bytes = ?, stale_bytes = ?",
+      "UPDATE totals SET update_seq = ?1, recorded_seq = ?1, documents = ?2, deleted = ?3, live_bytes = ?4, stale_bytes = ?5",
     ),
     document: database.prepare("SELECT * FROM documents WHERE id = ?"),
     insertDocument: database.prepare(
@@ -258,7 +265,7 @@ function prepareStatements(database: DatabaseSync) {
       "INSERT INTO revisions (document, rev, leaf, deleted, type, size, body) VALUES (?, ?, 1, ?, ?, ?, ?)",
     ),
     retireRevision: database.prepare(
-      "UPDATE revisions SET leaf = 0 WHERE document = ? AND rev = ? AND leaf = 1 RETURNING size",
+      "UPDATE revisions SET leaf = 0 WHERE document = ? AND rev = ? AND leaf = 1 RETURNING size, type, deleted",
     ),
     dropRevision: database.prepare(
       "DELETE FROM revisions WHERE document = ? AND rev = ? RETURNING size, leaf",

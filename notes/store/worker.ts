@@ -18,6 +18,7 @@ import {
   publicState,
   type Store,
 } from "./store.ts";
+import { thinRegularly } from "./thin-history.ts";
 
 /** Bytes gathered before they are sent, and chunks that may be under way to a client at a time. */
 const CHUNK_BYTES = 65_536;
@@ -81,6 +82,7 @@ function start(): void {
         message satisfies never;
     }
   });
+  thinRegularly(store);
   tell({ kind: "ready", state: publicState(store) });
 }
 

@@ -1,0 +1,234 @@
+import { Refusal } from "../refusal.ts";
+import { json, type Answer, type Piece } from "./answer.ts";
+import { documentPieces, wrap } from "./assemble.ts";
+import { firstKeptInstant, keptInstant } from "./kept-instants.ts";
+import type { StoreRequest } from "./protocol.ts";
+import { bodyObject, count } from "./query.ts";
+import { compareRevisions } from "./revisions.ts";
+import type { DocumentRow, Store } from "./store.ts";
+
+const PAGE_ROWS = 200;
+const MAX_ROWS = 2000;
+/** LiveSync's chunks: content-addressed and never changed, so they are read by id. */
+const FIRST_CHUNK = "h:";
+const AFTER_CHUNKS = "h;";
+
+/** A version of a note and when it was current, in milliseconds since 1970. */
+interface Version {
+  readonly rev: string;
+  readonly since: number;
+  /** Null while it is current. */
+  readonly until: number | null;
+}
+
+/**
+ * The past of a vault. Without parameters: how far it reaches. With `at`: every note as it was then; `startkey` and `limit` page
+ * through them. With `id`: all versions of one document. A body `{"chunks": [ids]}` asks for chunks, deleted ones too.
+ */
+export function history(store: Store, request: StoreRequest): Answer {
+  const { query } = request;
+  if (request.body !== undefined) return chunks(store, request);
+  if (query.id !== undefined) return versions(store, query.id);
+  if (query.at !== undefined) return asOf(store, request, query.at);
+  return json(200, reach(store));
+}
+
+/** How far the history reaches back, and what it takes up. */
+function reach(store: Store): Readonly<Record<string, number>> {
+  const { versions, bytes } = store.read
+    .other(
+      "SELECT COUNT(*) AS versions, COALESCE(SUM(size), 0) AS bytes FROM history WHERE until IS NOT NULL",
+    )
+    .get() as { versions: number; bytes: number };
+  const now = Date.now();
+  const from = firstKeptInstant(historyFrom(store), now);
+  return { from, now, versions, bytes };
+}
+
+/** Since when the history is whole, in milliseconds since 1970. */
+export function historyFrom(store: Store): number {
+  const row = store.read.property.get("history_from") as { value: string };
+  return Number(row.value);
+}
+
+function asOf(store: Store, request: StoreRequest, text: string): Answer {
+  const now = Date.now();
+  const from = historyFrom(store);
+  const wanted = /^\d+$/.test(text) ? Number(text) : Date.parse(text);
+  if (Number.isNaN(wanted)) {
+    throw new Refusal(
+      "query_parse_error",
+      "`at` must be a time such as 2026-11-22T18:00:00Z, or milliseconds since 1970.",
+    );
+  }
+  const at = keptInstant(Math.min(wanted, now), now);
+  if (at < from) {
+    const first = new Date(firstKeptInstant(from, now)).toISOString();
+    throw new Refusal("not_found", `The history goes back to ${first}.`);
+  }
+  const limit = Math.min(count(request.query, "limit") ?? MAX_ROWS, MAX_ROWS);
+  const start = request.query.startkey ?? "";
+  return { status: 200, pieces: notesAt(store, at, start, limit) };
+}
+
+function* notesAt(
+  store: Store,
+  at: number,
+  start: string,
+  limit: number,
+): Generator<Piece, void> {
+  yield `{"at":${at},"rows":[`;
+  let rows = 0;
+  let next: string | null = start;
+  while (next !== null && rows < limit) {
+    const page: DocumentRow[] = noteRows(store, next);
+    next = page.length < PAGE_ROWS ? null : afterId(page.at(-1)!.id);
+    for (const row of page) {
+      if (rows === limit) {
+        next = row.id;
+        break;
+      }
+      const version = versionAt(store, row.number, at);
+      if (version === undefined) continue;
+      const pieces = versionPieces(store, row, version);
+      if (pieces === undefined) continue;
+      yield rows === 0 ? "\n" : ",\n";
+      yield* pieces;
+      rows += 1;
+    }
+    yield "";
+  }
+  yield `\n],"next":${JSON.stringify(next)}}\n`;
+}
+
+function noteRows(store: Store, start: string): DocumentRow[] {
+  return store.read
+    .other(
+      `SELECT * FROM documents WHERE id >= ? AND (id < '${FIRST_CHUNK}' OR id >= '${AFTER_CHUNKS}') ORDER BY id LIMIT ${PAGE_ROWS}`,
+    )
+    .all(
+      start >= FIRST_CHUNK && start < AFTER_CHUNKS ? AFTER_CHUNKS : start,
+    ) as unknown as DocumentRow[];
+}
+
+function afterId(id: string): string {
+  return `${id}\0`;
+}
+
+/** The version that won at a time; a deleted one is none. */
+function versionAt(
+  store: Store,
+  document: number,
+  at: number,
+): Version | undefined {
+  const found = store.read
+    .other(
+      `SELECT rev, since, until FROM (${currentVersions} UNION ALL ${pastVersions}) WHERE since <= ?2 AND (until IS NULL OR until > ?2)`,
+    )
+    .all(document, at) as unknown as Version[];
+  return found.toSorted((a, b) => compareRevisions(b.rev, a.rev))[0];
+}
+
+const isNote = "type IN ('plain', 'newnote', 'notes')";
+/** A version from before the history was kept counts as there from its beginning. */
+const currentVersions = `SELECT rev, COALESCE((SELECT since FROM history WHERE history.document = revisions.document AND history.rev = revisions.rev), 0) AS since, NULL AS until FROM revisions WHERE document = ?1 AND leaf = 1 AND deleted = 0 AND ${isNote}`;
+const pastVersions = `SELECT rev, since, until FROM history WHERE document = ?1 AND until > since AND ${isNote}`;
+
+function versionPieces(
+  store: Store,
+  row: DocumentRow,
+  version: Version,
+): Piece[] | undefined {
+  const body =
+    documentPieces(store, row, version.rev) ??
+    keptBody(store, row, version.rev);
+  if (body === undefined) return undefined;
+  return [
+    `{"since":${version.since},"until":${version.until},"doc":`,
+    ...body,
+    "}",
+  ];
+}
+
+function keptBody(
+  store: Store,
+  row: DocumentRow,
+  rev: string,
+): Piece[] | undefined {
+  const kept = store.read
+    .other("SELECT body FROM history WHERE document = ? AND rev = ?")
+    .get(row.number, rev) as { body: Uint8Array | null } | undefined;
+  if (kept === undefined || kept.body === null) return undefined;
+  return wrap(row.id, rev, kept.body, "");
+}
+
+function versions(store: Store, id: string): Answer {
+  const row = store.read.document.get(id) as unknown as DocumentRow | undefined;
+  if (row === undefined) throw new Refusal("not_found", "missing");
+  const all = store.read
+    .other(
+      `SELECT rev, since, until FROM (${currentVersions} UNION ALL ${pastVersions}) ORDER BY since DESC, rev DESC`,
+    )
+    .all(row.number) as unknown as Version[];
+  return { status: 200, pieces: versionList(store, row, all) };
+}
+
+function* versionList(
+  store: Store,
+  row: DocumentRow,
+  all: readonly Version[],
+): Generator<Piece, void> {
+  yield `{"from":${historyFrom(store)},"rows":[`;
+  let first = true;
+  for (const version of all) {
+    const pieces = versionPieces(store, row, version);
+    if (pieces === undefined) continue;
+    yield first ? "\n" : ",\n";
+    first = false;
+    yield* pieces;
+  }
+  yield "\n]}\n";
+}
+
+function chunks(store: Store, request: StoreRequest): Answer {
+  const { chunks: ids } = bodyObject(request.body);
+  if (!Array.isArray(ids) || !ids.every((id) => typeof id === "string")) {
+    throw new Refusal("bad_request", "`chunks` must be a list of ids.");
+  }
+  return { status: 200, pieces: chunkList(store, ids) };
+}
+
+function* chunkList(
+  store: Store,
+  ids: readonly string[],
+): Generator<Piece, void> {
+  yield '{"rows":[';
+  let first = true;
+  for (const id of ids) {
+    const row = store.read.document.get(id) as unknown as
+      DocumentRow | undefined;
+    const pieces = row === undefined ? undefined : anyBody(store, row);
+    if (pieces === undefined) continue;
+    yield first ? "\n" : ",\n";
+    first = false;
+    yield* pieces;
+  }
+  yield "\n]}\n";
+}
+
+/** Any body of a chunk: its id is made of its content, so all are the same. */
+function anyBody(store: Store, row: DocumentRow): Piece[] | undefined {
+  if (row.deleted === 0) return documentPieces(store, row, row.winner);
+  const held = store.read
+    .other(
+      "SELECT rev FROM revisions WHERE document = ? AND deleted = 0 AND type = 'leaf' LIMIT 1",
+    )
+    .get(row.number) as { rev: string } | undefined;
+  if (held !== undefined) return documentPieces(store, row, held.rev);
+  const kept = store.read
+    .other(
+      "SELECT rev FROM history WHERE document = ? AND type = 'leaf' AND body IS NOT NULL LIMIT 1",
+    )
+    .get(row.number) as { rev: string } | undefined;
+  return kept === undefined ? undefined : keptBody(store, row, kept.rev);
+}

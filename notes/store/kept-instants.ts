@@ -1,0 +1,57 @@
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+const WEEK = 7 * DAY;
+/** 1 January 1970 was a Thursday; weeks begin on Monday. */
+const FIRST_MONDAY = 4 * DAY;
+
+/** How long every moment can be read, then every full hour, then every midnight; after that, every Monday's (all UTC). */
+export const EVERY_MOMENT_MS = DAY;
+export const HOURLY_MS = WEEK;
+export const DAILY_MS = 13 * WEEK;
+
+/**
+ * The newest instant, at or before `at`, whose state is kept, in milliseconds since 1970. What is kept at a time was kept at
+ * every time before, so history can be thinned whenever it suits.
+ */
+export function keptInstant(at: number, now: number): number {
+  let instant = at;
+  for (;;) {
+    const floored = floorFor(instant, now);
+    if (floored === instant) return instant;
+    instant = floored;
+  }
+}
+
+/** Whether a version that was current from `since` to just before `until` is part of any state that is kept. */
+export function isKept(since: number, until: number, now: number): boolean {
+  if (until <= since) return false;
+  return keptInstant(until - 1, now) >= since;
+}
+
+/** The oldest instant, not before `from`, whose state is kept. */
+export function firstKeptInstant(from: number, now: number): number {
+  const zones = [
+    { end: now - DAILY_MS, unit: WEEK, offset: FIRST_MONDAY },
+    { end: now - HOURLY_MS, unit: DAY, offset: 0 },
+    { end: now - EVERY_MOMENT_MS, unit: HOUR, offset: 0 },
+  ];
+  let start = from;
+  for (const { end, unit, offset } of zones) {
+    const first = -floorTo(-start, unit, -offset);
+    if (first < end) return first;
+    start = Math.max(start, end);
+  }
+  return start;
+}
+
+function floorFor(instant: number, now: number): number {
+  const age = now - instant;
+  if (age <= EVERY_MOMENT_MS) return instant;
+  if (age <= HOURLY_MS) return floorTo(instant, HOUR, 0);
+  if (age <= DAILY_MS) return floorTo(instant, DAY, 0);
+  return floorTo(instant, WEEK, FIRST_MONDAY);
+}
+
+function floorTo(instant: number, unit: number, offset: number): number {
+  return Math.floor((instant - offset) / unit) * unit + offset;
+}

@@ -1,0 +1,100 @@
+import { setTimeout } from "node:timers/promises";
+import { historyFrom } from "./history.ts";
+import { isKept } from "./kept-instants.ts";
+import { inTransaction, type Store } from "./store.ts";
+
+/** Versions checked, and dropped, per step; writes and feeds go on between the steps. */
+const VERSIONS_PER_STEP = 500;
+const PAUSE_MS = 2;
+const FIRST_RUN_MS = 60_000;
+const INTERVAL_MS = 3_600_000;
+
+interface PastVersion {
+  readonly row: number;
+  readonly size: number;
+  readonly since: number;
+  readonly until: number;
+}
+
+/** Thins the history of an open database each hour. */
+export function thinRegularly(store: Store): void {
+  const run = (): void => {
+    if (store.closing) return;
+    // What could not be dropped, on a full disk for one, is dropped by a later run.
+    thinHistory(store).catch(() => undefined);
+  };
+  globalThis.setTimeout(run, FIRST_RUN_MS).unref();
+  setInterval(run, INTERVAL_MS).unref();
+}
+
+/** Drops the versions that no kept state needs, then the oldest until the history fits into its limit. */
+export async function thinHistory(store: Store): Promise<void> {
+  let last = 0;
+  for (;;) {
+    if (store.closing) return;
+    const page = store.read
+      .other(
+        `SELECT rowid AS row, size, since, until FROM history WHERE rowid > ? AND until IS NOT NULL ORDER BY rowid LIMIT ${VERSIONS_PER_STEP}`,
+      )
+      .all(last) as unknown as PastVersion[];
+    const now = Date.now();
+    const from = historyFrom(store);
+    const stale = page.filter(
+      ({ since, until }) => !isKept(Math.max(since, from), until, now),
+    );
+    if (stale.length > 0) await drop(store, stale);
+    if (page.length < VERSIONS_PER_STEP) break;
+    last = page.at(-1)!.row;
+    await setTimeout(PAUSE_MS);
+  }
+  await fitLimit(store);
+}
+
+async function fitLimit(store: Store): Promise<void> {
+  for (;;) {
+    if (store.closing) return;
+    const { bytes } = store.read
+      .other(
+        "SELECT COALESCE(SUM(size), 0) AS bytes FROM history WHERE until IS NOT NULL",
+      )
+      .get() as { bytes: number };
+    if (bytes <= store.historyMaxBytes) return;
+    const oldest = store.read
+      .other(
+        `SELECT rowid AS row, size, since, until FROM history WHERE until IS NOT NULL ORDER BY until LIMIT ${VERSIONS_PER_STEP}`,
+      )
+      .all() as unknown as PastVersion[];
+    let excess = bytes - store.historyMaxBytes;
+    const dropped: PastVersion[] = [];
+    for (const version of oldest) {
+      if (excess <= 0) break;
+      dropped.push(version);
+      excess -= version.size;
+    }
+    // From the end of the last one on, every state is whole.
+    await drop(store, dropped, dropped.at(-1)!.until);
+    await setTimeout(PAUSE_MS);
+  }
+}
+
+async function drop(
+  store: Store,
+  versions: readonly PastVersion[],
+  from?: number,
+): Promise<void> {
+  await inTransaction(store, () => {
+    for (const { row, until } of versions) {
+      // One that has become current again meanwhile stays.
+      store.write
+        .other("DELETE FROM history WHERE rowid = ? AND until = ?")
+        .run(row, until);
+    }
+    if (from !== undefined) {
+      store.write
+        .other(
+          "UPDATE properties SET value = MAX(CAST(value AS INTEGER), ?) WHERE name = 'history_from'",
+        )
+        .run(from);
+    }
+  });
+}
