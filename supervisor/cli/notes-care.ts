@@ -209,45 +209,6 @@ export const backup = defineVerb({
   },
 });
 
-export const restore = defineVerb({
-  name: "notes restore",
-  description: "Put vaults of a backup back; nothing is ever overwritten.",
-  example: "hearth notes restore --vault notes --as notes-before",
-  args: {
-    backup: {
-      type: "positional",
-      required: false,
-      description:
-        "A backup that `hearth notes backup --list` shows; the newest otherwise",
-    },
-    vault: {
-      type: "string",
-      description: "This vault alone",
-      valueHint: "name",
-    },
-    as: {
-      type: "string",
-      description: "Under this name, beside the one that is there",
-      valueHint: "name",
-    },
-    json,
-    ...supervisorArg,
-  },
-  run: async ({ backup, vault, as, json, supervisor }) =>
-    (
-      await runJob(
-        findStack(supervisor),
-        "notes-restore",
-        {
-          ...(backup === undefined ? {} : { backup }),
-          ...(vault === undefined ? {} : { vault }),
-          ...(as === undefined ? {} : { as }),
-        },
-        json,
-      )
-    ).code,
-});
-
 const marks: Readonly<Record<Finding["state"], readonly [string, Tone]>> = {
   fine: ["●", "ok"],
   warning: ["▲", "warn"],

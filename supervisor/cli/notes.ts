@@ -17,8 +17,9 @@ export const notes: Verb = {
     conflicts: async () => (await care()).conflicts,
     resolve: async () => (await care()).resolve,
     backup: async () => (await care()).backup,
-    restore: async () => (await care()).restore,
+    restore: async () => (await import("./notes-restore.ts")).restore,
     "restore-seed": async () => (await care()).restoreSeed,
+    history: async () => (await import("./notes-history.ts")).history,
     doctor: async () => (await care()).doctor,
   },
 };

@@ -70,7 +70,11 @@ export function findStack(
               body: JSON.stringify(body),
             };
       return bodyOf(
-        await send(path, timeoutMs, { method, ...content }),
+        await send(path, timeoutMs, {
+          method,
+          longestBody: longestText,
+          ...content,
+        }),
         address,
         proven,
       );

@@ -6,6 +6,7 @@ import { CouchRefusal, NoAnswer } from "../notes/couch.ts";
 import { deviceChoices, vaultChoices } from "../notes/plugin-settings.ts";
 import type { VaultActs } from "../notes/vault-acts.ts";
 import { NoSuchVault } from "../notes/vault-names.ts";
+import { registerHistoryRoutes } from "./history-routes.ts";
 import { refuse } from "./refuse.ts";
 
 export type NotesRouteParts = {
@@ -52,6 +53,7 @@ export function registerNotesRoutes(
     return;
   }
   const { acts } = parts;
+  registerHistoryRoutes(server, acts);
 
   server.get("/api/notes", (_request, reply) =>
     answering(reply, async () => ({ vaults: await acts.list() })),
@@ -105,7 +107,8 @@ export function registerNotesRoutes(
   );
 }
 
-async function withBody<T extends z.ZodType>(
+/** Acts on a body of the expected shape; anything else is a 400. */
+export async function withBody<T extends z.ZodType>(
   request: FastifyRequest,
   reply: FastifyReply,
   schema: T,
@@ -125,7 +128,8 @@ async function withBody<T extends z.ZodType>(
   );
 }
 
-async function answering(
+/** Answers what the act returns, or its Failure in words. */
+export async function answering(
   reply: FastifyReply,
   act: () => Promise<unknown>,
 ): Promise<FastifyReply> {

@@ -69,6 +69,14 @@ const found = z.looseObject({
   docs: z.array(z.looseObject({ _id: z.string(), _rev: z.string() })),
   bookmark: z.string().default("nil"),
 });
+const keyedRows = z.looseObject({
+  rows: z.array(
+    z.looseObject({
+      id: z.string().optional(),
+      value: z.looseObject({ deleted: z.boolean().optional() }).nullish(),
+    }),
+  ),
+});
 const written = z.array(
   z.looseObject({
     id: z.string().optional(),
@@ -124,6 +132,8 @@ export type Database = {
   ) => Promise<readonly CouchDocument[]>;
   /** Whether a document lies between two ids. */
   readonly hasBetween: (first: string, last: string) => Promise<boolean>;
+  /** Those of the named documents that are there and not deleted. */
+  readonly live: (ids: readonly string[]) => Promise<readonly string[]>;
   readonly compact: () => Promise<void>;
 };
 
@@ -252,6 +262,15 @@ export function openDatabase(couch: Couch, name: string): Database {
         `${base}/_all_docs?${query.toString()}`,
       )) as { readonly rows: readonly unknown[] };
       return rows.length > 0;
+    },
+    live: async (keys) => {
+      const { rows } = asExpected(
+        keyedRows,
+        await couch.ask("POST", `${base}/_all_docs`, { body: { keys } }),
+      );
+      return rows.flatMap(({ id, value }) =>
+        id === undefined || value?.deleted === true ? [] : [id],
+      );
     },
     compact: async () => {
       await couch.ask("POST", `${base}/_compact`);

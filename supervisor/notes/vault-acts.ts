@@ -7,6 +7,7 @@ import {
 } from "./conflicts.ts";
 import type { Couch } from "./couch.ts";
 import { openDatabase, type Database } from "./database.ts";
+import { openHistory, type HistorySource } from "./history-source.ts";
 import type { Keeper, SeedAnswer } from "./keeper.ts";
 import type { NotesState } from "./notes-state.ts";
 import { listVaults, viewVault, type VaultView } from "./overview.ts";
@@ -37,6 +38,13 @@ export type VaultActs = {
   readonly view: (vault: string) => Promise<VaultView>;
   /** The database of a vault that is there. */
   readonly database: (vault: string) => Promise<Database>;
+  readonly history: (vault: string) => Promise<HistorySource>;
+  /** Writes notes as they were before; also the named chunks that were deleted meanwhile. */
+  readonly restoreNotes: (
+    vault: string,
+    documents: readonly Readonly<Record<string, unknown>>[],
+    chunks: readonly string[],
+  ) => Promise<void>;
   readonly conflicts: (vault: string) => Promise<ConflictReport>;
   readonly devices: (vault: string) => Promise<Roster>;
   readonly resolve: (
@@ -81,6 +89,17 @@ export function openVaultActs(parts: VaultActParts): VaultActs {
       return view;
     },
     database,
+    history: async (vault) => openHistory(couch, (await database(vault)).name),
+    restoreNotes: async (vault, documents, chunks) => {
+      await openHistory(couch, (await database(vault)).name).write(
+        documents,
+        chunks,
+      );
+      if (documents.length > 0)
+        note(
+          `${documents.length} notes of vault ${vault} were restored from its history.`,
+        );
+    },
     conflicts: async (vault) =>
       findConflicts(await database(vault), state, parts.now(), mostConflicts),
     devices: async (vault) => readRoster(await database(vault)),

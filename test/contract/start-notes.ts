@@ -74,20 +74,23 @@ export function testIni(
 export async function startNotes(
   ini = testIni(),
   parent = tmpdir(),
+  environment: Readonly<Record<string, string>> = {},
 ): Promise<NotesProcess> {
   const directory = mkdtempSync(join(parent, "hearth-notes-"));
   const iniFile = join(directory, "hearth.ini");
   writeFileSync(iniFile, ini);
-  return await run(directory, iniFile, 0);
+  return await run(directory, iniFile, 0, environment);
 }
 
 async function run(
   directory: string,
   iniFile: string,
   port: number,
+  environment: Readonly<Record<string, string>>,
 ): Promise<NotesProcess> {
   serversAllowed();
   const child = spawnNotes(["--ini", iniFile, "--port", String(port)], {
+    ...environment,
     NOTES_DIR: join(directory, "data"),
   });
   const log: string[] = [];
@@ -110,7 +113,7 @@ async function run(
     kill,
     restart: async () => {
       await kill("SIGKILL");
-      return await run(directory, iniFile, started.port);
+      return await run(directory, iniFile, started.port, environment);
     },
     stop: async () => {
       await kill("SIGKILL");

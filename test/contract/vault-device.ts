@@ -40,13 +40,35 @@ export interface VaultDevice {
   readonly local: Device;
 }
 
-/** `clock` gives the times of edits, in milliseconds. */
-export function newVaultDevice(clock: () => number): VaultDevice {
-  const local = newDevice();
+type Stored = Readonly<Record<string, unknown>> & { readonly _id: string };
 
-  const metadata = async (path: string): Promise<Metadata | undefined> =>
-    (await local.get(idOf(path)).catch(() => undefined)) as unknown as
-      Metadata | undefined;
+/** How a device's documents are encrypted before they leave it. */
+export interface Encryption {
+  readonly seal: (document: Stored) => Promise<Stored>;
+  readonly open: (document: Stored) => Promise<Stored>;
+}
+
+const unencrypted: Encryption = {
+  seal: async (document) => document,
+  open: async (document) => document,
+};
+
+/** `clock` gives the times of edits, in milliseconds. */
+export function newVaultDevice(
+  clock: () => number,
+  { seal, open }: Encryption = unencrypted,
+): VaultDevice {
+  const local = newDevice();
+  const put = async (document: Stored): Promise<void> => {
+    await local.put((await seal(document)) as { _id: string });
+  };
+
+  const metadata = async (path: string): Promise<Metadata | undefined> => {
+    const stored = await local.get(idOf(path)).catch(() => undefined);
+    return stored === undefined
+      ? undefined
+      : ((await open(stored)) as unknown as Metadata);
+  };
 
   const store = async (
     path: string,
@@ -60,8 +82,8 @@ export function newVaultDevice(clock: () => number): VaultDevice {
     const missing = chunks.filter(
       (_chunk, index) => known.rows[index]?.id === undefined,
     );
-    await local.bulkDocs(missing);
-    await local.put({
+    await local.bulkDocs(await Promise.all(missing.map(seal)));
+    await put({
       _id: idOf(path),
       ...(rev === undefined ? {} : { _rev: rev }),
       type: "plain",
@@ -73,8 +95,11 @@ export function newVaultDevice(clock: () => number): VaultDevice {
 
   const remove = async (path: string): Promise<void> => {
     const before = await metadata(path);
-    await local.put({ ...before!, deleted: true, mtime: clock() });
+    await put({ ...before!, deleted: true, mtime: clock() });
   };
+
+  const textIn = async (chunk: Stored): Promise<string> =>
+    (await open(chunk)).data as string;
 
   const textOf = async (
     server: Device,
@@ -82,21 +107,22 @@ export function newVaultDevice(clock: () => number): VaultDevice {
   ): Promise<string> => {
     if (children.length === 0) return "";
     const here = await local.allDocs({ keys: children, include_docs: true });
-    const data = new Map(
-      here.rows.map((row) => [row.id, row.doc?.data as string]),
-    );
+    const data = new Map<string, string>();
+    for (const { id, doc } of here.rows)
+      if (doc?.data !== undefined) data.set(id, await textIn(doc));
     const missing = children.filter((id) => data.get(id) === undefined);
     if (missing.length > 0) {
       const there = await server.allDocs({ keys: missing, include_docs: true });
-      for (const { id, doc } of there.rows) data.set(id, doc!.data as string);
+      for (const { id, doc } of there.rows) data.set(id, await textIn(doc!));
     }
     return children.map((id) => data.get(id)!).join("");
   };
 
   const notes = async (): Promise<Metadata[]> => {
     const all = await local.allDocs({ include_docs: true, conflicts: true });
-    return all.rows
-      .map((row) => row.doc as unknown as Metadata)
+    const opened = await Promise.all(all.rows.map((row) => open(row.doc!)));
+    return opened
+      .map((doc) => doc as unknown as Metadata)
       .filter((doc) => doc.type === "plain");
   };
 
@@ -107,7 +133,7 @@ export function newVaultDevice(clock: () => number): VaultDevice {
     remove,
     rename: async (from, to) => {
       const before = await metadata(from);
-      await local.put({
+      await put({
         _id: idOf(to),
         type: "plain",
         path: to,
@@ -138,10 +164,12 @@ export function newVaultDevice(clock: () => number): VaultDevice {
     resolve: async (server, how) => {
       for (const note of await notes()) {
         for (const rev of note._conflicts ?? []) {
-          const other = (await local.get(note._id, {
-            rev,
-          })) as unknown as Metadata;
-          const current = (await local.get(note._id)) as unknown as Metadata;
+          const other = (await open(
+            await local.get(note._id, { rev }),
+          )) as unknown as Metadata;
+          const current = (await open(
+            await local.get(note._id),
+          )) as unknown as Metadata;
           if (how !== "newer") {
             const text = how(
               await textOf(server, current.children),

@@ -1,0 +1,50 @@
+import type { HistorySource } from "../notes/history-source.ts";
+import { openCipher, type NoteCipher } from "../notes/note-cipher.ts";
+import type { StackClient } from "./stack-client.ts";
+import { vaultPassphrase } from "./vault-passphrase.ts";
+
+const longMs = 300_000;
+
+/** A vault's past through the supervisor's API. */
+export function historyThrough(
+  stack: StackClient,
+  vault: string,
+): HistorySource {
+  const base = `/api/notes/${encodeURIComponent(vault)}/history`;
+  const get = async (path: string) => stack.ask("GET", base + path, longMs);
+  const post = async (path: string, body: unknown) =>
+    stack.ask("POST", base + path, longMs, body);
+  return {
+    summary: async () =>
+      (await get("")) as Awaited<ReturnType<HistorySource["summary"]>>,
+    notesAt: async (at, start) =>
+      (await get(
+        `/notes?${new URLSearchParams({ at: String(at), start }).toString()}`,
+      )) as Awaited<ReturnType<HistorySource["notesAt"]>>,
+    versions: async (document) =>
+      (await get(
+        `/versions?${new URLSearchParams({ document }).toString()}`,
+      )) as Awaited<ReturnType<HistorySource["versions"]>>,
+    chunks: async (ids) =>
+      (await post("/chunks", { ids })) as Awaited<
+        ReturnType<HistorySource["chunks"]>
+      >,
+    write: async (documents, chunks) => {
+      await post("/write", { documents, chunks });
+    },
+  };
+}
+
+/** The same with what opens its encryption. */
+export async function openPast(
+  stack: StackClient,
+  vault: string,
+  passphraseFile: string | undefined,
+): Promise<{ readonly source: HistorySource; readonly cipher: NoteCipher }> {
+  const source = historyThrough(stack, vault);
+  const { salt } = await source.summary();
+  const cipher = openCipher(vault, salt, () =>
+    vaultPassphrase(vault, passphraseFile),
+  );
+  return { source, cipher };
+}

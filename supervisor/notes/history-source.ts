@@ -1,0 +1,111 @@
+import { z } from "zod";
+import { Failure } from "../failure.ts";
+import { CouchRefusal, type Couch } from "./couch.ts";
+import { asExpected, openDatabase } from "./database.ts";
+import { seedId, seedOf } from "./livesync.ts";
+
+const summary = z.looseObject({
+  from: z.number(),
+  now: z.number(),
+  versions: z.number(),
+  bytes: z.number(),
+});
+const rows = z.array(
+  z.looseObject({
+    since: z.number(),
+    until: z.number().nullable(),
+    doc: z.looseObject({ _id: z.string(), _rev: z.string() }),
+  }),
+);
+const page = z.looseObject({
+  at: z.number(),
+  rows,
+  next: z.string().nullable(),
+});
+const chunkRows = z.looseObject({
+  rows: z.array(
+    z.looseObject({ _id: z.string(), _rev: z.string(), data: z.string() }),
+  ),
+});
+
+/** How far a vault's history reaches back (milliseconds since 1970), what it takes up, and the salt of its encryption. */
+export type HistorySummary = Pick<
+  z.output<typeof summary>,
+  "from" | "now" | "versions" | "bytes"
+> & { readonly salt: string | null };
+/** Notes as they were at `at`, which can be earlier than asked where the history is thinned. */
+export type HistoryPage = Readonly<z.output<typeof page>>;
+export type HistoryRow = HistoryPage["rows"][number];
+export type ChunkRow = z.output<typeof chunkRows>["rows"][number];
+
+/** The past of a vault, as it is stored: encrypted where the vault is. */
+export type HistorySource = {
+  readonly summary: () => Promise<HistorySummary>;
+  readonly notesAt: (at: number, start: string) => Promise<HistoryPage>;
+  /** Every version of one document that is kept, the newest first. */
+  readonly versions: (document: string) => Promise<readonly HistoryRow[]>;
+  /** Those that there are, also where they are deleted meanwhile. */
+  readonly chunks: (ids: readonly string[]) => Promise<readonly ChunkRow[]>;
+  /** Writes new revisions of notes, and before them those of the named chunks that were deleted meanwhile. */
+  readonly write: (
+    documents: readonly Readonly<Record<string, unknown>>[],
+    chunks: readonly string[],
+  ) => Promise<void>;
+};
+
+const notesPerPage = 500;
+const chunksPerRequest = 8;
+const longAnswerMs = 300_000;
+
+/** The history in the store itself. A CouchDB has none: Failures say so. */
+export function openHistory(couch: Couch, vault: string): HistorySource {
+  const database = openDatabase(couch, vault);
+  const base = `/${encodeURIComponent(vault)}/_history`;
+  const ask = async (query: Readonly<Record<string, string>>, body?: unknown) =>
+    couch
+      .ask(
+        body === undefined ? "GET" : "POST",
+        `${base}?${new URLSearchParams(query).toString()}`,
+        { timeoutMs: longAnswerMs, ...(body === undefined ? {} : { body }) },
+      )
+      .catch((error: unknown) => {
+        throw inWords(error, vault);
+      });
+  const chunks: HistorySource["chunks"] = async (ids) =>
+    asExpected(chunkRows, await ask({}, { chunks: ids })).rows;
+  return {
+    summary: async () => {
+      const { from, now, versions, bytes } = asExpected(summary, await ask({}));
+      const seed = seedOf(await database.document(seedId));
+      return { from, now, versions, bytes, salt: seed?.pbkdf2salt ?? null };
+    },
+    notesAt: async (at, startkey) =>
+      asExpected(
+        page,
+        await ask({ at: String(at), startkey, limit: String(notesPerPage) }),
+      ),
+    versions: async (id) =>
+      asExpected(z.looseObject({ rows }), await ask({ id })).rows,
+    chunks,
+    write: async (documents, ids) => {
+      for (let at = 0; at < ids.length; at += chunksPerRequest) {
+        const some = ids.slice(at, at + chunksPerRequest);
+        const live = new Set(await database.live(some));
+        const gone = some.filter((id) => !live.has(id));
+        if (gone.length === 0) continue;
+        const back = await chunks(gone);
+        await database.write(back.map(({ _rev: _gone, ...chunk }) => chunk));
+      }
+      await database.write(documents);
+    },
+  };
+}
+
+function inWords(error: unknown, vault: string): unknown {
+  if (!(error instanceof CouchRefusal) || error.status !== 404) return error;
+  return new Failure(
+    error.reason.startsWith("The history goes back")
+      ? `${error.reason} Name a later time.`
+      : `the store keeps no history of vault ${vault}: only Hearth's own store does, not CouchDB.`,
+  );
+}

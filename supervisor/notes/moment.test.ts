@@ -1,0 +1,31 @@
+import { expect, test } from "vitest";
+import { parseMoment } from "./moment.ts";
+
+const now = new Date(2026, 10, 22, 17, 30, 15).getTime();
+
+test.each([
+  ["yesterday 18:00", new Date(2026, 10, 21, 18, 0)],
+  ["Yesterday", new Date(2026, 10, 21)],
+  ["9:05", new Date(2026, 10, 22, 9, 5)],
+  ["today 09:05:07", new Date(2026, 10, 22, 9, 5, 7)],
+  ["2026-10-03", new Date(2026, 9, 3)],
+  ["2026-10-03 18:00", new Date(2026, 9, 3, 18)],
+  ["3 hours ago", new Date(2026, 10, 22, 14, 30, 15)],
+  ["1 day ago", new Date(2026, 10, 21, 17, 30, 15)],
+  ["2026-11-01T08:00:00Z", new Date(Date.UTC(2026, 10, 1, 8))],
+  ["2026-11-01T08:00+02:00", new Date(Date.UTC(2026, 10, 1, 6))],
+  ["now", new Date(now)],
+])("%s", (text, expected) => {
+  expect(new Date(parseMoment(text, now))).toEqual(expected);
+});
+
+test.each(["", "soon", "25:00", "2026-02-30", "2026-13-01", "yesterday 18"])(
+  '"%s" is no time',
+  (text) => {
+    expect(() => parseMoment(text, now)).toThrow("is not a time");
+  },
+);
+
+test("the future cannot be shown", () => {
+  expect(() => parseMoment("2027-01-01", now)).toThrow("still to come");
+});

@@ -1,0 +1,207 @@
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createPBKDF2Salt } from "octagonal-wheels/encryption/hkdf";
+import { expect, test } from "vitest";
+import {
+  firstKeptInstant,
+  keptInstant,
+} from "../../notes/store/kept-instants.ts";
+import { openCouch } from "../../supervisor/notes/couch.ts";
+import { openHistory } from "../../supervisor/notes/history-source.ts";
+import {
+  encryptText,
+  openCipher,
+  type ChunkDocument,
+} from "../../supervisor/notes/note-cipher.ts";
+import {
+  contentOf,
+  readVaultAt,
+  restoreVault,
+} from "../../supervisor/notes/vault-past.ts";
+import { eventually, remote } from "./devices.ts";
+import {
+  admin,
+  ask,
+  startNotes,
+  testIni,
+  type NotesProcess,
+} from "./start-notes.ts";
+import { newVaultDevice, type Encryption, type Vault } from "./vault-device.ts";
+
+const MINUTE = 60_000;
+const DAY = 24 * 60 * MINUTE;
+const STEPS = 30;
+const passphrase = "not-a-secret-passphrase";
+const salt = createPBKDF2Salt();
+const saltText = Buffer.from(salt).toString("base64");
+
+const encryption: Encryption = {
+  seal: async (document) => {
+    if (document.type === "leaf") {
+      const data = await encryptText(document.data as string, passphrase, salt);
+      return { ...document, data, e_: true };
+    }
+    const { path, mtime, children, ...rest } = document;
+    const inside = { path, mtime, ctime: mtime, size: 0, children };
+    const sealed = await encryptText(JSON.stringify(inside), passphrase, salt);
+    const outside = { mtime: 0, ctime: 0, size: 0, children: [] };
+    return { ...rest, ...outside, path: `/\\:${sealed}` };
+  },
+  open: async (document) => {
+    const cipher = openCipher("vault", saltText, async () => passphrase);
+    if (document.type !== "leaf")
+      return (
+        ((await cipher.read(document)) as typeof document | undefined) ??
+        document
+      );
+    const data = await cipher.chunk(document as unknown as ChunkDocument);
+    return { ...document, data };
+  },
+};
+
+test.each([
+  ["plain", undefined],
+  ["encrypted (E2EE v2)", encryption],
+])(
+  "weeks of edits by two devices, %s, with compaction, collected chunks and kill -9: what the rule keeps is restored byte for byte",
+  { timeout: 600_000 },
+  async (_name, used) => {
+    const directory = mkdtempSync(join(tmpdir(), "hearth-clock-"));
+    const clockFile = join(directory, "clock");
+    let ahead = 0;
+    const now = (): number => Date.now() + ahead;
+    const pass = (ms: number): void => {
+      ahead += ms;
+      writeFileSync(clockFile, String(ahead));
+    };
+    pass(0);
+    let notes: NotesProcess = await startNotes(testIni(), directory, {
+      HEARTH_TEST_CLOCK: clockFile,
+      NODE_OPTIONS: `--import=${new URL("moved-clock.ts", import.meta.url).href}`,
+    });
+    try {
+      await ask(`${notes.url}/vault`, { method: "PUT" });
+      await ask(`${notes.url}/vault/_local/obsidian_livesync_sync_parameters`, {
+        method: "PUT",
+        json: { protocolVersion: 2, pbkdf2salt: saltText },
+      });
+      const server = remote(notes.url, "vault", admin);
+      const devices = [newVaultDevice(now, used), newVaultDevice(now, used)];
+      const [one, two] = devices as [(typeof devices)[0], (typeof devices)[0]];
+      const couch = openCouch({
+        url: notes.url,
+        password: () => admin.password,
+      });
+      const source = openHistory(couch, "vault");
+      const cipher = openCipher("vault", saltText, async () => passphrase);
+      const log: { from: number; to: number; files: Vault }[] = [];
+      const settle = async (from: number): Promise<void> => {
+        await one.sync(server);
+        await two.sync(server);
+        if ((await two.conflicted()).length > 0) {
+          await two.resolve(server, "newer");
+          await two.sync(server);
+        }
+        await one.sync(server);
+        log.push({ from, to: now(), files: await one.files(server) });
+      };
+      /** Chunks that no note shows any more, deleted as the plugin's collection does. */
+      const collect = async (): Promise<void> => {
+        const { notes: shown } = await readVaultAt(source, cipher, now());
+        const used = new Set(
+          [...shown.values()].flatMap(({ note }) =>
+            note.deleted ? [] : note.children,
+          ),
+        );
+        const { rows } = await server.allDocs({ startkey: "h:", endkey: "h;" });
+        const gone = rows.filter(({ id }) => !used.has(id));
+        await server.bulkDocs(
+          gone.map(({ id, value }) => ({
+            _id: id,
+            _rev: value.rev,
+            _deleted: true,
+          })),
+        );
+      };
+      await settle(now());
+      for (let step = 0; step < STEPS; step += 1) {
+        pass(
+          MINUTE *
+            (2 + Math.floor(Math.random() * (step % 3 === 0 ? 4000 : 120))),
+        );
+        const from = now();
+        for (const device of devices) {
+          const path = `daily/${Math.floor(Math.random() * 6)}.md`;
+          const known = (await device.files(server))[path] !== undefined;
+          const other = `moved/${step}.md`;
+          if (known && Math.random() < 0.15) await device.remove(path);
+          else if (known && Math.random() < 0.15)
+            await device.rename(path, other);
+          else
+            await device.write(
+              path,
+              `${step} ${randomBytes(Math.random() < 0.1 ? 90_000 : 20).toString("hex")} äß漢`,
+            );
+        }
+        await settle(from);
+        if (step % 9 === 4) {
+          await ask(`${notes.url}/vault/_compact`, { json: {} });
+          await eventually(async () => {
+            const info = (await (await ask(`${notes.url}/vault`)).json()) as {
+              compact_running: boolean;
+            };
+            return info.compact_running ? undefined : true;
+          });
+        }
+        if (step % 17 === 8) await collect();
+        if (step % 11 === 7) notes = await notes.restart();
+      }
+      const end = now();
+      const kept = (wanted: number): number => keptInstant(wanted, end);
+      const first = firstKeptInstant(log[0]!.to, end);
+      const probes = Array.from({ length: 40 }, (_each, index) =>
+        kept(
+          end -
+            Math.floor(Math.random() * (index % 2 === 0 ? DAY : end - first)),
+        ),
+      ).filter(
+        (at) =>
+          at >= first && !log.some(({ from, to }) => at >= from && at < to),
+      );
+      expect(probes.length).toBeGreaterThan(20);
+      const filesAt = (at: number): Vault =>
+        log.findLast(({ to }) => to <= at)!.files;
+      for (const at of probes) {
+        const past = await readVaultAt(source, cipher, at);
+        const files: Record<string, string> = {};
+        for (const { note } of past.notes.values())
+          if (!note.deleted)
+            files[note.path] = (
+              await contentOf(source, cipher, note)
+            ).toString();
+        expect(files).toEqual(filesAt(at));
+      }
+      for (const at of probes.slice(0, 6)) {
+        pass(MINUTE);
+        const moment = keptInstant(at, now());
+        if (moment !== at) continue;
+        const restored = await restoreVault(source, cipher, {
+          at,
+          path: undefined,
+          now: now(),
+        });
+        expect(restored.at).toBe(at);
+        for (const device of devices) {
+          await device.sync(server);
+          expect(await device.conflicted()).toEqual([]);
+          expect(await device.files(server)).toEqual(filesAt(at));
+        }
+      }
+    } finally {
+      await notes.stop();
+      rmSync(directory, { recursive: true });
+    }
+  },
+);
