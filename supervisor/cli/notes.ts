@@ -20,6 +20,7 @@ export const notes: Verb = {
     restore: async () => (await import("./notes-restore.ts")).restore,
     "restore-seed": async () => (await care()).restoreSeed,
     history: async () => (await import("./notes-history.ts")).history,
+    export: async () => (await import("./notes-export.ts")).exportVerb,
     doctor: async () => (await care()).doctor,
   },
 };

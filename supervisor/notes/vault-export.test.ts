@@ -1,0 +1,100 @@
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { HistorySource } from "./history-source.ts";
+import { openCipher } from "./note-cipher.ts";
+import { exportVault } from "./vault-export.ts";
+
+let directory: string;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "hearth-export-"));
+});
+afterEach(() => rmSync(directory, { recursive: true }));
+
+const image = Buffer.from([0, 255, 128, 7]);
+const chunks = new Map([
+  ["h:a", "äß漢 "],
+  ["h:b", "two"],
+  ["h:i", image.toString("base64")],
+]);
+const note = (
+  path: string,
+  members: Readonly<Record<string, unknown>> = {},
+) => ({
+  since: 0,
+  until: null,
+  doc: {
+    ...{
+      _id: path,
+      _rev: "1-a",
+      type: "plain",
+      path,
+      children: ["h:a", "h:b"],
+    },
+    ...{ mtime: 1_700_000_000_000, ctime: 1, size: 3, ...members },
+  },
+});
+
+function sourceOf(rows: readonly ReturnType<typeof note>[]): HistorySource {
+  return {
+    notesAt: async (at: number) => ({ at, rows: [...rows], next: null }),
+    chunks: async (ids: readonly string[]) =>
+      ids.map((id) => ({ _id: id, _rev: "1-a", data: chunks.get(id) ?? "" })),
+  } as unknown as HistorySource;
+}
+
+const cipher = openCipher("vault", null, async () => "");
+
+test("notes, attachments and hidden files are written as on a device; deleted ones and the plugin's own are not", async () => {
+  const source = sourceOf([
+    note("daily/a.md"),
+    note("image.png", { type: "newnote", children: ["h:i"] }),
+    note("i:.obsidian/app.json", { children: ["h:b"] }),
+    note("gone.md", { deleted: true }),
+    note("ps:device/plugin"),
+  ]);
+  const exported = await exportVault(source, cipher, join(directory, "new"), 7);
+  expect(exported).toEqual({ at: 7, files: 3, left: [] });
+  const read = (path: string) => readFileSync(join(directory, "new", path));
+  expect(read("daily/a.md").toString()).toBe("äß漢 two");
+  expect(read("image.png")).toEqual(image);
+  expect(read(".obsidian/app.json").toString()).toBe("two");
+  expect(readdirSync(join(directory, "new")).toSorted()).toEqual([
+    ".obsidian",
+    "daily",
+    "image.png",
+  ]);
+});
+
+test("names that cannot be held are reported, and none leaves the folder", async () => {
+  const long = `${"x".repeat(300)}.md`;
+  const exported = await exportVault(
+    sourceOf([
+      note("../out.md"),
+      note("/etc/out.md"),
+      note(long),
+      note("a"),
+      note("a/b.md"),
+    ]),
+    cipher,
+    join(directory, "new"),
+    7,
+  );
+  expect(exported.files).toBe(1);
+  expect(exported.left.map(({ path }) => path)).toEqual([
+    "../out.md",
+    "/etc/out.md",
+    long,
+    "a/b.md",
+  ]);
+  expect(readdirSync(directory)).toEqual(["new"]);
+});
+
+test("a folder that holds something is left alone", async () => {
+  const source = sourceOf([note("a.md")]);
+  await exportVault(source, cipher, directory, 7);
+  await expect(exportVault(source, cipher, directory, 7)).rejects.toThrow(
+    "is not empty",
+  );
+});
