@@ -62,14 +62,26 @@ export function beginBackup(parent: string, name: string): Making {
 /** As much as the last one took, and a little to live on. */
 function needRoom(parent: string): void {
   const [newest] = listBackups(parent);
-  const needed =
-    leastFreeBytes +
-    (newest === undefined ? 0 : sizeOf(join(parent, newest)) * 1.1);
-  const { bavail, bsize } = statfsSync(parent);
+  const bytes = newest === undefined ? 0 : sizeOf(join(parent, newest)) * 1.1;
+  needFree(
+    parent,
+    bytes,
+    `keep fewer backups (\`jobs: ${basename(parent)}_backup: keep\`)`,
+  );
+}
+
+/** Throws a Failure where a disk has no room for so many bytes and a little to live on. `advice` is what else helps. */
+export function needFree(
+  directory: string,
+  bytes: number,
+  advice: string,
+): void {
+  const needed = leastFreeBytes + bytes;
+  const { bavail, bsize } = statfsSync(directory);
   const free = bavail * bsize;
   if (free < needed)
     throw new Failure(
-      `the disk that holds ${parent} has ${mib(free)} MiB left, a backup needs about ${mib(needed)}: free some, or keep fewer backups (\`jobs: ${basename(parent)}_backup: keep\`).`,
+      `the disk that holds ${directory} has ${mib(free)} MiB left, a backup needs about ${mib(needed)}: free some, or ${advice}.`,
     );
 }
 

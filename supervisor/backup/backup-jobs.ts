@@ -2,7 +2,7 @@ import { join } from "node:path";
 import type { Home } from "../embedded/home.ts";
 import { readVariable, type Environment } from "../environment.ts";
 import { Failure } from "../failure.ts";
-import { scheduleOf, type JobsConfig } from "../jobs/config.ts";
+import { scheduleOf } from "../jobs/config.ts";
 import type { Job, JobContext, JobOutcome } from "../jobs/job.ts";
 import type { Surroundings } from "../supervision.ts";
 import { sizeOf, verifyFiles } from "./backup-files.ts";
@@ -11,6 +11,7 @@ import { redisPlace } from "./forget-limits.ts";
 import { peerOf } from "./peer.ts";
 import { removeOld } from "./remove-old.ts";
 import { restore } from "./restore.ts";
+import { makeRoom, watchLocalSize } from "./size-cap.ts";
 import { sizeWords } from "./size-words.ts";
 import { takeBackup } from "./take-backup.ts";
 import { chooseBackup, whichBackup } from "./which-backup.ts";
@@ -50,7 +51,7 @@ export function backupJobs(surroundings: Surroundings): readonly Job[] {
           label: "With a pg_dump beside it, where that tool is installed",
         },
       ],
-      run: (context) => backUp(places, config.jobs, context),
+      run: (context) => backUp(places, surroundings, context),
     },
     {
       name: "restore-drill",
@@ -105,14 +106,17 @@ function restartOf({
 
 async function backUp(
   { directory, env }: BackupPlaces,
-  { postgres_backup: { keep }, time_zone: timeZone }: JobsConfig,
+  { home, config, alarms }: Surroundings,
   { signal, now, progress, options }: JobContext,
 ): Promise<JobOutcome> {
+  const { postgres_backup, time_zone } = config.jobs;
+  const early = makeRoom(home.backups, "postgres", config.backups.at_most);
   const { name, manifest } = await takeBackup({
     ...{ databaseUrl: databaseUrl(env), directory, now, signal, progress },
     pgDump: options["pgDump"] === true,
   });
-  const removed = removeOld(directory, keep, timeZone);
+  const removed = early + removeOld(directory, postgres_backup.keep, time_zone);
+  watchLocalSize(alarms, home.backups, config.backups.at_most);
   const rows = manifest.tables.reduce((sum, table) => sum + table.rows, 0);
   const bytes = sizeOf(join(directory, name));
   return {
@@ -135,7 +139,7 @@ async function verify(
   return { status: "done", summary: `${name} is as it was written.` };
 }
 
-function databaseUrl(env: Environment): string {
+export function databaseUrl(env: Environment): string {
   const url = readVariable("BACKUP_DATABASE_URL", env);
   if (url !== undefined) return url;
   throw new Failure(

@@ -36,3 +36,25 @@ export const port = z.preprocess(
     typeof value === "string" && /^\d+$/.test(value) ? Number(value) : value,
   whole(1, 65_535),
 );
+
+const unitInBytes: Readonly<Record<string, number>> = {
+  MB: 1e6,
+  GB: 1e9,
+  TB: 1e12,
+};
+
+/** A size in a file ("20GB"); bytes once read. */
+export const size = z
+  .string("must be a size such as 500MB or 20GB")
+  .transform((text, context) => {
+    const [, amount, unit = ""] =
+      /^(\d+(?:\.\d+)?) ?([MGT]B)$/.exec(text.trim()) ?? [];
+    const factor = unitInBytes[unit];
+    if (factor !== undefined && Number(amount) > 0)
+      return Math.round(Number(amount) * factor);
+    context.addIssue({
+      code: "custom",
+      message: `"${text}" is no size: write 500MB, 20GB or 1TB`,
+    });
+    return z.NEVER;
+  });

@@ -89,7 +89,7 @@ test("every example in the comments of the shipped file is right", () => {
   const text = readFileSync(shippedConfig, "utf8")
     .replaceAll(/^ {2}# (?=(- name:| {2}[a-z_]+:))/gm, "  ")
     .replaceAll(
-      /^# (?=(maintenance|offline|notify|jobs|notes):| {2}(- (name|kind)|[a-z_]+):| {4}[a-z_]+:)/gm,
+      /^# (?=(maintenance|offline|notify|jobs|backups|notes):| {2}(- (name|kind)|[a-z_]+):| {4}[a-z_]+:)/gm,
       "",
     )
     .replaceAll(/ {3,}(all, when|or cron|this machine's).*/g, "");
@@ -200,7 +200,7 @@ jokes: []
     "bad.yaml line 21: maintenance[1].cron: needs either weekly or cron.",
     'bad.yaml line 22: maintenance[2].cron: "0 4 * *" must have five fields: minute, hour, day of month, month, day of week, such as "0 4 1 * *".',
     "bad.yaml line 23: offline.references.0: must be an http(s):// or tcp:// address.",
-    'bad.yaml line 24: there is no section "jokes"; there are restarts, checks, maintenance, offline, jobs, notes, notify, watchdog and peer.',
+    'bad.yaml line 24: there is no section "jokes"; there are restarts, checks, maintenance, offline, jobs, backups, notes, notify, watchdog and peer.',
   ]);
 });
 

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { notifySchema, peerSchema, watchdogSchema } from "../alerts/config.ts";
+import { backupsSchema } from "../backup/config.ts";
 import {
   checkSchema,
   maintenanceSchema,
@@ -22,6 +23,7 @@ export const configSchema = z.strictObject({
   maintenance: maintenanceSchema,
   offline: offlineSchema,
   jobs: jobsSchema,
+  backups: backupsSchema,
   notes: notesSchema,
   notify: notifySchema,
   watchdog: watchdogSchema,

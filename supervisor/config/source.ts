@@ -48,6 +48,7 @@ export const sections: Readonly<Record<string, "list" | "mapping">> = {
   maintenance: "list",
   offline: "mapping",
   jobs: "mapping",
+  backups: "mapping",
   notes: "mapping",
   notify: "list",
   watchdog: "mapping",

@@ -41,7 +41,7 @@ test("what the shipped file says of jobs are the defaults", () => {
   expect(time_zone).toBe("Europe/Berlin");
   const { time_zone: _own, ...defaults } = configSchema.parse({}).jobs;
   expect({ ...defaults, ...jobs }).toEqual(defaults);
-  expect(block.match(/^ {2}\w+:/gm)).toHaveLength(8);
+  expect(block.match(/^ {2}\w+:/gm)).toHaveLength(11);
 });
 
 test("every mistake is told at once, with its line and what was meant", () => {

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { duration, whole } from "../config/fields.ts";
+import { duration, size, whole } from "../config/fields.ts";
 import { isTimeZone, mistakeInCron } from "./schedule.ts";
 
 /** Five cron fields; null once read where the file says `off`. */
@@ -12,28 +12,6 @@ const cronText = z
     const mistake = mistakeInCron(text);
     if (mistake === undefined) return text;
     context.addIssue({ code: "custom", message: `"${text}" ${mistake}` });
-    return z.NEVER;
-  });
-
-const unitInBytes: Readonly<Record<string, number>> = {
-  MB: 1e6,
-  GB: 1e9,
-  TB: 1e12,
-};
-
-/** A size in a file ("20GB"); bytes once read. */
-const size = z
-  .string("must be a size such as 500MB or 20GB")
-  .transform((text, context) => {
-    const [, amount, unit = ""] =
-      /^(\d+(?:\.\d+)?) ?([MGT]B)$/.exec(text.trim()) ?? [];
-    const factor = unitInBytes[unit];
-    if (factor !== undefined && Number(amount) > 0)
-      return Math.round(Number(amount) * factor);
-    context.addIssue({
-      code: "custom",
-      message: `"${text}" is no size: write 500MB, 20GB or 1TB`,
-    });
     return z.NEVER;
   });
 
@@ -85,6 +63,18 @@ export const jobsSchema = z
     backup_copy: jobSettings(
       { cron: "0 5 * * *", timeout: "8h", retries: 4 },
       { accept_at_most: size.prefault("50GB") },
+    ),
+    offsite_copy: jobSettings(
+      { cron: "30 5 * * *", timeout: "12h", retries: 4 },
+      {},
+    ),
+    offsite_drill: jobSettings(
+      { cron: "0 9 2 * *", timeout: "12h", retries: 1 },
+      {},
+    ),
+    notes_offsite_drill: jobSettings(
+      { cron: "0 9 3 * *", timeout: "12h", retries: 1 },
+      {},
     ),
     restore_drill: jobSettings(
       { cron: "0 6 * * 0", timeout: "4h", retries: 1 },

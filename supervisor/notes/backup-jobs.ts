@@ -1,13 +1,14 @@
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { z } from "zod";
 import { listBackups } from "../backup/manifest.ts";
 import { removeOld } from "../backup/remove-old.ts";
+import { makeRoom, watchLocalSize } from "../backup/size-cap.ts";
 import { chooseBackup } from "../backup/which-backup.ts";
 import { Failure } from "../failure.ts";
 import type { JobContext, JobOutcome } from "../jobs/job.ts";
 import { backupNotes, describeBackup } from "./backup.ts";
 import { optionsOf, type NotesJobParts } from "./job-parts.ts";
-import { drillRestore } from "./restore-drill.ts";
+import { drillRestore, type DrilledVault } from "./restore-drill.ts";
 import { restoreNotes } from "./restore.ts";
 
 /** Takes a backup and removes those that are no longer to be kept. */
@@ -15,6 +16,9 @@ export async function backup(
   parts: NotesJobParts,
   context: JobContext,
 ): Promise<JobOutcome> {
+  const { at_most: most } = parts.config.backups;
+  const root = dirname(parts.backups);
+  const early = makeRoom(root, "notes", most);
   const taken = await backupNotes({
     couch: parts.couch,
     directory: parts.backups,
@@ -39,7 +43,9 @@ export async function backup(
       command: "hearth notes backup --list",
     });
   const { notes_backup, time_zone } = parts.config.jobs;
-  const removed = removeOld(parts.backups, notes_backup.keep, time_zone);
+  const removed =
+    early + removeOld(parts.backups, notes_backup.keep, time_zone);
+  watchLocalSize(parts.alarms, root, most);
   return {
     status: "done",
     summary: `${describeBackup(taken)}${removed === 0 ? "" : `; ${removed} old ${removed === 1 ? "one was" : "ones were"} removed`}.`,
@@ -71,9 +77,17 @@ export async function drill(
   });
   return {
     status: "done",
-    summary: `the backup ${latest} restores: ${drilled.map(({ vault, documents, leaves, compared }) => `${vault} with ${documents} documents, ${leaves} revisions (${compared} compared)`).join("; ") || "it holds no vault"}.`,
+    summary: `the backup ${latest} restores: ${describeDrilled(drilled)}.`,
     details: { backup: latest, vaults: drilled },
   };
+}
+
+export function describeDrilled(drilled: readonly DrilledVault[]): string {
+  const words = drilled.map(
+    ({ vault, documents, leaves, compared }) =>
+      `${vault} with ${documents} documents, ${leaves} revisions (${compared} compared)`,
+  );
+  return words.join("; ") || "it holds no vault";
 }
 
 const restoreOptions = z.strictObject({

@@ -66,7 +66,7 @@ function standOn(
   const state = openNotesState(join(directory, "notes-state.json"), () => {});
   const escrow = openEscrow(join(directory, "escrow"));
   const files = openVaultFiles(join(directory, "vaults"));
-  const backups = join(directory, "backups");
+  const backups = join(directory, "backups", "notes");
   const raised = new Map<string, Alarm>();
   const alarms: Alarms = {
     raise: (alarm) => void raised.set(alarm.fingerprint, alarm),

@@ -1,0 +1,82 @@
+import { linkSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { Alarm } from "../alerts/alarm.ts";
+import { Failure } from "../failure.ts";
+import { placeBackup } from "../testing/rclone.ts";
+import { temporaryHome } from "../testing/temporary-home.ts";
+import { listBackups, manifestName } from "./manifest.ts";
+import {
+  bytesOf,
+  makeRoom,
+  measureBackups,
+  watchLocalSize,
+} from "./size-cap.ts";
+
+let place: ReturnType<typeof temporaryHome>;
+let root: string;
+beforeEach(() => {
+  place = temporaryHome();
+  root = place.home.backups;
+});
+afterEach(() => place.remove());
+
+const put = (kind: string, day: string, bytes: number) =>
+  placeBackup(join(root, kind), `2026-11-${day}T030000Z`, {
+    "rows.gz": "x".repeat(bytes),
+  });
+const names = (kind: string) =>
+  listBackups(join(root, kind)).map((name) => name.slice(8, 10));
+const used = () => bytesOf(measureBackups(root));
+
+test("as much as a new one needs is made free, the oldest of either kind first", () => {
+  for (const day of ["01", "05", "10"]) put("postgres", day, 10_000);
+  put("notes", "03", 10_000);
+  put("notes", "10", 10_000);
+  expect(makeRoom(root, "postgres", 80_000)).toBe(0);
+  expect(makeRoom(root, "postgres", 45_000)).toBe(2);
+  expect(names("postgres")).toEqual(["10", "05"]);
+  expect(names("notes")).toEqual(["10"]);
+});
+
+test("what is at most two days older than the newest stays; where that is too much, nothing is removed and none is taken", () => {
+  for (const day of ["01", "09", "10"]) put("postgres", day, 10_000);
+  put("notes", "02", 10_000);
+  expect(() => makeRoom(root, "postgres", 35_000)).toThrow(
+    /those of the last two days are never removed for a new one: raise `backups: at_most`/,
+  );
+  expect(() => makeRoom(root, "postgres", 1)).toThrow(Failure);
+  expect(names("postgres")).toEqual(["10", "09", "01"]);
+  expect(names("notes")).toEqual(["02"]);
+});
+
+test("a file in two backups counts once, and is no gain while one of them stays", () => {
+  const old = put("notes", "01", 10_000);
+  const name = join(root, "notes", "2026-11-10T030000Z");
+  mkdirSync(name);
+  linkSync(join(old, "rows.gz"), join(name, "rows.gz"));
+  linkSync(join(old, manifestName), join(name, manifestName));
+  expect(used()).toBeLessThan(11_000);
+  expect(() => makeRoom(root, "notes", 9000)).toThrow(Failure);
+  expect(names("notes")).toEqual(["10", "01"]);
+});
+
+test("a warning comes before the limit, and goes when there is room again", () => {
+  put("postgres", "01", 10_000);
+  const raised = new Map<string, Alarm>();
+  const alarms = {
+    raise: (alarm: Alarm) => void raised.set(alarm.fingerprint, alarm),
+    clear: (fingerprint: string) => void raised.delete(fingerprint),
+  };
+  watchLocalSize(alarms, root, used() / 0.79);
+  expect(raised.size).toBe(0);
+  watchLocalSize(alarms, root, used() / 0.81);
+  expect(raised.get("backups-size")).toMatchObject({
+    level: "warning",
+    text: expect.stringMatching(
+      /^backups on this machine have 10 kB of at most 13 kB: at the limit the oldest are removed early/,
+    ),
+  });
+  watchLocalSize(alarms, root, 1e9);
+  expect(raised.size).toBe(0);
+});

@@ -1,0 +1,123 @@
+import { readdirSync, rmSync, statSync } from "node:fs";
+import { join } from "node:path";
+import type { Alarms } from "../alerts/alarm.ts";
+import { Failure } from "../failure.ts";
+import { backupsToKeep } from "./keep.ts";
+import { listBackups } from "./manifest.ts";
+import { sizeWords } from "./size-words.ts";
+
+/** A backup with what it occupies. Backups may share parts, which are stored once. */
+export type MeasuredBackup = {
+  readonly kind: string;
+  readonly name: string;
+  readonly parts: readonly { readonly key: string; readonly bytes: number }[];
+};
+
+const warnFrom = 0.8;
+const kinds = ["postgres", "notes"] as const;
+
+/** What backups occupy together. */
+export function bytesOf(backups: readonly MeasuredBackup[]): number {
+  const parts = new Map(
+    backups.flatMap(({ parts }) => parts.map(({ key, bytes }) => [key, bytes])),
+  );
+  return [...parts.values()].reduce((sum, bytes) => sum + bytes, 0);
+}
+
+/**
+ * The oldest backups, which have to be removed so that the others and `coming` more bytes fit into `most`. Of each kind stays
+ * what is at most two days older than its newest; undefined when that alone is too much.
+ */
+export function beyondCap(
+  backups: readonly MeasuredBackup[],
+  most: number,
+  coming: number,
+): readonly MeasuredBackup[] | undefined {
+  const removable = backups
+    .filter(({ kind, name }) => !alwaysKept(backups, kind).has(name))
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  const gone: MeasuredBackup[] = [];
+  const fits = () =>
+    bytesOf(backups.filter((each) => !gone.includes(each))) + coming <= most;
+  while (!fits()) {
+    const oldest = removable[gone.length];
+    if (oldest === undefined) return undefined;
+    gone.push(oldest);
+  }
+  return gone;
+}
+
+function alwaysKept(
+  backups: readonly MeasuredBackup[],
+  kind: string,
+): ReadonlySet<string> {
+  const names = backups.filter((each) => each.kind === kind);
+  return backupsToKeep(
+    names.map(({ name }) => name),
+    { daily: 1, weekly: 0, monthly: 0 },
+    "UTC",
+  );
+}
+
+/** The backups below `backups/`, by the files that they occupy; links to one file are one part. */
+export function measureBackups(root: string): readonly MeasuredBackup[] {
+  return kinds.flatMap((kind) =>
+    listBackups(join(root, kind)).map((name) => {
+      const directory = join(root, kind, name);
+      const parts = readdirSync(directory).map((file) => {
+        const { dev, ino, size } = statSync(join(directory, file));
+        return { key: `${dev}:${ino}`, bytes: size };
+      });
+      return { kind, name, parts };
+    }),
+  );
+}
+
+/**
+ * Before a backup of a kind is taken: removes the oldest backups where it would not fit into `most` bytes otherwise. It is taken
+ * to need as much as the newest of its kind has for itself. Throws a Failure, with nothing removed, when that is not enough.
+ */
+export function makeRoom(root: string, kind: string, most: number): number {
+  const backups = measureBackups(root);
+  const newest = backups.find((each) => each.kind === kind);
+  const coming =
+    newest === undefined
+      ? 0
+      : bytesOf(backups) - bytesOf(backups.filter((each) => each !== newest));
+  const gone = beyondCap(backups, most, coming);
+  if (gone === undefined)
+    throw new Failure(
+      `backups have ${sizeWords(bytesOf(backups))}, this one needs about ${sizeWords(coming)}, and ${sizeWords(most)} is the limit; those of the last two days are never removed for a new one: raise \`backups: at_most\`.`,
+    );
+  for (const { kind, name } of gone)
+    rmSync(join(root, kind, name), { recursive: true, force: true });
+  return gone.length;
+}
+
+/** Warns before the limit is reached; `where` tells places apart: "on this machine". */
+export function watchSize(
+  alarms: Alarms,
+  fingerprint: string,
+  where: string,
+  used: number,
+  most: number,
+): void {
+  if (used < most * warnFrom) return alarms.clear(fingerprint);
+  alarms.raise({
+    fingerprint,
+    level: "warning",
+    subject: "backups",
+    text: `backups ${where} have ${sizeWords(used)} of at most ${sizeWords(most)}: at the limit the oldest are removed early. Raise \`backups: at_most\`, or keep fewer (\`keep\` of the backup jobs).`,
+    command: "hearth backup list",
+  });
+}
+
+/** The same of the backups below `backups/` here. */
+export function watchLocalSize(
+  alarms: Alarms,
+  root: string,
+  most: number,
+): void {
+  const used = bytesOf(measureBackups(root));
+  watchSize(alarms, "backups-size", "on this machine", used, most);
+}
