@@ -22,10 +22,11 @@ function installs() {
   return (
     verb === "up" ||
     verb === "upgrade" ||
-    // It starts Hearth, too: where nothing was started yet there is no release to start. Root has it done by the service's user.
-    (verb === "service" &&
+    // These start Hearth, too: where nothing was started yet there is no release to start. For root the service's user installs it.
+    (((verb === "service" &&
       rest[0] === "install" &&
-      process.getuid?.() !== 0 &&
+      process.getuid?.() !== 0) ||
+      (verb === "offsite" && rest[0] === "restore")) &&
       !currentRelease())
   );
 }

@@ -1,5 +1,6 @@
 import type { ActiveAlarm } from "./alerts/alerting.ts";
 import type { CheckView } from "./checks/watched.ts";
+import type { OffsiteWarning } from "./offsite/warning.ts";
 import type { ServiceStats, ServiceView } from "./runtime.ts";
 
 export type ServiceStatus = ServiceView & {
@@ -28,6 +29,8 @@ export type Status = {
   /** What needs a person, each with the command that helps. */
   readonly attention: readonly Attention[];
   readonly notices: readonly string[];
+  /** While no backup leaves this machine; it does not change the verdict. */
+  readonly offsite: OffsiteWarning | null;
 };
 
 export type Attention = {

@@ -22,6 +22,7 @@ import { jobsAreOn } from "./jobs/job-switch.ts";
 import { openJobsRoom } from "./jobs/jobs-room.ts";
 import { openJobRunner, type JobRunner } from "./jobs/runner.ts";
 import { openNotesRoom } from "./notes/room.ts";
+import { offsiteWarning } from "./offsite/warning.ts";
 import { ownRelease } from "./release/release.ts";
 import { registerServicePage } from "./pages/service/service-page.ts";
 import { registerSpendPage } from "./pages/spend/spend-page.ts";
@@ -184,6 +185,7 @@ export async function openSupervision(
       checks,
       attention,
       notices,
+      offsite: offsiteWarning(home, env) ?? null,
     };
   }
 

@@ -12,6 +12,7 @@ import {
 } from "../doctor/look-at-programs.ts";
 import { lookAtInstances } from "../doctor/look-at-instances.ts";
 import { lookAtRelease } from "../doctor/look-at-release.ts";
+import { lookAtOffsite } from "../offsite/warning.ts";
 import { locateHome } from "../embedded/home.ts";
 import { paint, print, type Tone } from "./terminal.ts";
 import { defineVerb, type Verb } from "./verb.ts";
@@ -51,6 +52,7 @@ async function examine(): Promise<readonly Finding[]> {
     return [
       lookAtDisk(home),
       ...lookAtHome(home),
+      ...lookAtOffsite(home, env),
       ...(await lookAtServices(home, env)),
       ...(await lookAtInstances(env)),
     ];
@@ -65,6 +67,7 @@ async function examine(): Promise<readonly Finding[]> {
   return [
     ...lookAtRelease(home),
     ...lookAtFiles(home),
+    ...lookAtOffsite(home, env),
     ...settings,
     ...asked.flat(),
   ];

@@ -29,6 +29,7 @@ export const hearth: Verb = {
     models: async () => (await import("./models.ts")).models,
     jobs: async () => (await import("./jobs.ts")).jobs,
     backup: async () => (await import("./backup.ts")).backup,
+    offsite: async () => (await import("./offsite.ts")).offsite,
     restore: async () => (await import("./restore.ts")).restore,
     report: async () => (await import("./report.ts")).report,
     compact: async () => (await import("./jobs.ts")).compact,

@@ -92,6 +92,13 @@ function renderStatus(status: Status): string {
       ),
       `    ${each.command}`,
     ]),
+    ...(status.offsite == null
+      ? []
+      : [
+          "",
+          `${paint("warn", "▲")} ${status.offsite.text}`,
+          `    ${status.offsite.command}`,
+        ]),
     ...(status.services.length > 0 ? ["", ...alignColumns(rows)] : []),
     ...(status.checks.length > 0 ? ["", ...alignColumns(checks)] : []),
     ...(status.notices.length > 0

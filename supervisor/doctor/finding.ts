@@ -1,6 +1,6 @@
 /** One thing that was looked at on this machine. */
 export type Finding = {
-  /** What was looked at: disk, files, ports, postgres, redis, runners, settings, alerts, services, budgets. */
+  /** What was looked at: disk, files, ports, postgres, redis, runners, settings, alerts, offsite, services, budgets. */
   readonly subject: string;
   /** wrong: something does not work; hint: it works, and could be better. */
   readonly level: "fine" | "hint" | "wrong";

@@ -26,6 +26,9 @@ export type Secrets = Readonly<Record<(typeof names)[number], string>> & {
   /** The master key before the last rotation, accepted until then (ISO time). */
   readonly previousMasterKey?: string | undefined;
   readonly previousMasterKeyUntil?: string | undefined;
+  /** Where off-site backups go, as rclone takes it, and the age identity that decrypts them (`hearth offsite setup`). */
+  readonly offsiteTarget?: string | undefined;
+  readonly offsiteIdentity?: string | undefined;
   /** What `hearth rotate` has begun, so that the same command goes on after an interruption. */
   readonly rotation?:
     | { readonly of: string; readonly values: Readonly<Record<string, string>> }
@@ -40,6 +43,11 @@ const stored = z.looseObject({
   gatewayDbRole: z.enum(["gateway_a", "gateway_b"]).optional(),
   previousMasterKey: secretText.optional(),
   previousMasterKeyUntil: z.iso.datetime().optional(),
+  offsiteTarget: z.string().min(1).optional(),
+  offsiteIdentity: z
+    .string()
+    .regex(/^AGE-SECRET-KEY-/, "begins with AGE-SECRET-KEY-")
+    .optional(),
   rotation: z
     .object({ of: z.string(), values: z.record(z.string(), z.string()) })
     .optional(),

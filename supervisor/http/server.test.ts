@@ -117,6 +117,7 @@ function status(): Status {
     checks: [check],
     attention,
     notices: [],
+    offsite: null,
   };
 }
 

@@ -7,6 +7,7 @@ import { registerBackupRoutes } from "../http/backup-routes.ts";
 import { registerCopyRoutes } from "../http/copy-routes.ts";
 import { registerJobRoutes } from "../http/job-routes.ts";
 import { registerReportRoutes } from "../http/report-routes.ts";
+import { offsiteJobs } from "../offsite/offsite-jobs.ts";
 import { registerJobsPage } from "../pages/jobs/jobs-page.ts";
 import { registerReportsPage } from "../pages/reports/reports-page.ts";
 import { reportJobs } from "../reports/report-jobs.ts";
@@ -24,6 +25,7 @@ export function openJobsRoom(surroundings: Surroundings): Room {
   for (const job of [
     ...backupJobs(surroundings),
     ...copyJobs(surroundings),
+    ...offsiteJobs(surroundings),
     ledgerCheckJob(surroundings),
     retentionJob(surroundings),
     ...reportJobs(surroundings, makeReport),

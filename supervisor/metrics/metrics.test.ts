@@ -57,6 +57,7 @@ const facts: SupervisorFacts = {
     ],
     attention: [],
     notices: [],
+    offsite: null,
   },
   alarms: [
     {

@@ -6,6 +6,7 @@ import { registerNotesRoutes } from "../http/notes-routes.ts";
 import { jobsAreOn } from "../jobs/job-switch.ts";
 import { registerNotesPage } from "../pages/notes/notes-page.ts";
 import { openNotesLook } from "../pages/notes/notes-look.ts";
+import { notesOffsiteDrill } from "../offsite/offsite-jobs.ts";
 import type { Room, Surroundings } from "../supervision.ts";
 import type { DeviceView } from "../pages/status/status-view.ts";
 import { largeBytes } from "./compaction.ts";
@@ -124,6 +125,7 @@ export function openNotesRoom(surroundings: Surroundings): Room {
     freeBytes: () => freeBytesOf(home.root),
   }))
     jobs.add(job);
+  jobs.add(notesOffsiteDrill(surroundings, couch, busy));
 
   let leftoversDropped = false;
 

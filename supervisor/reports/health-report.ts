@@ -83,8 +83,11 @@ const watchedJobs = [
   "postgres-backup",
   "notes-backup",
   "backup-copy",
+  "offsite-copy",
   "restore-drill",
   "notes-drill",
+  "offsite-drill",
+  "notes-offsite-drill",
   "ledger-check",
   "compaction",
 ];

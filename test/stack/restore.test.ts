@@ -1,9 +1,8 @@
-import { spawn } from "node:child_process";
 import { cpSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { prepareStack, projectRoot, type Stack } from "./stack.ts";
+import { chat, hearth } from "./by-hand.ts";
+import { prepareStack, type Stack } from "./stack.ts";
 
 let first: Stack;
 let second: Stack;
@@ -17,45 +16,6 @@ afterAll(async () => {
   await first?.remove();
   await second?.remove();
 });
-
-/** `hearth …` against a stack, as a person types it. */
-async function hearth(
-  stack: Stack,
-  ...words: readonly string[]
-): Promise<{ readonly code: number | null; readonly said: string }> {
-  const child = spawn(
-    process.execPath,
-    [join(projectRoot, "bin", "hearth.js"), ...words],
-    {
-      cwd: projectRoot,
-      env: { ...process.env, ...stack.env, NO_COLOR: "1" },
-      stdio: ["ignore", "pipe", "pipe"],
-    },
-  );
-  const exit = new Promise<number | null>((resolve) =>
-    child.once("exit", resolve),
-  );
-  const [out, err, code] = await Promise.all([
-    text(child.stdout),
-    text(child.stderr),
-    exit,
-  ]);
-  return { code, said: out + err };
-}
-
-function chat(stack: Stack, key: string): Promise<Response> {
-  return fetch(`${stack.gatewayUrl}/v1/chat/completions`, {
-    method: "POST",
-    headers: {
-      authorization: `Bearer ${key}`,
-      "content-type": "application/json",
-    },
-    body: JSON.stringify({
-      model: "hearth-echo",
-      messages: [{ role: "user", content: "hello" }],
-    }),
-  });
-}
 
 const sums = `SELECT (SELECT count(*) FROM spend_log)::text AS calls, (SELECT sum(spend) FROM spend_log)::text AS spend,
   (SELECT sum(spend) FROM daily_spend)::text AS daily, (SELECT count(*) FROM spend_check)::text AS differences`;

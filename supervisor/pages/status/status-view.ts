@@ -98,6 +98,7 @@ export function viewStatus(facts: StatusFacts) {
       behind: device.behind === null ? "–" : grouped(device.behind),
     })),
     notices: status.notices,
+    offsite: status.offsite,
   };
 }
 

@@ -1,0 +1,132 @@
+import { createHash } from "node:crypto";
+import { createReadStream, createWriteStream } from "node:fs";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import type { ReadableStream } from "node:stream/web";
+import {
+  Decrypter,
+  Encrypter,
+  generateX25519Identity,
+  identityToRecipient,
+} from "age-encryption";
+import { watching } from "../backup/backup-files.ts";
+import { Failure, textOf } from "../failure.ts";
+
+/** `AGE-SECRET-KEY-1…`, as age-keygen makes it; whoever has it can decrypt. */
+export function makeIdentity(): Promise<string> {
+  return generateX25519Identity();
+}
+
+/** The public half, `age1…`. Throws a Failure when the text is not an identity. */
+export async function recipientOf(identity: string): Promise<string> {
+  try {
+    return await identityToRecipient(identity);
+  } catch {
+    throw new Failure(
+      "that is not an age identity: it begins with AGE-SECRET-KEY-1, as `hearth offsite key` prints it.",
+    );
+  }
+}
+
+/** The identity in the text of a key file, which may have comments (age-keygen writes some). Throws a Failure when there is none. */
+export async function identityIn(text: string): Promise<string> {
+  const line = text
+    .split("\n")
+    .map((each) => each.trim())
+    .find((each) => each !== "" && !each.startsWith("#"));
+  await recipientOf(line ?? "");
+  return line ?? "";
+}
+
+async function encrypterFor(recipient: string): Promise<Encrypter> {
+  const encrypter = new Encrypter();
+  encrypter.addRecipient(recipient);
+  return encrypter;
+}
+
+/** How many bytes a file of so many bytes has once encrypted. */
+export async function encryptedSizes(
+  recipient: string,
+): Promise<(bytes: number) => number> {
+  const encrypter = await encrypterFor(recipient);
+  const stream = await encrypter.encrypt(
+    Readable.toWeb(Readable.from([])) as globalThis.ReadableStream<Uint8Array>,
+  );
+  return (bytes) => stream.size(bytes);
+}
+
+/** Encrypts a file. Answers the SHA-256 (hex) of what it read. */
+export async function encryptFile(
+  recipient: string,
+  from: string,
+  to: string,
+  signal: AbortSignal,
+): Promise<string> {
+  const hash = createHash("sha256");
+  const plain = createReadStream(from);
+  const hashed = plain.pipe(watching((chunk) => hash.update(chunk)));
+  plain.once("error", (error) => hashed.destroy(error));
+  const encrypter = await encrypterFor(recipient);
+  const encrypted = await encrypter.encrypt(
+    Readable.toWeb(hashed) as globalThis.ReadableStream<Uint8Array>,
+  );
+  await pipeline(
+    Readable.fromWeb(encrypted as ReadableStream),
+    createWriteStream(to, { mode: 0o600 }),
+    { signal },
+  );
+  return hash.digest("hex");
+}
+
+export async function encryptText(
+  recipient: string,
+  text: string,
+): Promise<Uint8Array> {
+  return (await encrypterFor(recipient)).encrypt(text);
+}
+
+/** Decrypts a file. Throws a Failure when it was cut or altered, or was encrypted for another identity. */
+export async function decryptFile(
+  identity: string,
+  from: string,
+  to: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const decrypter = new Decrypter();
+  decrypter.addIdentity(identity);
+  try {
+    const plain = await decrypter.decrypt(
+      Readable.toWeb(
+        createReadStream(from),
+      ) as globalThis.ReadableStream<Uint8Array>,
+    );
+    await pipeline(
+      Readable.fromWeb(plain as ReadableStream),
+      createWriteStream(to, { flags: "wx", mode: 0o600, flush: true }),
+      { signal },
+    );
+  } catch (error) {
+    signal.throwIfAborted();
+    throw undecryptable(error);
+  }
+}
+
+export async function decryptText(
+  identity: string,
+  encrypted: Uint8Array,
+): Promise<string> {
+  const decrypter = new Decrypter();
+  decrypter.addIdentity(identity);
+  try {
+    return await decrypter.decrypt(encrypted, "text");
+  } catch (error) {
+    throw undecryptable(error);
+  }
+}
+
+function undecryptable(error: unknown): Failure {
+  return new Failure(
+    `an off-site file cannot be decrypted (${textOf(error)}): it was altered or cut at the target; fetch another backup (\`hearth offsite list\`), and examine the target.`,
+    error,
+  );
+}

@@ -1,0 +1,209 @@
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  test,
+} from "vitest";
+import {
+  serversUnderTest,
+  type ServerUnderTest,
+} from "../../test/contract/server-under-test.ts";
+import { superuserUrl } from "../../test/servers/database.ts";
+import type { Alarm } from "../alerts/alarm.ts";
+import { takeBackup } from "../backup/take-backup.ts";
+import { configSchema } from "../config/schema.ts";
+import { Failure } from "../failure.ts";
+import type { Job } from "../jobs/job.ts";
+import { backupNotes } from "../notes/backup.ts";
+import { openDatabase, vaultNames } from "../notes/database.ts";
+import {
+  asSuperuser,
+  backupStand,
+  failureOf,
+  jobContext,
+  never,
+} from "../testing/backup-stand.ts";
+import {
+  openNotesStand,
+  writeNotes,
+  type NotesStand,
+} from "../testing/notes-stand.ts";
+import { rcloneHere } from "../testing/rclone.ts";
+import { temporaryHome } from "../testing/temporary-home.ts";
+import { makeIdentity } from "./age.ts";
+import { notesOffsiteDrill, offsiteJobs } from "./offsite-jobs.ts";
+import { storeOffsite } from "./settings.ts";
+import { lookAtOffsite, offsiteWarning } from "./warning.ts";
+
+const stand = backupStand();
+const [embedded] = serversUnderTest() as [ServerUnderTest];
+
+describe.skipIf(!rcloneHere())("off-site jobs", () => {
+  let place: ReturnType<typeof temporaryHome>;
+  let notes: NotesStand;
+  let target: string;
+  const raised = new Map<string, Alarm>();
+
+  beforeAll(async () => {
+    notes = await openNotesStand(embedded);
+    await openDatabase(notes.couch, "vault-away").create();
+    await writeNotes(notes.couch, "vault-away", 20);
+  });
+  afterAll(() => notes.close());
+  beforeEach(() => {
+    place = temporaryHome();
+    mkdirSync(place.home.backups, { recursive: true });
+    target = join(place.directory, "disk");
+    mkdirSync(target);
+    raised.clear();
+  });
+  afterEach(() => place.remove());
+
+  const env = () => ({
+    PATH: process.env["PATH"],
+    HEARTH_JOBS: "on",
+    BACKUP_DATABASE_URL: stand.backupUrl(),
+    HEARTH_MIGRATIONS: stand.migrations,
+  });
+
+  function jobs(config: unknown = {}): readonly Job[] {
+    const parts = {
+      ...{ home: place.home, env: env(), config: configSchema.parse(config) },
+      alarms: {
+        raise: (alarm: Alarm) => void raised.set(alarm.fingerprint, alarm),
+        clear: (fingerprint: string) => void raised.delete(fingerprint),
+      },
+    };
+    return [
+      ...offsiteJobs(parts),
+      notesOffsiteDrill(parts, notes.couch, notes.busy),
+    ];
+  }
+
+  function run(
+    name: string,
+    options: Readonly<Record<string, unknown>> = {},
+    config: unknown = {},
+  ) {
+    const job = jobs(config).find((each) => each.name === name);
+    if (job === undefined) throw new Error(`there is no job ${name}`);
+    return job.run(jobContext(options));
+  }
+
+  async function backUpBoth(): Promise<void> {
+    await takeBackup({
+      ...{ directory: join(place.home.backups, "postgres"), signal: never },
+      ...{ databaseUrl: stand.backupUrl(), pgDump: false, now: stand.now },
+      progress: () => {},
+    });
+    await backupNotes({
+      ...{ couch: notes.couch, directory: join(place.home.backups, "notes") },
+      ...{ now: stand.now, signal: never, progress: () => {} },
+    });
+  }
+
+  async function setUp(): Promise<void> {
+    storeOffsite(place.home, { target, identity: await makeIdentity() });
+  }
+
+  test("both kinds are uploaded once, restore from there in a drill, and come back when they are gone here", async () => {
+    await backUpBoth();
+    expect((await run("offsite-copy")).status).toBe("skipped");
+    await setUp();
+    const uploaded = await run("offsite-copy");
+    expect(uploaded.summary).toMatch(
+      /^uploaded postgres \S+Z \(.+\) and notes \S+Z \(.+\) to \S+, which has .+ now\.$/,
+    );
+    expect(await run("offsite-copy")).toMatchObject({
+      status: "skipped",
+      summary: `${target} has the newest backups already.`,
+    });
+    const [name] = readdirSync(join(place.home.backups, "postgres"));
+    // The drills need nothing but the target.
+    rmSync(place.home.backups, { recursive: true });
+    mkdirSync(place.home.backups);
+    expect((await run("offsite-drill")).summary).toMatch(
+      /Z restores: \d+ rows of \d+ tables, and the ledger adds up/,
+    );
+    expect((await run("notes-offsite-drill")).summary).toMatch(
+      /Z restores: vault-away with 40 documents, 40 revisions \(40 compared\)\.$/,
+    );
+    const { rows } = await asSuperuser(
+      superuserUrl(stand.stack().databaseUrl),
+      (client) =>
+        client.query("SELECT 1 FROM pg_database WHERE datname LIKE '%_drill'"),
+    );
+    expect(rows).toEqual([]);
+    expect(await vaultNames(notes.couch)).toEqual(["vault-away"]);
+
+    expect((await run("offsite-fetch", { kind: "postgres" })).details).toEqual({
+      ...{ kind: "postgres", backup: name },
+    });
+    expect(await run("offsite-fetch", { name })).toMatchObject({
+      ...{ status: "skipped", details: { backup: name } },
+    });
+    expect(readdirSync(join(place.home.backups, "postgres"))).toEqual([name]);
+    expect(readdirSync(join(place.home.backups, ".offsite"))).toEqual([]);
+  });
+
+  test("a file that was changed at the target fails the drill", async () => {
+    await backUpBoth();
+    await setUp();
+    await run("offsite-copy");
+    for (const entry of readdirSync(target, {
+      ...{ recursive: true, withFileTypes: true },
+    }))
+      if (entry.isFile() && entry.parentPath.includes("/objects/"))
+        writeFileSync(join(entry.parentPath, entry.name), "x");
+    expect(await failureOf(run("offsite-drill"))).toMatch(
+      /an off-site file cannot be decrypted/,
+    );
+    expect(await failureOf(run("notes-offsite-drill"))).toMatch(
+      /an off-site file cannot be decrypted/,
+    );
+  });
+
+  test("before the limit is reached at the target, an alarm says so", async () => {
+    await backUpBoth();
+    await setUp();
+    const { details } = await run("offsite-copy");
+    expect(raised.size).toBe(0);
+    const bytes = Number(details?.["bytes"]);
+    const at_most = `${(bytes * 1.1) / 1e6}MB`;
+    await run("offsite-copy", {}, { backups: { at_most } });
+    expect(raised.get("offsite-size")?.text).toContain(`backups at ${target}`);
+  });
+
+  test("while there is no target, the supervisor and doctor warn of it; they say what is lost with what", async () => {
+    const text =
+      "There are no off-site backups. If this machine is lost, its backups are lost with it.";
+    const { home } = place;
+    expect(offsiteWarning(home, env())?.text).toBe(text);
+    expect(
+      offsiteWarning(home, { ...env(), HEARTH_PEER_URL: "http://b:4080" })
+        ?.text,
+    ).toContain("If both hosts are lost");
+    expect(offsiteWarning(home, { HEARTH_JOBS: "off" })).toBeUndefined();
+    expect(lookAtOffsite(home, env())).toMatchObject([
+      { level: "hint", mend: "hearth offsite setup REMOTE:PATH" },
+    ]);
+    await setUp();
+    expect(offsiteWarning(home, env())).toBeUndefined();
+    expect(lookAtOffsite(home, env())).toMatchObject([{ level: "fine" }]);
+    expect(lookAtOffsite(home, { PATH: "/nonexistent" })).toMatchObject([
+      { level: "wrong", mend: "apt install rclone" },
+    ]);
+  });
+
+  test("a target that rclone could misread is rejected", () => {
+    const store = () =>
+      storeOffsite(place.home, { target: "folder/x", identity: "" });
+    expect(store).toThrow(Failure);
+    expect(store).toThrow(/"folder\/x" is not a target: write REMOTE:PATH/);
+  });
+});

@@ -1,0 +1,231 @@
+import { existsSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { z } from "zod";
+import { backupPlaces, databaseUrl } from "../backup/backup-jobs.ts";
+import { drillRestore } from "../backup/drill.ts";
+import { listBackups } from "../backup/manifest.ts";
+import { watchSize } from "../backup/size-cap.ts";
+import { sizeWords } from "../backup/size-words.ts";
+import { operatorFile, type Home } from "../embedded/home.ts";
+import { readSecretsFile } from "../embedded/secrets.ts";
+import { scheduleOf } from "../jobs/config.ts";
+import type { Job, JobContext, JobOutcome } from "../jobs/job.ts";
+import type { Couch } from "../notes/couch.ts";
+import { optionsOf } from "../notes/job-parts.ts";
+import { describeDrilled } from "../notes/backup-jobs.ts";
+import { drillRestore as drillNotes } from "../notes/restore-drill.ts";
+import type { Surroundings } from "../supervision.ts";
+import { pruneOffsite } from "./prune.ts";
+import { pullBackup } from "./pull.ts";
+import { pushBackup } from "./push.ts";
+import {
+  findOffsite,
+  needOffsite,
+  openOffsite,
+  type OffsitePlace,
+} from "./settings.ts";
+import {
+  backupsIn,
+  chooseOffsite,
+  offsiteKinds,
+  type OffsiteExtra,
+  type OffsiteKind,
+} from "./store.ts";
+
+type Parts = Pick<Surroundings, "home" | "env" | "config" | "alarms">;
+
+/** The operator's own files, which a new machine needs as well. */
+export const ownFiles = [
+  "gateway.local.yaml",
+  "supervisor.local.yaml",
+] as const;
+
+const fetchOptions = z.strictObject({
+  kind: z.enum(offsiteKinds).default("postgres"),
+  name: z.string().optional(),
+});
+
+/** Backups at a target away from this machine: uploaded each night, fetched when needed, tried out each month. */
+export function offsiteJobs(parts: Parts): readonly Job[] {
+  const { offsite_copy: copy, offsite_drill: drill } = parts.config.jobs;
+  return [
+    {
+      name: "offsite-copy",
+      description:
+        "Upload the newest backups, encrypted, to the off-site target.",
+      schedule: scheduleOf(copy),
+      run: (context) => copyNewest(parts, context),
+    },
+    {
+      name: "offsite-fetch",
+      description: "Download a backup from the off-site target.",
+      schedule: { cron: null, timeoutMs: copy.timeout, retries: 0 },
+      options: [
+        {
+          ...{ name: "kind", kind: "choice", label: "Backup of" },
+          ...{ values: () => offsiteKinds, otherwise: "postgres" },
+        },
+        {
+          ...{ name: "name", kind: "text", label: "Name of the backup" },
+          note: "The newest when left empty.",
+        },
+      ],
+      run: (context) => fetchAsked(parts, context),
+    },
+    {
+      name: "offsite-drill",
+      description:
+        "Download the newest off-site backup of Postgres and restore it into a scratch database.",
+      schedule: scheduleOf(drill),
+      run: (context) =>
+        withPulled(parts, "postgres", context, (directory) =>
+          drillRestore(
+            {
+              ...backupPlaces(parts.home, parts.env),
+              ...{ directory, databaseUrl: databaseUrl(parts.env) },
+            },
+            context,
+          ),
+        ),
+    },
+  ];
+}
+
+/** The same drill for the notes, where this supervisor knows their store. */
+export function notesOffsiteDrill(
+  parts: Parts,
+  couch: Couch,
+  busy: Set<string>,
+): Job {
+  return {
+    name: "notes-offsite-drill",
+    description:
+      "Download the newest off-site backup of the notes and restore it into scratch databases.",
+    schedule: scheduleOf(parts.config.jobs.notes_offsite_drill),
+    run: (context) =>
+      withPulled(parts, "notes", context, async (directory) => {
+        const [name = ""] = listBackups(directory);
+        const { signal, progress } = context;
+        const backup = join(directory, name);
+        const vaults = await drillNotes({
+          ...{ couch, backup, busy, signal, progress },
+        });
+        return {
+          status: "done",
+          summary: `the off-site backup ${name} restores: ${describeDrilled(vaults)}.`,
+          details: { backup: name, vaults },
+        };
+      }),
+  };
+}
+
+const notSetUp: JobOutcome = {
+  status: "skipped",
+  summary:
+    "no off-site target is set up: `hearth offsite setup REMOTE:PATH` sets one up.",
+};
+
+async function copyNewest(
+  { home, env, config, alarms }: Parts,
+  { signal, progress }: JobContext,
+): Promise<JobOutcome> {
+  const settings = findOffsite(home, env);
+  if (settings === undefined) return notSetUp;
+  const place = await openOffsite(home, env, settings, "copy");
+  const there = backupsIn(await place.remote.list(signal));
+  const sent: string[] = [];
+  for (const kind of offsiteKinds) {
+    const [name] = listBackups(join(home.backups, kind));
+    if (
+      name === undefined ||
+      there.some((each) => each.kind === kind && each.name === name)
+    )
+      continue;
+    const bytes = await pushBackup(
+      place,
+      { kind, name },
+      {
+        ...{ signal, progress, backup: join(home.backups, kind, name) },
+        extra: kind === "postgres" ? extraOf(home) : undefined,
+      },
+    );
+    sent.push(`${kind} ${name} (${sizeWords(bytes)})`);
+  }
+  progress("removing old backups from the target");
+  const { postgres_backup, notes_backup, time_zone } = config.jobs;
+  const most = config.backups.at_most;
+  const { removed, bytes } = await pruneOffsite(
+    place,
+    { postgres: postgres_backup.keep, notes: notes_backup.keep },
+    ...([time_zone, most, signal] as const),
+  );
+  watchSize(alarms, "offsite-size", `at ${settings.target}`, bytes, most);
+  const old = removed === 0 ? "" : `; ${removed} old removed`;
+  return sent.length === 0
+    ? {
+        status: "skipped",
+        summary: `${settings.target} has the newest backups already${old}.`,
+      }
+    : {
+        status: "done",
+        summary: `uploaded ${sent.join(" and ")} to ${settings.target}, which has ${sizeWords(bytes)} now${old}.`,
+        details: { sent, removed, bytes },
+      };
+}
+
+/** Undefined where the secrets are elsewhere: a stack's configuration has them. */
+function extraOf(home: Home): OffsiteExtra {
+  const { saltKey, masterKey } = readSecretsFile(home) ?? {};
+  if (saltKey === undefined || masterKey === undefined) return undefined;
+  const files = ownFiles
+    .map((name) => ({ name, path: operatorFile(home, name) }))
+    .filter(({ path }) => existsSync(path))
+    .map(({ name, path }) => [name, readFileSync(path, "utf8")]);
+  return { saltKey, masterKey, files: Object.fromEntries(files) };
+}
+
+async function fetchAsked(
+  { home, env }: Parts,
+  { signal, progress, options }: JobContext,
+): Promise<JobOutcome> {
+  const { kind, name } = optionsOf(fetchOptions, options);
+  const settings = needOffsite(home, env);
+  const place = await openOffsite(home, env, settings, "fetch");
+  const backup = await chooseOffsite(place, kind, name, signal);
+  const details = { kind, backup: backup.name };
+  const directory = join(home.backups, kind);
+  if (listBackups(directory).includes(backup.name))
+    return {
+      status: "skipped",
+      summary: `${backup.name} is on this machine already.`,
+      details,
+    };
+  await pullBackup(place, backup, directory, { signal, progress });
+  return {
+    status: "done",
+    summary: `${backup.name} is downloaded and verified: ${kind === "postgres" ? `\`hearth restore ${backup.name}\`` : `\`hearth notes restore ${backup.name}\``} restores it.`,
+    details,
+  };
+}
+
+/** Downloads the newest backup of a kind into a scratch directory, and removes it after the work. */
+async function withPulled(
+  { home, env }: Parts,
+  kind: OffsiteKind,
+  { signal, progress }: JobContext,
+  work: (directory: string) => Promise<JobOutcome>,
+): Promise<JobOutcome> {
+  const settings = findOffsite(home, env);
+  if (settings === undefined) return notSetUp;
+  const use = `drill-${kind}`;
+  const place: OffsitePlace = await openOffsite(home, env, settings, use);
+  const directory = join(home.backups, ".offsite", `${use}-pulled`);
+  rmSync(directory, { recursive: true, force: true });
+  try {
+    const newest = await chooseOffsite(place, kind, undefined, signal);
+    await pullBackup(place, newest, directory, { signal, progress });
+    return await work(directory);
+  } finally {
+    rmSync(directory, { recursive: true, force: true });
+  }
+}

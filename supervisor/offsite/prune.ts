@@ -1,0 +1,61 @@
+import { backupsToKeep } from "../backup/keep.ts";
+import { beyondCap, bytesOf, type MeasuredBackup } from "../backup/size-cap.ts";
+import { sizeWords } from "../backup/size-words.ts";
+import { Failure } from "../failure.ts";
+import type { KeepRule } from "../jobs/config.ts";
+import type { OffsitePlace } from "./settings.ts";
+import {
+  backupsIn,
+  entryPath,
+  offsiteKinds,
+  readEntries,
+  type OffsiteKind,
+} from "./store.ts";
+
+/**
+ * Removes what is no longer to be kept at the target, by the rules of the backups here, and the oldest beyond `most` bytes.
+ * Nothing is removed when a backup that stays cannot be read, as its files would not be known. Answers how many backups went,
+ * and what is left.
+ */
+export async function pruneOffsite(
+  place: OffsitePlace,
+  rules: Readonly<Record<OffsiteKind, KeepRule>>,
+  timeZone: string,
+  most: number,
+  signal: AbortSignal,
+): Promise<{ readonly removed: number; readonly bytes: number }> {
+  const files = await place.remote.list(signal);
+  const backups = backupsIn(files);
+  const wanted = offsiteKinds.flatMap((kind) => {
+    const ofKind = backups.filter((each) => each.kind === kind);
+    const names = ofKind.map(({ name }) => name);
+    const kept = backupsToKeep(names, rules[kind], timeZone);
+    return ofKind.filter(({ name }) => kept.has(name));
+  });
+  const measured = (await readEntries(place, wanted, signal)).map(
+    (entry): MeasuredBackup => ({
+      ...{ kind: entry.kind, name: entry.name },
+      parts: [entryPath(entry), ...entry.files.map(({ object }) => object)].map(
+        (path) => ({ key: path, bytes: files.get(path) ?? 0 }),
+      ),
+    }),
+  );
+  const beyond = beyondCap(measured, most, 0) ?? [];
+  const left = measured.filter((each) => !beyond.includes(each));
+  const needed = new Set(
+    left.flatMap(({ parts }) => parts.map(({ key }) => key)),
+  );
+  const needless = [...files.keys()].filter((path) => !needed.has(path));
+  // Entries first: killed in between, no backup is left that lacks files.
+  for (const part of ["backups/", "objects/"])
+    await place.remote.remove(
+      needless.filter((path) => path.startsWith(part)),
+      signal,
+    );
+  const bytes = bytesOf(left);
+  if (bytes > most)
+    throw new Failure(
+      `backups at ${place.settings.target} have ${sizeWords(bytes)}, though only those of the last two days are left, and ${sizeWords(most)} is the limit: raise \`backups: at_most\`.`,
+    );
+  return { removed: backups.length - left.length, bytes };
+}

@@ -1,0 +1,112 @@
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Home } from "../embedded/home.ts";
+import {
+  changeSecrets,
+  handOver,
+  readOrMakeSecrets,
+  readSecretsFile,
+} from "../embedded/secrets.ts";
+import { readVariable, type Environment } from "../environment.ts";
+import { codeOf, Failure } from "../failure.ts";
+import { identityIn, recipientOf } from "./age.ts";
+import { openRemote, type Remote } from "./rclone.ts";
+
+export type OffsiteSettings = {
+  /** As rclone takes it: `nas:backups`, `b2:bucket/folder`, `/mnt/disk`. */
+  readonly target: string;
+  /** `AGE-SECRET-KEY-1…` */
+  readonly identity: string;
+};
+
+/** OFFSITE_TARGET and OFFSITE_IDENTITY (or files with them), else what `hearth offsite setup` stored in secrets.json. */
+export function findOffsite(
+  home: Home,
+  env: Environment,
+): OffsiteSettings | undefined {
+  const stored = readSecretsFile(home);
+  const target = readVariable("OFFSITE_TARGET", env) ?? stored?.offsiteTarget;
+  const identity =
+    readVariable("OFFSITE_IDENTITY", env) ?? stored?.offsiteIdentity;
+  return target === undefined || identity === undefined
+    ? undefined
+    : { target, identity };
+}
+
+export function storeOffsite(
+  home: Home,
+  { target, identity }: OffsiteSettings,
+): void {
+  if (!/^[\w.+@ -]*:|^\//.test(target))
+    throw new Failure(
+      `"${target}" is not a target: write REMOTE:PATH, with a remote that \`rclone listremotes\` shows, or the absolute path of another disk.`,
+    );
+  // At a first start all secrets are made; where there is data already, secrets that are missing are an error.
+  if (readSecretsFile(home) === undefined) readOrMakeSecrets(home);
+  changeSecrets(home, { offsiteTarget: target, offsiteIdentity: identity });
+}
+
+export function needOffsite(home: Home, env: Environment): OffsiteSettings {
+  const settings = findOffsite(home, env);
+  if (settings !== undefined) return settings;
+  throw new Failure(
+    "there is no off-site target: `hearth offsite setup REMOTE:PATH` sets one up.",
+  );
+}
+
+/** The identity in a key file, as `hearth offsite key` or age-keygen wrote it. */
+export async function readIdentity(file: string): Promise<string> {
+  try {
+    return await identityIn(readFileSync(file, "utf8"));
+  } catch (error) {
+    if (error instanceof Failure) throw error;
+    throw new Failure(
+      `${file} cannot be read (${codeOf(error)}): give --key-file a file with the identity that \`hearth offsite key\` prints.`,
+    );
+  }
+}
+
+/** One installation's part of a target, ready to be used. */
+export type OffsitePlace = {
+  readonly remote: Remote;
+  readonly settings: OffsiteSettings;
+  readonly recipient: string;
+  /** Its name in the target: each identity has its own. */
+  readonly folder: string;
+  /** A local directory for what is encrypted and not uploaded yet. */
+  readonly staging: string;
+};
+
+/** `use` tells places apart that are used at the same time. */
+export async function openOffsite(
+  home: Home,
+  env: Environment,
+  settings: OffsiteSettings,
+  use: string,
+): Promise<OffsitePlace> {
+  const recipient = await recipientOf(settings.identity);
+  const hash = createHash("sha256").update(recipient).digest("hex");
+  const folder = `hearth-${hash.slice(0, 8)}`;
+  const staging = join(home.backups, ".offsite", use);
+  return {
+    remote: openRemote({
+      ...{ target: settings.target, folder, env },
+      config: rcloneConfig(home, env),
+      nameList: `${staging}-names`,
+    }),
+    ...{ settings, recipient, folder, staging },
+  };
+}
+
+/** OFFSITE_RCLONE_CONFIG is the content of a configuration; else `rclone.conf` in the home; else rclone's own. */
+function rcloneConfig(home: Home, env: Environment): string | undefined {
+  const given = readVariable("OFFSITE_RCLONE_CONFIG", env);
+  if (given !== undefined) {
+    mkdirSync(home.handed, { recursive: true, mode: 0o700 });
+    // rclone writes renewed tokens into it, so it cannot be the read-only file of a secret.
+    return handOver(home, "rclone.conf", `${given}\n`);
+  }
+  const own = join(home.root, "rclone.conf");
+  return existsSync(own) ? own : undefined;
+}

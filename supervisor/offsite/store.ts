@@ -1,0 +1,152 @@
+import { createHmac } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { z } from "zod";
+import { momentOf } from "../backup/manifest.ts";
+import { Failure } from "../failure.ts";
+import { decryptText } from "./age.ts";
+import type { OffsitePlace } from "./settings.ts";
+
+export const offsiteKinds = ["postgres", "notes"] as const;
+export type OffsiteKind = (typeof offsiteKinds)[number];
+
+/**
+ * An installation's folder at the target: `objects/<2 hex>/<64 hex>.age`, one for each file whatever backups it is in, and
+ * `backups/<kind>/<name>.age`, which names the files of one backup and is uploaded last. All of it is encrypted with age; an
+ * object is named after its content under the identity, so that names say nothing to others and equal files are stored once.
+ */
+const entrySchema = z.object({
+  format: z.literal(1),
+  kind: z.enum(offsiteKinds),
+  name: z.string().refine((name) => momentOf(name) !== undefined),
+  /** The backup's manifest.json, as it is. */
+  manifest: z.string(),
+  files: z.array(
+    z.object({
+      name: z.string().regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]*$/),
+      object: z.string().regex(/^objects\/[0-9a-f]{2}\/[0-9a-f]{64}\.age$/),
+      bytes: z.number().int().nonnegative(),
+    }),
+  ),
+  /** What a new machine needs besides the backup. */
+  settings: z
+    .object({
+      saltKey: z.string().optional(),
+      masterKey: z.string().optional(),
+      /** The operator's own configuration by file name. */
+      files: z.record(z.string().regex(/^[a-z][a-z.-]*\.yaml$/), z.string()),
+    })
+    .optional(),
+});
+export type OffsiteEntry = Readonly<z.output<typeof entrySchema>>;
+export type OffsiteExtra = OffsiteEntry["settings"];
+
+export type OffsiteBackup = {
+  readonly kind: OffsiteKind;
+  readonly name: string;
+};
+
+type Progress = (text: string, done?: number) => void;
+export type OffsiteWork = {
+  readonly signal: AbortSignal;
+  readonly progress: Progress;
+};
+
+/** Encrypted here before a part of it is uploaded: an upload that breaks off loses no more. */
+export const partBytes = 512 * 1024 * 1024;
+
+/** The backups in a folder's list, newest first. */
+export function backupsIn(
+  files: ReadonlyMap<string, number>,
+): readonly OffsiteBackup[] {
+  return [...files.keys()]
+    .flatMap((path): readonly OffsiteBackup[] => {
+      const [, kind, name = ""] =
+        /^backups\/(postgres|notes)\/([^/]+)\.age$/.exec(path) ?? [];
+      return kind === undefined || momentOf(name) === undefined
+        ? []
+        : [{ kind: kind as OffsiteKind, name }];
+    })
+    .toSorted((a, b) => (a.name < b.name ? 1 : -1));
+}
+
+export function entryPath({ kind, name }: OffsiteBackup): string {
+  return `backups/${kind}/${name}.age`;
+}
+
+/** What backups at the target say of themselves. Throws a Failure when one cannot be read. */
+export async function readEntries(
+  { remote, staging, settings }: OffsitePlace,
+  backups: readonly OffsiteBackup[],
+  signal: AbortSignal,
+): Promise<readonly OffsiteEntry[]> {
+  clear(staging);
+  try {
+    await remote.download(backups.map(entryPath), staging, signal);
+    const entries: OffsiteEntry[] = [];
+    for (const backup of backups) {
+      const path = join(staging, entryPath(backup));
+      if (!existsSync(path)) throw gone(backup);
+      const text = await decryptText(settings.identity, readFileSync(path));
+      const entry = entrySchema.safeParse(JSON.parse(text));
+      // Encrypted text may have been copied to another name.
+      if (
+        !entry.success ||
+        entry.data.kind !== backup.kind ||
+        entry.data.name !== backup.name
+      )
+        throw gone(backup);
+      entries.push(entry.data);
+    }
+    return entries;
+  } finally {
+    rmSync(staging, { recursive: true, force: true });
+  }
+}
+
+/** A backup of a kind at the target; the newest without a name. Throws a Failure that says what there is instead. */
+export async function chooseOffsite(
+  place: OffsitePlace,
+  kind: OffsiteKind,
+  name: string | undefined,
+  signal: AbortSignal,
+): Promise<OffsiteBackup> {
+  const { remote, folder, settings } = place;
+  const all = backupsIn(await remote.list(signal));
+  const ofKind = all.filter((each) => each.kind === kind);
+  const chosen =
+    name === undefined ? ofKind[0] : ofKind.find((each) => each.name === name);
+  if (chosen !== undefined) return chosen;
+  if (all.length > 0)
+    throw new Failure(
+      name === undefined
+        ? `the target has no backup of ${kind}: \`hearth offsite list\` shows what there is.`
+        : `the target has no backup ${name} of ${kind}; it has ${ofKind.map((each) => each.name).join(", ") || "none"}.`,
+    );
+  const others = (await remote.siblings(signal)).filter(
+    (each) => /^hearth-[0-9a-f]{8}$/.test(each) && each !== folder,
+  );
+  throw new Failure(
+    others.length === 0
+      ? `${settings.target} has no backup yet: \`hearth offsite run\` uploads one; on a new machine, check the path of the target.`
+      : `${settings.target} has no backup for this identity (${folder}), only for others (${others.join(", ")}): use the identity that was printed when off-site backups were set up.`,
+  );
+}
+
+export function objectOf(identity: string, sha256: string): string {
+  const name = createHmac("sha256", identity)
+    .update(`hearth object ${sha256}`)
+    .digest("hex");
+  return `objects/${name.slice(0, 2)}/${name}.age`;
+}
+
+export function clear(directory: string): void {
+  rmSync(directory, { recursive: true, force: true });
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+}
+
+export function gone({ kind, name }: OffsiteBackup): Failure {
+  return new Failure(
+    `the backup ${name} of ${kind} at the target cannot be read: fetch another, \`hearth offsite list\` shows them.`,
+  );
+}

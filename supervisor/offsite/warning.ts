@@ -1,0 +1,59 @@
+import { spawnSync } from "node:child_process";
+import { fine, hint, wrong, type Finding } from "../doctor/finding.ts";
+import type { Home } from "../embedded/home.ts";
+import { readVariable, type Environment } from "../environment.ts";
+import { sentencesOf } from "../failure.ts";
+import { jobsAreOn } from "../jobs/job-switch.ts";
+import { findOffsite } from "./settings.ts";
+
+/** Shown while nothing leaves this machine, or both hosts: the text, and the command that sets off-site backups up. */
+export type OffsiteWarning = {
+  readonly text: string;
+  readonly command: string;
+};
+
+const command = "hearth offsite setup REMOTE:PATH";
+
+/** Undefined where there is an off-site target, and where other supervisors run the jobs. */
+export function offsiteWarning(
+  home: Home,
+  env: Environment,
+): OffsiteWarning | undefined {
+  try {
+    if (!jobsAreOn(env) || findOffsite(home, env) !== undefined)
+      return undefined;
+  } catch (error) {
+    return { text: sentencesOf(error).join(" "), command };
+  }
+  const lost =
+    readVariable("HEARTH_PEER_URL", env) === undefined
+      ? "If this machine is lost, its backups are lost with it."
+      : "If both hosts are lost, the backups are lost with them.";
+  return { text: `There are no off-site backups. ${lost}`, command };
+}
+
+/** The same for `hearth doctor`, and whether rclone is there. */
+export function lookAtOffsite(
+  home: Home,
+  env: Environment,
+): readonly Finding[] {
+  // Outside a container the jobs run with the rest.
+  const jobs = env["HEARTH_RUNTIME"] === "docker" ? {} : { HEARTH_JOBS: "on" };
+  const warning = offsiteWarning(home, { ...env, ...jobs });
+  if (warning !== undefined)
+    return [hint("offsite", lowered(warning.text), warning.command)];
+  if (!jobsAreOn({ ...env, ...jobs })) return [];
+  return spawnSync("rclone", ["version"], { env: { ...env } }).status === 0
+    ? [fine("offsite", "off-site backups have a target, and rclone is there")]
+    : [
+        wrong(
+          "offsite",
+          "off-site backups have a target, but rclone is not installed",
+          "apt install rclone",
+        ),
+      ];
+}
+
+function lowered(text: string): string {
+  return `${text.charAt(0).toLowerCase()}${text.slice(1).replace(/\.$/, "")}`;
+}
