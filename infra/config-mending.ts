@@ -33,6 +33,7 @@ const examples: Readonly<Record<string, string>> = {
   "postgresAt.port": "5432",
   notesData: "volume",
   backupDirectory: "volume",
+  offsiteTarget: "nas:hearth",
   notesOpenFiles: "65536",
   notesUuid: "$(openssl rand -hex 16)",
 };
@@ -40,6 +41,8 @@ const examples: Readonly<Record<string, string>> = {
 /** What prints a secret; the others get a random one. */
 const sources: Readonly<Record<string, string>> = {
   edgeKey: "cat privkey.pem",
+  offsiteIdentity: "npx hearth offsite key --new",
+  offsiteRcloneConfig: "cat rclone.conf",
 };
 
 /**

@@ -339,6 +339,23 @@ const mistakes: readonly (readonly [Changes, ...(readonly string[])])[] = [
     "hearth:edgeKey is missing, edge.tls is files: cat privkey.pem | npx pulumi config set --secret hearth:edgeKey",
   ],
   [
+    { offsiteTarget: "b2:backups" },
+    "hearth:offsiteIdentity is missing, offsiteTarget is set: npx hearth offsite key --new | npx pulumi config set --secret hearth:offsiteIdentity",
+    "hearth:offsiteRcloneConfig is missing, offsiteTarget is set: cat rclone.conf | npx pulumi config set --secret hearth:offsiteRcloneConfig",
+  ],
+  [
+    { offsiteTarget: "backups" },
+    "hearth:offsiteTarget must be REMOTE:PATH as rclone takes it: npx pulumi config set hearth:offsiteTarget nas:hearth",
+  ],
+  [
+    { offsiteIdentity: "age1public" },
+    "hearth:offsiteIdentity must be an age identity, as `npx hearth offsite key --new` prints one: npx hearth offsite key --new | npx pulumi config set --secret hearth:offsiteIdentity",
+  ],
+  [
+    { offsiteRcloneConfig: "rclone.conf" },
+    "hearth:offsiteRcloneConfig must be the content of an rclone.conf: cat rclone.conf | npx pulumi config set --secret hearth:offsiteRcloneConfig",
+  ],
+  [
     group("edge", { hostname: "hearth.example.org" }),
     "hearth:edge.tls is none although a host name is given, which is served with a certificate: npx pulumi config set --path hearth:edge.tls internal",
   ],
@@ -360,7 +377,7 @@ const mistakes: readonly (readonly [Changes, ...(readonly string[])])[] = [
 const passwords = Object.keys(configSchema.shape).filter(
   (name) =>
     secretFields.includes(name) &&
-    !["edgeKey", "rotation", "providerKeys", "alertSecrets"].includes(name),
+    !/^(edgeKey|rotation|providerKeys|alertSecrets|offsite\w+)$/.test(name),
 );
 
 function errorsOf(

@@ -145,6 +145,24 @@ export const configSchema = z.strictObject({
     .optional(),
   notesData: volumeOrPath.default("volume"),
   backupDirectory: volumeOrPath.default("volume"),
+  /** Where encrypted backups go, as rclone takes it; with it, the supervisor's image gets rclone. */
+  offsiteTarget: z
+    .string("must be REMOTE:PATH as rclone takes it")
+    .regex(/^[\w.+@ -]+:/, "must be REMOTE:PATH as rclone takes it")
+    .optional(),
+  /** The age identity that they are encrypted for. */
+  offsiteIdentity: z
+    .string()
+    .regex(
+      /^AGE-SECRET-KEY-1[0-9A-Z]+$/,
+      "must be an age identity, as `npx hearth offsite key --new` prints one",
+    )
+    .optional(),
+  /** The content of an rclone.conf with the target's remote. */
+  offsiteRcloneConfig: z
+    .string()
+    .regex(/^\[.+\]$/m, "must be the content of an rclone.conf")
+    .optional(),
   /** CouchDB's limit of file descriptors, from which Erlang sizes its tables. */
   notesOpenFiles: wholeNumber(1024, 1_048_576).default(65_536),
   notesUuid: z
@@ -194,6 +212,8 @@ export const secretFields: readonly string[] = [
   "rotation",
   "providerKeys",
   "alertSecrets",
+  "offsiteIdentity",
+  "offsiteRcloneConfig",
   "edgeKey",
 ];
 

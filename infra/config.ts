@@ -284,6 +284,10 @@ function crossCheck(config: HearthConfig): readonly string[] {
     for (const key of ["edgeCertificate", "edgeKey"] as const)
       if (config[key] === undefined)
         errors.push(sentence([key], "is missing, edge.tls is files"));
+  if (config.offsiteTarget !== undefined)
+    for (const key of ["offsiteIdentity", "offsiteRcloneConfig"] as const)
+      if (config[key] === undefined)
+        errors.push(sentence([key], "is missing, offsiteTarget is set"));
   return errors;
 }
 

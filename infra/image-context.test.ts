@@ -56,3 +56,17 @@ test("the same content has the same hash and place; another base has not", () =>
   expect(assembleImage("notes", "base:1")).toEqual(first);
   expect(assembleImage("notes", "base:2").hash).not.toBe(first.hash);
 });
+
+test("Debian's packages are installed where they are asked for, before our files and as root only there", () => {
+  const { directory, hash } = assembleImage("supervisor", "base:1", ["rclone"]);
+  expect(hash).not.toBe(assembleImage("supervisor", "base:1").hash);
+  const lines = readFileSync(join(directory, "Dockerfile"), "utf8").split("\n");
+  expect(lines.slice(0, 3)).toEqual([
+    "FROM base:1",
+    "USER root",
+    "RUN apt-get update && apt-get install --yes --no-install-recommends rclone && rm -rf /var/lib/apt/lists/*",
+  ]);
+  expect(lines.filter((line) => line.startsWith("USER")).at(-1)).toBe(
+    "USER 1000:0",
+  );
+});

@@ -98,10 +98,17 @@ interface ContextEntry {
  * needs no package registry and no BuildKit, and what runs is what is installed here. It is named after its content and copied
  * only when it is not there yet.
  */
-export function assembleImage(image: BuiltImage, base: string): ImageContext {
+export function assembleImage(
+  image: BuiltImage,
+  base: string,
+  packages: readonly string[] = [],
+): ImageContext {
   const parent = inProject(join(".hearth", "images"));
   mkdirSync(parent, { recursive: true });
-  const entries = listEntries(image, recipes[image], base);
+  const entries = listEntries(
+    image,
+    buildDockerfile(recipes[image], base, packages),
+  );
   const hash = hashEntries(entries);
   const directory = join(parent, `${image}-${hash}`);
   removeOldContexts(parent, directory);
@@ -127,11 +134,11 @@ function removeOldContexts(parent: string, inUse: string): void {
 /** Everything in the context, in the order of its paths. */
 function listEntries(
   image: BuiltImage,
-  recipe: Recipe,
-  base: string,
+  dockerfile: string,
 ): readonly ContextEntry[] {
+  const recipe = recipes[image];
   const entries: ContextEntry[] = [
-    { path: "Dockerfile", text: buildDockerfile(recipe, base) },
+    { path: "Dockerfile", text: dockerfile },
     {
       path: "app/package.json",
       text: `${JSON.stringify({ private: true, type: "module" })}\n`,
@@ -224,14 +231,27 @@ function openFolders(directory: string): void {
     if (entry.isDirectory()) openFolders(join(directory, entry.name));
 }
 
-/** COPY and nothing that runs: a host builds it without any network. */
-export function buildDockerfile(recipe: Recipe, base: string): string {
+/**
+ * COPY and nothing that runs: a host builds it without any network. Where Debian packages are asked for, it needs Debian's
+ * mirrors; their layer comes first, so that a change of ours does not fetch them again.
+ */
+export function buildDockerfile(
+  recipe: Recipe,
+  base: string,
+  packages: readonly string[] = [],
+): string {
   const variables = {
     NODE_ENV: "production",
     ...recipe.environment,
   };
   return [
     `FROM ${base}`,
+    ...(packages.length === 0
+      ? []
+      : [
+          "USER root",
+          `RUN apt-get update && apt-get install --yes --no-install-recommends ${packages.join(" ")} && rm -rf /var/lib/apt/lists/*`,
+        ]),
     ...Object.entries(variables).map(([name, value]) => `ENV ${name}=${value}`),
     `COPY --chown=${recipe.owner} root/ /`,
     "COPY app/ /app/",

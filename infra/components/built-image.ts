@@ -46,7 +46,14 @@ function contextOf(
 ): ImageContext {
   const known = contexts.get(config) ?? new Map<string, ImageContext>();
   contexts.set(config, known);
-  const context = known.get(image) ?? assembleImage(image, base);
+  const context =
+    known.get(image) ??
+    assembleImage(image, base, image === "supervisor" ? toolsFor(config) : []);
   known.set(image, context);
   return context;
+}
+
+/** Debian's packages that the supervisor runs. */
+function toolsFor({ offsiteTarget }: HearthConfig): readonly string[] {
+  return offsiteTarget === undefined ? [] : ["ca-certificates", "rclone"];
 }

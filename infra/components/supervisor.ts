@@ -64,6 +64,22 @@ function servicesOn(
   return ["edge", "gateway", ...stores];
 }
 
+/** Only where the jobs run: another host has no use for the key of all backups. */
+function offsiteSecrets(
+  { offsiteIdentity, offsiteRcloneConfig }: HearthConfig,
+  hasJobs: boolean,
+): Readonly<Record<string, string>> {
+  if (!hasJobs) return {};
+  return {
+    ...(offsiteIdentity === undefined
+      ? {}
+      : { OFFSITE_IDENTITY: offsiteIdentity }),
+    ...(offsiteRcloneConfig === undefined
+      ? {}
+      : { OFFSITE_RCLONE_CONFIG: offsiteRcloneConfig }),
+  };
+}
+
 export function buildSupervisorArgs(
   config: HearthConfig,
   hosts: Hosts,
@@ -80,6 +96,7 @@ export function buildSupervisorArgs(
   const secrets = secretFiles(
     {
       ...config.alertSecrets,
+      ...offsiteSecrets(config, host.name === data),
       BACKUP_DATABASE_URL: databaseUrl("backup", config.backupPassword),
       HEARTH_OPERATOR_PASSWORD: config.operatorPassword,
       NOTES_ADMIN_PASSWORD: config.notesAdminPassword,
@@ -133,6 +150,9 @@ export function buildSupervisorArgs(
       REDIS_PORT: String(redis.port),
       // What the links of `hearth open` name.
       SUPERVISOR_PUBLIC_URL: supervisorAddresses(config, host.name)[0] ?? "",
+      ...(config.offsiteTarget === undefined || host.name !== data
+        ? {}
+        : { OFFSITE_TARGET: config.offsiteTarget }),
       // A certificate of the edge's own making is trusted by nobody here, and renewed by itself.
       ...(certified === undefined || config.edge.tls === "internal"
         ? {}
