@@ -151,6 +151,15 @@ export async function verifyFiles(
   }
 }
 
+/** Whether a file of a backup is as it was written. */
+export async function isIntact(
+  backup: string,
+  file: BackupFile,
+  signal: AbortSignal,
+): Promise<boolean> {
+  return (await problemOf(backup, file, signal)) === undefined;
+}
+
 async function problemOf(
   backup: string,
   { name, bytes, sha256 }: BackupFile,

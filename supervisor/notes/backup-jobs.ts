@@ -42,6 +42,17 @@ export async function backup(
         .join("\n"),
       command: "hearth notes backup --list",
     });
+  const damaged = "notes-backup-damaged";
+  if (taken.damaged.length === 0) parts.alarms.clear(damaged);
+  else
+    parts.alarms.raise({
+      fingerprint: damaged,
+      level: "warning",
+      subject: "notes-backup",
+      text: `a file of the last backup is not as it was written, and other backups may share it: ${taken.name} was taken in full; examine the disk.`,
+      output: taken.damaged.join("\n"),
+      command: "hearth notes backup --list",
+    });
   const { notes_backup, time_zone } = parts.config.jobs;
   const removed =
     early + removeOld(parts.backups, notes_backup.keep, time_zone);

@@ -127,6 +127,9 @@ describe.each(serversUnderTest())("on $name", (under) => {
         documents: 604,
         leaves: 605,
         missing: [],
+        parts: [],
+        size: expect.any(Number),
+        instance: expect.any(String),
       },
     ]);
     await stand.provisioning.remove(vault);

@@ -3,7 +3,7 @@ import { verifyFiles } from "../backup/backup-files.ts";
 import { Failure } from "../failure.ts";
 import {
   parseDocument,
-  readLines,
+  readLeaves,
   readNotesManifest,
   type VaultEntry,
 } from "./backup-format.ts";
@@ -86,9 +86,9 @@ async function compareSample(
   const every = Math.max(1, Math.floor(entry.leaves / sampleSize));
   let line = -1;
   let compared = 0;
-  for await (const text of readLines(backup, entry.file)) {
+  for await (const text of readLeaves(backup, entry)) {
     line += 1;
-    if (line === 0 || line % every !== 0) continue;
+    if (line % every !== 0) continue;
     const kept = parseDocument(text);
     const [given] = await scratch.revisions(
       [{ id: kept._id, rev: kept._rev }],

@@ -4,7 +4,8 @@ import { Failure } from "../failure.ts";
 import { closedRules, memberRules, sameRules } from "./access-rules.ts";
 import {
   parseDocument,
-  parseHead,
+  readHead,
+  readLeaves,
   readLines,
   readNotesManifest,
   usersFile,
@@ -151,11 +152,9 @@ export async function restoreVault(
   await closeEmpty(couch, database);
   try {
     await database.put(markId, { backup });
-    const lines = readLines(backup, entry.file);
-    const first = await lines.next();
-    const head = parseHead(first.done === true ? "" : first.value);
+    const head = await readHead(backup, entry);
     let done = 0;
-    for await (const batch of batches(lines)) {
+    for await (const batch of batches(readLeaves(backup, entry))) {
       await database.write(batch, { asTheyAre: true, signal });
       done += batch.length;
       progress(
