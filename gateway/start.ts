@@ -120,6 +120,7 @@ export async function startGateway({
             ...(config.redis.password === null
               ? {}
               : { password: config.redis.password.reveal() }),
+            ca: config.redis.ca,
           },
           (error) =>
             log.debug({ error: error.message }, "no connection to Redis"),

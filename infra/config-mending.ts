@@ -43,6 +43,7 @@ const sources: Readonly<Record<string, string>> = {
   edgeKey: "cat privkey.pem",
   offsiteIdentity: "npx hearth offsite key --new",
   offsiteRcloneConfig: "cat rclone.conf",
+  caKey: "openssl genrsa 3072",
 };
 
 /**

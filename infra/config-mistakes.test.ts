@@ -60,6 +60,14 @@ const mistakes: readonly (readonly [Changes, ...(readonly string[])])[] = [
     "hearth:hosts.a.publish.1 is 203.0.113.5, a public address: only https is served there, and edge.hostname is not set: npx pulumi config set --path 'hearth:hosts.a.publish[1]' 192.168.1.10",
   ],
   [
+    { caKey: undefined },
+    "hearth:caKey is missing: openssl genrsa 3072 | npx pulumi config set --secret hearth:caKey",
+  ],
+  [
+    { caKey: "-----BEGIN PRIVATE KEY-----\n…" },
+    "hearth:caKey must be an RSA private key in PEM form: openssl genrsa 3072 | npx pulumi config set --secret hearth:caKey",
+  ],
+  [
     hosts({ publish: "192.168.1.10" }),
     "hearth:hosts.a.publish must be a list of addresses: npx pulumi config set --path 'hearth:hosts.a.publish[0]' 192.168.1.10",
   ],
@@ -377,7 +385,7 @@ const mistakes: readonly (readonly [Changes, ...(readonly string[])])[] = [
 const passwords = Object.keys(configSchema.shape).filter(
   (name) =>
     secretFields.includes(name) &&
-    !/^(edgeKey|rotation|providerKeys|alertSecrets|offsite\w+)$/.test(name),
+    !/^(edgeKey|caKey|rotation|providerKeys|alertSecrets|offsite\w+)$/.test(name),
 );
 
 function errorsOf(

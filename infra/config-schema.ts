@@ -1,3 +1,4 @@
+import { createPrivateKey } from "node:crypto";
 import { z } from "zod";
 import {
   absolutePath,
@@ -52,6 +53,15 @@ function namedSecrets(example: string, empty: string) {
     )
     .default({});
 }
+
+/** The key of the stack's own authority: RSA, whose signatures are the same each time (certificates.ts). */
+const authorityKey = z.string().refine((text) => {
+  try {
+    return createPrivateKey(text).asymmetricKeyType === "rsa";
+  } catch {
+    return false;
+  }
+}, "must be an RSA private key in PEM form");
 
 /** How often the edges ask whether a gateway is ready. */
 export const edgeProbeSeconds = 1;
@@ -188,6 +198,8 @@ export const configSchema = z.strictObject({
   notesAdminPassword: password,
   notesCookieSecret: password,
   operatorPassword: password,
+  /** Of the authority that issues the certificates of Postgres and Redis. */
+  caKey: authorityKey,
   /** What `npm run deploy -- rotate` has begun, so that the same command goes on after an interruption. */
   rotation: z.string().optional(),
   providerKeys: namedSecrets("OPENAI_API_KEY", "must be the key itself"),
@@ -209,6 +221,7 @@ export const secretFields: readonly string[] = [
   "notesAdminPassword",
   "notesCookieSecret",
   "operatorPassword",
+  "caKey",
   "rotation",
   "providerKeys",
   "alertSecrets",

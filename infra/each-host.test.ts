@@ -4,6 +4,7 @@ import {
   always,
   asksBash,
   asksNode,
+  expectedCertificates,
   none,
   registerContainers,
   tcp,
@@ -12,9 +13,11 @@ import {
 } from "../test/infra/expected-inputs.ts";
 
 let containers: Awaited<ReturnType<typeof registerContainers>>;
+let certificates: Awaited<ReturnType<typeof expectedCertificates>>;
 
 beforeAll(async () => {
   containers = await registerContainers();
+  certificates = await expectedCertificates();
 });
 
 describe.each([
@@ -57,6 +60,7 @@ describe.each([
         "LOCAL_RUNNER_B_URL=http://192.168.1.11:1234/v1",
         "OPENAI_API_KEY_FILE=/run/hearth/OPENAI_API_KEY",
         "PROXY_MASTER_KEY_FILE=/run/hearth/PROXY_MASTER_KEY",
+        "REDIS_CA_FILE=/run/hearth/ca.crt",
         `REDIS_HOST=${redis}`,
         "REDIS_PASSWORD_FILE=/run/hearth/REDIS_PASSWORD",
         "REDIS_PORT=6379",
@@ -78,11 +82,12 @@ describe.each([
       waitTimeout: 90,
     });
     expect(files).toEqual({
-      "/run/hearth/DATABASE_URL": `0440 postgresql://gateway_a:gateway-0123456789abcdef@${postgres}:5432/hearth`,
+      "/run/hearth/DATABASE_URL": `0440 postgresql://gateway_a:gateway-0123456789abcdef@${postgres}:5432/hearth?sslmode=verify-full&sslrootcert=/run/hearth/ca.crt`,
       "/run/hearth/HEARTH_SALT_KEY": "0440 salt-0123456789abcdef0123",
       "/run/hearth/OPENAI_API_KEY": "0440 sk-openai-0123456789",
       "/run/hearth/PROXY_MASTER_KEY": "0440 sk-master-0123456789abcdef",
       "/run/hearth/REDIS_PASSWORD": "0440 redis-0123456789abcdef",
+      "/run/hearth/ca.crt": `0444 ${certificates.authority}`,
       "/app/config.yaml": `0440 ${text("config/gateway.yaml")}`,
       "/app/hearth.yaml": `0440 general_settings:
   drain_timeout: 120
@@ -105,6 +110,7 @@ describe.each([
         "DOCKER_HOST=tcp://socket-proxy:2375",
         "GATEWAY_PUBLIC_URL=http://192.168.1.10:4000",
         "GATEWAY_URL=http://gateway:4001",
+        "HEARTH_CERTIFICATES=/run/hearth/servers.crt",
         `HEARTH_CONTAINERS=${onData ? "edge gateway notes postgres redis" : "edge gateway"}`,
         "HEARTH_HOME=/var/lib/hearth",
         `HEARTH_HOST_NAME=host ${host.toUpperCase()}`,
@@ -120,6 +126,7 @@ describe.each([
         `NOTES_URL=http://${onData ? "notes" : "10.8.0.1"}:5984`,
         `PEER_GATEWAY_URL=http://${other}:4001`,
         "PROXY_MASTER_KEY_FILE=/run/hearth/PROXY_MASTER_KEY",
+        "REDIS_CA_FILE=/run/hearth/ca.crt",
         `REDIS_HOST=${redis}`,
         "REDIS_PASSWORD_FILE=/run/hearth/REDIS_PASSWORD",
         "REDIS_PORT=6379",
@@ -149,14 +156,16 @@ describe.each([
       waitTimeout: 60,
     });
     expect(files).toEqual({
-      "/run/hearth/BACKUP_DATABASE_URL": `0440 postgresql://backup:backup-0123456789abcdef@${postgres}:5432/hearth`,
+      "/run/hearth/BACKUP_DATABASE_URL": `0440 postgresql://backup:backup-0123456789abcdef@${postgres}:5432/hearth?sslmode=verify-full&sslrootcert=/run/hearth/ca.crt`,
       "/run/hearth/HEARTH_OPERATOR_PASSWORD": "0440 operator-0123456789abcdef",
       "/run/hearth/NOTES_ADMIN_PASSWORD": "0440 notes-0123456789abcdef",
       "/run/hearth/PROXY_MASTER_KEY": "0440 sk-master-0123456789abcdef",
       "/run/hearth/REDIS_PASSWORD": "0440 redis-0123456789abcdef",
+      "/run/hearth/ca.crt": `0444 ${certificates.authority}`,
+      "/run/hearth/servers.crt": `0444 ${certificates.postgres.certificate}${certificates.redis.certificate}`,
       "/run/hearth/SLACK_URL":
         "0440 https://hooks.example.org/slack-0123456789",
-      "/run/hearth/SUPERVISOR_DATABASE_URL": `0440 postgresql://supervisor:supervisor-0123456789abcdef@${postgres}:5432/hearth`,
+      "/run/hearth/SUPERVISOR_DATABASE_URL": `0440 postgresql://supervisor:supervisor-0123456789abcdef@${postgres}:5432/hearth?sslmode=verify-full&sslrootcert=/run/hearth/ca.crt`,
     });
   });
 

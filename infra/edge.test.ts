@@ -5,6 +5,7 @@ import { buildCaddyfile } from "./caddyfile.ts";
 import { buildEdgeArgs } from "./components/edge.ts";
 import { buildSupervisorArgs } from "./components/supervisor.ts";
 import { readConfig, type HearthConfig } from "./config.ts";
+import { expectedCertificates } from "../test/infra/expected-inputs.ts";
 import type { Hosts } from "./hosts.ts";
 import { supervisorAddresses } from "./outputs.ts";
 
@@ -28,6 +29,7 @@ function hostsOf(config: HearthConfig): Hosts {
   } as unknown as Hosts;
 }
 
+const certificates = await expectedCertificates();
 const certificate = {
   edgeCertificate: "-----BEGIN CERTIFICATE-----\n…",
   edgeKey: "-----BEGIN PRIVATE KEY-----\n…",
@@ -54,7 +56,7 @@ test("at a public address, nothing but https is published, and nothing else is n
   const hosts = hostsOf(config);
   const published = [
     ...buildEdgeArgs(config, hosts, hosts.b).ports,
-    ...buildSupervisorArgs(config, hosts, hosts.b).ports,
+    ...buildSupervisorArgs(config, certificates, hosts, hosts.b).ports,
   ];
   expect(published.filter(({ address }) => address === "203.0.113.5")).toEqual([
     { address: "203.0.113.5", port: 443 },
@@ -79,7 +81,7 @@ test("a host name of the notes alone is published on 443, looked at before an up
     port: 443,
   });
   expect(
-    buildSupervisorArgs(config, hosts, hosts.a).environment,
+    buildSupervisorArgs(config, certificates, hosts, hosts.a).environment,
   ).toHaveProperty("EDGE_URL", "https://notes.example.org");
   expect(listenersOn("b", config)).toContainEqual({
     service: "the edge",

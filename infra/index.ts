@@ -1,4 +1,5 @@
 import { RunError } from "@pulumi/pulumi";
+import { issueCertificates } from "./certificates.ts";
 import { CouchServer } from "./components/couch-server.ts";
 import { Edge } from "./components/edge.ts";
 import { Gateway } from "./components/gateway.ts";
@@ -27,22 +28,40 @@ export async function program(): Promise<StackOutputs> {
   const config = readStackConfig();
   const hosts = createHosts(config);
   const { placement } = config;
+  const certificates = await issueCertificates(config);
 
   const postgres = new PostgresServer(
     "postgres",
     config,
+    certificates,
     hosts[placement.postgres],
   );
-  const redis = new RedisServer("redis", config, hosts[placement.redis]);
+  const redis = new RedisServer(
+    "redis",
+    config,
+    certificates,
+    hosts[placement.redis],
+  );
   const notes = new CouchServer("notes", config, hosts[placement.notes]);
 
   // One after the other: B is replaced and healthy before A is touched.
   const stores = [postgres.gatewayRole, redis.container];
-  const gatewayB = new Gateway("gateway-b", config, hosts, hosts.b, stores);
-  const gatewayA = new Gateway("gateway-a", config, hosts, hosts.a, [
-    ...stores,
-    gatewayB.container,
-  ]);
+  const gatewayB = new Gateway(
+    "gateway-b",
+    config,
+    certificates,
+    hosts,
+    hosts.b,
+    stores,
+  );
+  const gatewayA = new Gateway(
+    "gateway-a",
+    config,
+    certificates,
+    hosts,
+    hosts.a,
+    [...stores, gatewayB.container],
+  );
 
   const gateways = [gatewayA.container, gatewayB.container];
   for (const host of [hosts.a, hosts.b]) {
@@ -57,12 +76,19 @@ export async function program(): Promise<StackOutputs> {
     ]);
     // Last: it would take what is not there yet for down. And a new master key: first those that accept it, then those that
     // use it.
-    new Supervisor(`supervisor-${host.name}`, config, hosts, host, [
-      socketProxy,
-      postgres.supervisorRole,
-      postgres.backupRole,
-      edge.container,
-    ]);
+    new Supervisor(
+      `supervisor-${host.name}`,
+      config,
+      certificates,
+      hosts,
+      host,
+      [
+        socketProxy,
+        postgres.supervisorRole,
+        postgres.backupRole,
+        edge.container,
+      ],
+    );
   }
   return describeStack(config);
 }

@@ -1,5 +1,6 @@
 import type { Stack } from "@pulumi/pulumi/automation/stack.js";
 import { beforeAll, expect, test } from "vitest";
+import { expectedCertificates } from "../test/infra/expected-inputs.ts";
 import {
   containersOf,
   listOf,
@@ -202,7 +203,8 @@ test("login roles get verifiers, own nothing, and are members of the groups that
   ).toEqual([]);
 });
 
-test("the postgresql provider says where, how and to which database, in plain strings", () => {
+test("the postgresql provider says where, how and to which database, in plain strings", async () => {
+  const certificates = await expectedCertificates();
   const provider = resources.find(
     ({ type }) => type === "pulumi:providers:postgresql",
   );
@@ -214,7 +216,15 @@ test("the postgresql provider says where, how and to which database, in plain st
     port: "5432",
     username: "postgres",
     password: { secret: "postgres-0123456789abcdef" },
-    sslmode: "disable",
+    sslmode: "verify-full",
+    sslrootcert: certificates.authority,
+    clientcert: {
+      secret: JSON.stringify({
+        cert: certificates.postgres.certificate,
+        key: certificates.postgres.key,
+        sslinline: true,
+      }),
+    },
     expectedVersion: "18",
     database: "hearth",
     superuser: "true",

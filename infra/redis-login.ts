@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { authorityFile } from "./certificates.ts";
 import type { HearthConfig } from "./config.ts";
 import { dockerAt, type EngineAddress } from "./engine.ts";
 
@@ -6,6 +7,8 @@ const directory = "/run/hearth";
 
 /** For the health check and for `redis-cli` within the container. */
 export const redisPasswordFile = `${directory}/REDIS_PASSWORD`;
+/** Within the container, with the password by which it is known there. */
+export const redisCli = `REDISCLI_AUTH="$(cat ${redisPasswordFile})" redis-cli --tls --cacert ${authorityFile}`;
 /** Redis' own list of users; only hashes stand in it. */
 export const redisUsersFile = `${directory}/redis.acl`;
 
@@ -44,7 +47,7 @@ export async function acceptRedisPasswords(
   // The old password opens `redis-cli` here; from the next line on both files are the new ones.
   const said = await inRedis(
     engine,
-    ["sh", "-c", `REDISCLI_AUTH="$(cat ${redisPasswordFile})" redis-cli`],
+    ["sh", "-c", redisCli],
     `ACL SETUSER default resetpass ${hashes(passwords)}\n`,
   );
   if (said.trim() !== "OK")

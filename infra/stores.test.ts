@@ -2,6 +2,7 @@ import { beforeAll, expect, test } from "vitest";
 import {
   always,
   asksBash,
+  expectedCertificates,
   none,
   registerContainers,
   tcp,
@@ -12,9 +13,11 @@ import { buildCouchIni } from "./couchdb-ini.ts";
 import { buildRedisUsers } from "./redis-login.ts";
 
 let containers: Awaited<ReturnType<typeof registerContainers>>;
+let certificates: Awaited<ReturnType<typeof expectedCertificates>>;
 
 beforeAll(async () => {
   containers = await registerContainers();
+  certificates = await expectedCertificates();
 });
 
 test("Postgres, exactly", () => {
@@ -24,10 +27,16 @@ test("Postgres, exactly", () => {
     name: "hearth-postgres",
     image: "sha256:of-postgres-image",
     command: [
-      "postgres",
+      ...["bash", "-c"],
+      'install -m 0400 -o postgres /run/hearth/postgres.key /run/hearth/postgres-own.key && exec docker-entrypoint.sh "$@"',
+      ...["bash", "postgres"],
       ...["-c", "shared_buffers=256MB"],
       ...["-c", "max_connections=100"],
       ...["-c", "log_min_error_statement=panic"],
+      ...["-c", "ssl=on"],
+      ...["-c", "ssl_cert_file=/run/hearth/postgres.crt"],
+      ...["-c", "ssl_key_file=/run/hearth/postgres-own.key"],
+      ...["-c", "hba_file=/run/hearth/pg_hba.conf"],
     ],
     envs: [
       "POSTGRES_DB=hearth",
@@ -62,6 +71,12 @@ test("Postgres, exactly", () => {
   expect(files).toEqual({
     "/run/hearth/POSTGRES_PASSWORD": "0400 postgres-0123456789abcdef",
     "/docker-entrypoint-initdb.d/10-hearth-roles.sql": `0444 ${text("config/postgres-roles.sql")}`,
+    "/run/hearth/pg_hba.conf": `0444 # Commands within the container come by its socket; everything else speaks TLS.
+local all all trust
+hostssl all all all scram-sha-256
+`,
+    "/run/hearth/postgres.crt": `0444 ${certificates.postgres.certificate}`,
+    "/run/hearth/postgres.key": `0400 ${certificates.postgres.key}`,
   });
 });
 
@@ -82,7 +97,7 @@ test("Redis, exactly", () => {
     healthcheck: {
       tests: [
         "CMD-SHELL",
-        'REDISCLI_AUTH="$(cat /run/hearth/REDIS_PASSWORD)" redis-cli ping | grep -q PONG',
+        'REDISCLI_AUTH="$(cat /run/hearth/REDIS_PASSWORD)" redis-cli --tls --cacert /run/hearth/ca.crt ping | grep -q PONG',
       ],
       interval: "10s",
       timeout: "5s",
@@ -95,7 +110,14 @@ test("Redis, exactly", () => {
   expect(files).toEqual({
     "/run/hearth/REDIS_PASSWORD": "0440 redis-0123456789abcdef",
     "/run/hearth/redis.conf": `0440 bind * -::*
-port 6379
+# No plain text.
+port 0
+tls-port 6379
+tls-cert-file /run/hearth/redis.crt
+tls-key-file /run/hearth/redis.key
+tls-ca-cert-file /run/hearth/ca.crt
+# The password says who a client is.
+tls-auth-clients no
 # The network and the password are the boundary.
 protected-mode no
 aclfile /run/hearth/redis.acl
@@ -109,6 +131,9 @@ appendfsync everysec
 save ""
 `,
     "/run/hearth/redis.acl": `0440 ${buildRedisUsers(["redis-0123456789abcdef"])}`,
+    "/run/hearth/ca.crt": `0444 ${certificates.authority}`,
+    "/run/hearth/redis.crt": `0444 ${certificates.redis.certificate}`,
+    "/run/hearth/redis.key": `0440 ${certificates.redis.key}`,
   });
 });
 

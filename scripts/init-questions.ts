@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { generateKeyPairSync, randomBytes } from "node:crypto";
 
 export interface Question {
   readonly flag: string;
@@ -154,7 +154,12 @@ type Hosts = Record<
   }
 >;
 
-/** Every secret of the stack, new: 192 bits each, in characters that may stand in an address. */
+function newAuthorityKey(): string {
+  const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 3072 });
+  return String(privateKey.export({ type: "pkcs8", format: "pem" }));
+}
+
+/** Every secret of the stack, new: keys, and 192 bits each in characters that may stand in an address. */
 export function makeSecrets(): Readonly<Record<string, string>> {
   const random = () => randomBytes(24).toString("base64url");
   return {
@@ -168,6 +173,7 @@ export function makeSecrets(): Readonly<Record<string, string>> {
     notesAdminPassword: random(),
     notesCookieSecret: random(),
     operatorPassword: random(),
+    caKey: newAuthorityKey(),
     notesUuid: randomBytes(16).toString("hex"),
   };
 }

@@ -4,6 +4,8 @@ export interface RedisAddress {
   readonly host: string;
   readonly port: number;
   readonly password?: string;
+  /** As in the configuration. */
+  readonly ca?: string | null;
 }
 
 const LONGEST_WAIT_MS = 250;
@@ -43,6 +45,7 @@ function connect(
     port: address.port,
     ...options,
     ...(address.password === undefined ? {} : { password: address.password }),
+    ...tlsFor(address),
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
     // A command sent again after a reconnect could take effect twice, or undo a later one.
@@ -56,6 +59,10 @@ function connect(
   redis.on("error", onError);
   writeOnceEachTurn(redis);
   return redis;
+}
+
+function tlsFor({ ca }: RedisAddress): RedisOptions {
+  return ca === undefined || ca === null ? {} : { tls: { ca } };
 }
 
 /**

@@ -35,6 +35,8 @@ export function readRedis(
       numberVariable(reading, read, "REDIS_PORT", 1, 65_535) ??
       6_379,
     password: password === null ? null : secret(password),
+    // Of that one: another host in the file is another Redis.
+    ca: host === read("REDIS_HOST") ? read("REDIS_CA") : null,
   };
 }
 

@@ -347,6 +347,7 @@ environment_variables:
     host: "redis.internal",
     port: 6390,
     password: null,
+    ca: null,
   });
   expect(config.cache).toMatchObject({
     enabled: true,

@@ -298,6 +298,8 @@ test("values come from the environment, from files, and from defaults", () => {
     HOST: "b.local",
     CACHE: "True",
     PORT: "6380",
+    REDIS_HOST: "cache.local",
+    REDIS_CA_FILE: write("ca", "the authority\n"),
   });
   expect(config.models[0]).toMatchObject({
     apiBase: "http://b.local:8000/v1",
@@ -309,6 +311,7 @@ test("values come from the environment, from files, and from defaults", () => {
     host: "cache.local",
     port: 6380,
     password: null,
+    ca: "the authority",
   });
 });
 

@@ -133,6 +133,8 @@ export interface RedisConfig {
   readonly host: string;
   readonly port: number;
   readonly password: Secret | null;
+  /** The authority whose certificate it must show, in PEM form; null: without TLS. */
+  readonly ca: string | null;
 }
 
 export interface JournalConfig {

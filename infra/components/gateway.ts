@@ -1,5 +1,10 @@
 import type * as docker from "@pulumi/docker";
 import * as pulumi from "@pulumi/pulumi";
+import {
+  authorityFile,
+  authorityUpload,
+  type Certificates,
+} from "../certificates.ts";
 import type { HearthConfig } from "../config.ts";
 import type { ContainerSpec } from "../container.ts";
 import { readGatewaySettings } from "../gateway-settings.ts";
@@ -22,6 +27,7 @@ export class Gateway extends pulumi.ComponentResource {
   constructor(
     name: string,
     config: HearthConfig,
+    certificates: Certificates,
     hosts: Hosts,
     host: Host,
     /** Among them the other gateway, for the second of the two: never both are away. */
@@ -32,7 +38,7 @@ export class Gateway extends pulumi.ComponentResource {
     const image = builtImage(`${name}-image`, "gateway", config, host, this);
     this.container = placeContainer(
       name,
-      buildGatewayArgs(config, hosts, host),
+      buildGatewayArgs(config, certificates, hosts, host),
       image.imageId,
       host,
       { parent: this, dependsOn: [journal, ...dependsOn] },
@@ -48,6 +54,7 @@ const layerFile = "/app/hearth.yaml";
 
 export function buildGatewayArgs(
   config: HearthConfig,
+  certificates: Certificates,
   hosts: Hosts,
   host: Host,
 ): ContainerSpec {
@@ -61,7 +68,7 @@ export function buildGatewayArgs(
   const secrets = secretFiles(
     {
       ...config.providerKeys,
-      DATABASE_URL: `postgresql://${gatewayRoleName(config)}:${config.gatewayPassword}@${postgres.host}:${postgres.port}/hearth`,
+      DATABASE_URL: `postgresql://${gatewayRoleName(config)}:${config.gatewayPassword}@${postgres.host}:${postgres.port}/hearth?sslmode=verify-full&sslrootcert=${authorityFile}`,
       HEARTH_SALT_KEY: config.saltKey,
       PROXY_MASTER_KEY: config.masterKey,
       REDIS_PASSWORD: config.redisPassword,
@@ -87,6 +94,7 @@ export function buildGatewayArgs(
       HEARTH_GATEWAY_HOST: "0.0.0.0",
       HEARTH_GATEWAY_PORT: String(ports.gateway),
       HEARTH_JOURNAL_DIR: journalDirectory,
+      REDIS_CA_FILE: authorityFile,
       REDIS_HOST: redis.host,
       REDIS_PORT: String(redis.port),
       ...(config.masterKeyPreviousUntil === undefined
@@ -101,6 +109,7 @@ export function buildGatewayArgs(
     },
     files: [
       ...secrets.files,
+      authorityUpload(certificates),
       {
         path: configFile,
         content: pulumi.secret(settings.file),

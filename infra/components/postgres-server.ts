@@ -2,6 +2,12 @@ import { readFileSync } from "node:fs";
 import type * as docker from "@pulumi/docker";
 import * as postgresql from "@pulumi/postgresql";
 import * as pulumi from "@pulumi/pulumi";
+import {
+  postgresNames,
+  serverFile,
+  serverUploads,
+  type Certificates,
+} from "../certificates.ts";
 import { imageReferenceOf, type HearthConfig } from "../config.ts";
 import type { ContainerSpec } from "../container.ts";
 import { clearWay, networkName, ports, type Host } from "../hosts.ts";
@@ -22,7 +28,12 @@ export class PostgresServer extends pulumi.ComponentResource {
   readonly supervisorRole: postgresql.Role;
   readonly backupRole: postgresql.Role;
 
-  constructor(name: string, config: HearthConfig, host: Host) {
+  constructor(
+    name: string,
+    config: HearthConfig,
+    certificates: Certificates,
+    host: Host,
+  ) {
     super("hearth:data:PostgresServer", name);
     const volume = keepVolume(`${name}-data`, volumeName, host, this);
     const image = pullImage(
@@ -31,7 +42,7 @@ export class PostgresServer extends pulumi.ComponentResource {
       host,
       this,
     );
-    const spec = buildPostgresArgs(config, host);
+    const spec = buildPostgresArgs(config, certificates, host);
     // The password acts at initdb only. Its rotation is an ALTER ROLE over the container's socket and must not replace the
     // server; a container made for another reason carries the new one.
     const passwordAt = spec.files.findIndex(({ path }) =>
@@ -42,16 +53,24 @@ export class PostgresServer extends pulumi.ComponentResource {
       dependsOn: [volume],
       ignoreChanges: [`uploads[${passwordAt}].content`],
     });
+    const at = config.postgresAt?.host ?? host.address;
+    const { certificate: cert, key } = certificates.postgres;
     const provider = new postgresql.Provider(
       `${name}-login`,
       {
         // Plain strings: an output of the container would make the provider, and the roles with it, depend on its replacement.
-        host: config.postgresAt?.host ?? host.address,
+        host: at,
         port: config.postgresAt?.port ?? ports.postgres,
         username: "postgres",
         password: pulumi.secret(config.postgresPassword),
-        // Said aloud: the default tries TLS, which this server on a private network does not speak.
-        sslmode: "disable",
+        // Another name than the server's own is an operator's forwarding, which no certificate can know.
+        sslmode: postgresNames(config).includes(at)
+          ? "verify-full"
+          : "verify-ca",
+        // As a text, not a file of one operator's machine: the plugin reads it so only beside a client's certificate, for which
+        // the server does not ask.
+        sslrootcert: certificates.authority,
+        clientcert: { cert, key: pulumi.secret(key), sslinline: true },
         expectedVersion: config.postgresVersion,
         // What a dropped role owned is reassigned in this database only.
         database: "hearth",
@@ -99,8 +118,12 @@ function isImported({ importRoles }: HearthConfig, role: string): boolean {
   return importRoles === "yes" || importRoles.split(",").includes(role);
 }
 
+const ownKey = "/run/hearth/postgres-own.key";
+const accessFile = "/run/hearth/pg_hba.conf";
+
 export function buildPostgresArgs(
   config: HearthConfig,
+  certificates: Certificates,
   host: Host,
 ): ContainerSpec {
   const secrets = secretFiles(
@@ -111,6 +134,11 @@ export function buildPostgresArgs(
   return {
     name: "hearth-postgres",
     command: [
+      "bash",
+      "-c",
+      // Uploads are root's, and the server wants its key for itself.
+      `install -m 0400 -o postgres ${serverFile("postgres", "key")} ${ownKey} && exec docker-entrypoint.sh "$@"`,
+      "bash",
       "postgres",
       "-c",
       `shared_buffers=${Math.floor(config.memory.postgres / 4)}MB`,
@@ -119,6 +147,14 @@ export function buildPostgresArgs(
       // A statement that fails is not written to the log: those about roles carry verifiers.
       "-c",
       "log_min_error_statement=panic",
+      "-c",
+      "ssl=on",
+      "-c",
+      `ssl_cert_file=${serverFile("postgres", "crt")}`,
+      "-c",
+      `ssl_key_file=${ownKey}`,
+      "-c",
+      `hba_file=${accessFile}`,
     ],
     environment: { POSTGRES_DB: "hearth", ...secrets.environment },
     files: [
@@ -131,6 +167,15 @@ export function buildPostgresArgs(
         ),
         permissions: "0444",
       },
+      {
+        path: accessFile,
+        content: `# Commands within the container come by its socket; everything else speaks TLS.
+local all all trust
+hostssl all all all scram-sha-256
+`,
+        permissions: "0444",
+      },
+      ...serverUploads("postgres", certificates.postgres, "0400"),
     ],
     ports: [{ address: host.address, port: ports.postgres }],
     // 18's layout: PGDATA is a directory of the version below it.

@@ -1,10 +1,18 @@
 import type * as docker from "@pulumi/docker";
 import * as pulumi from "@pulumi/pulumi";
+import {
+  authorityFile,
+  authorityUpload,
+  serverFile,
+  serverUploads,
+  type Certificates,
+} from "../certificates.ts";
 import { imageReferenceOf, type HearthConfig } from "../config.ts";
 import type { ContainerSpec } from "../container.ts";
 import { networkName, ports, type Host } from "../hosts.ts";
 import {
   buildRedisUsers,
+  redisCli,
   redisPasswordFile,
   redisPasswords,
   redisUsersFile,
@@ -15,7 +23,12 @@ import { keepVolume, placeContainer, pullImage } from "./placed.ts";
 export class RedisServer extends pulumi.ComponentResource {
   readonly container: docker.Container;
 
-  constructor(name: string, config: HearthConfig, host: Host) {
+  constructor(
+    name: string,
+    config: HearthConfig,
+    certificates: Certificates,
+    host: Host,
+  ) {
     super("hearth:data:RedisServer", name);
     const volume = keepVolume(`${name}-data`, volumeName, host, this);
     const image = pullImage(
@@ -24,7 +37,7 @@ export class RedisServer extends pulumi.ComponentResource {
       host,
       this,
     );
-    const spec = buildRedisArgs(config, host);
+    const spec = buildRedisArgs(config, certificates, host);
     this.container = placeContainer(name, spec, image.imageId, host, {
       parent: this,
       dependsOn: [volume],
@@ -45,6 +58,7 @@ const configFile = "/run/hearth/redis.conf";
 
 export function buildRedisArgs(
   config: HearthConfig,
+  certificates: Certificates,
   host: Host,
 ): ContainerSpec {
   return {
@@ -69,6 +83,8 @@ export function buildRedisArgs(
         content: pulumi.secret(buildRedisUsers(redisPasswords(config))),
         permissions: "0440",
       },
+      authorityUpload(certificates),
+      ...serverUploads("redis", certificates.redis, "0440"),
     ],
     ports: [{ address: host.address, port: ports.redis }],
     volumes: [{ source: volumeName, path: "/data" }],
@@ -77,10 +93,7 @@ export function buildRedisArgs(
     capabilities: [],
     health: {
       // From a file and by the environment: an argument would be seen by everybody on the host.
-      test: [
-        "CMD-SHELL",
-        `REDISCLI_AUTH="$(cat ${redisPasswordFile})" redis-cli ping | grep -q PONG`,
-      ],
+      test: ["CMD-SHELL", `${redisCli} ping | grep -q PONG`],
       interval: "10s",
       timeout: "5s",
       startPeriod: "10s",
@@ -93,7 +106,14 @@ export function buildRedisArgs(
 
 function buildRedisConf(config: HearthConfig): string {
   return `bind * -::*
-port ${ports.redis}
+# No plain text.
+port 0
+tls-port ${ports.redis}
+tls-cert-file ${serverFile("redis", "crt")}
+tls-key-file ${serverFile("redis", "key")}
+tls-ca-cert-file ${authorityFile}
+# The password says who a client is.
+tls-auth-clients no
 # The network and the password are the boundary.
 protected-mode no
 aclfile ${redisUsersFile}

@@ -1,5 +1,10 @@
 import type * as docker from "@pulumi/docker";
 import * as pulumi from "@pulumi/pulumi";
+import {
+  authorityFile,
+  authorityUpload,
+  type Certificates,
+} from "../certificates.ts";
 import type { HearthConfig, HostName } from "../config.ts";
 import type { ContainerSpec } from "../container.ts";
 import {
@@ -29,6 +34,7 @@ export class Supervisor extends pulumi.ComponentResource {
   constructor(
     name: string,
     config: HearthConfig,
+    certificates: Certificates,
     hosts: Hosts,
     host: Host,
     dependsOn: readonly pulumi.Resource[],
@@ -40,7 +46,7 @@ export class Supervisor extends pulumi.ComponentResource {
     const image = builtImage(`${name}-image`, "supervisor", config, host, this);
     this.container = placeContainer(
       name,
-      buildSupervisorArgs(config, hosts, host),
+      buildSupervisorArgs(config, certificates, hosts, host),
       image.imageId,
       host,
       { parent: this, dependsOn: [...volumes, ...dependsOn] },
@@ -52,6 +58,8 @@ export class Supervisor extends pulumi.ComponentResource {
 const historyVolume = "hearth-supervisor";
 const backupVolume = "hearth-backups";
 const home = "/var/lib/hearth";
+/** The certificates of the servers, for the check of their days. */
+const watchedFile = "/run/hearth/servers.crt";
 
 /** By the names that the supervisor calls them. */
 function servicesOn(
@@ -82,6 +90,7 @@ function offsiteSecrets(
 
 export function buildSupervisorArgs(
   config: HearthConfig,
+  certificates: Certificates,
   hosts: Hosts,
   host: Host,
 ): ContainerSpec {
@@ -92,7 +101,7 @@ export function buildSupervisorArgs(
   const peer = hosts[otherHost(host.name)];
   const certified = config.edge.hostname ?? config.edge.notesHostname;
   const databaseUrl = (role: string, password: string) =>
-    `postgresql://${role}:${password}@${postgres.host}:${postgres.port}/hearth`;
+    `postgresql://${role}:${password}@${postgres.host}:${postgres.port}/hearth?sslmode=verify-full&sslrootcert=${authorityFile}`;
   const secrets = secretFiles(
     {
       ...config.alertSecrets,
@@ -132,6 +141,7 @@ export function buildSupervisorArgs(
       GATEWAY_URL: `http://gateway:${ports.gateway}`,
       // What is to run on this host besides the supervisor: each is looked at, also one that is gone.
       HEARTH_CONTAINERS: servicesOn(config, host.name).join(" "),
+      HEARTH_CERTIFICATES: watchedFile,
       HEARTH_HOME: home,
       // What messages are signed with; the container's own name is a random one.
       HEARTH_HOST_NAME: `host ${host.name.toUpperCase()}`,
@@ -146,6 +156,7 @@ export function buildSupervisorArgs(
       NOTES_PUBLIC_URL: notesAddresses(config)[0] ?? "",
       NOTES_URL: `http://${notes.host}:${notes.port}`,
       PEER_GATEWAY_URL: `http://${peer.address}:${ports.gateway}`,
+      REDIS_CA_FILE: authorityFile,
       REDIS_HOST: redis.host,
       REDIS_PORT: String(redis.port),
       // What the links of `hearth open` name.
@@ -161,7 +172,17 @@ export function buildSupervisorArgs(
         ? {}
         : { HEARTH_SUPERVISOR_CONFIG: "/app/supervisor.yaml" }),
     },
-    files: [...secrets.files, ...ownConfig],
+    files: [
+      ...secrets.files,
+      ...ownConfig,
+      authorityUpload(certificates),
+      {
+        path: watchedFile,
+        content:
+          certificates.postgres.certificate + certificates.redis.certificate,
+        permissions: "0444",
+      },
+    ],
     ports: everyAddress(host).map((address) => ({
       address,
       port: ports.supervisor,

@@ -4,6 +4,8 @@ export type RedisPlace = {
   readonly host: string;
   readonly port: number;
   readonly password: string | undefined;
+  /** The authority whose certificate it must show, in PEM form; undefined: without TLS. */
+  readonly ca?: string | undefined;
 };
 
 /** Where the gateways keep limits, if they keep them in Redis. */
@@ -14,6 +16,7 @@ export function redisPlace(env: Environment): RedisPlace | undefined {
     host,
     port: Number(readVariable("REDIS_PORT", env) ?? 6379),
     password: readVariable("REDIS_PASSWORD", env),
+    ca: readVariable("REDIS_CA", env),
   };
 }
 
@@ -27,6 +30,7 @@ export async function forgetLimits(place: RedisPlace): Promise<void> {
   const redis = new Redis({
     ...{ host: place.host, port: place.port, lazyConnect: true },
     ...(place.password === undefined ? {} : { password: place.password }),
+    ...(place.ca === undefined ? {} : { tls: { ca: place.ca } }),
     connectTimeout: patienceMs,
     commandTimeout: patienceMs,
     retryStrategy: () => null,

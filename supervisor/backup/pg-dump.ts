@@ -59,8 +59,19 @@ function buildDump(
       PGUSER: decodeURIComponent(url.username),
       PGPASSWORD: decodeURIComponent(url.password),
       PGDATABASE: decodeURIComponent(url.pathname.slice(1)),
+      ...tlsOf(url),
     },
   };
+}
+
+/** The tool names in its environment what an address has as parameters. */
+function tlsOf({ searchParams }: URL): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    (["sslmode", "sslrootcert"] as const).flatMap((name) => {
+      const value = searchParams.get(name);
+      return value === null ? [] : [[`PG${name.toUpperCase()}`, value]];
+    }),
+  );
 }
 
 async function describe(path: string): Promise<BackupFile> {

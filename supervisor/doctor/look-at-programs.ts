@@ -101,11 +101,13 @@ export async function lookAtRedis(
     return [fine("redis", "not used: the gateway does its work in memory")];
   const port = readPort("REDIS_PORT", 6379, env);
   const password = readVariable("REDIS_PASSWORD", env);
+  const ca = readVariable("REDIS_CA", env);
   const { Redis } = await import("ioredis");
   const client = new Redis({
     host,
     port,
     ...(password === undefined ? {} : { password }),
+    ...(ca === undefined ? {} : { tls: { ca } }),
     lazyConnect: true,
     connectTimeout: answerWithinMs,
     commandTimeout: answerWithinMs,

@@ -230,6 +230,7 @@ async function mayMigrate(stand: Stand): Promise<void> {
     user: `gateway_${await gatewayRoleOf(stand)}`,
     password: await settingOf(stand, "gatewayPassword"),
     database: "hearth",
+    ssl: { rejectUnauthorized: false },
   });
   await client.connect();
   try {

@@ -1,5 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect } from "vitest";
+import { issueCertificates } from "../../infra/certificates.ts";
+import { readConfig } from "../../infra/config.ts";
 import { inProject } from "../../infra/project-files.ts";
 import { containersOf, listOf, registerProgram } from "./registered.ts";
 import { rightConfig } from "./stack-config.ts";
@@ -31,6 +33,15 @@ export async function registerContainers(): Promise<
       },
     ]),
   );
+}
+
+/** Of the stack that is registered here. */
+export async function expectedCertificates(): ReturnType<
+  typeof issueCertificates
+> {
+  const read = readConfig({ values: rightConfig, isSecret: () => true });
+  if (!read.ok) throw new Error(read.errors.join());
+  return issueCertificates(read.config);
 }
 
 /** In the place of a container that was not registered. */

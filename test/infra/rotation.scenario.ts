@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { authorityFile } from "../../infra/certificates.ts";
 import { rotate } from "../../scripts/deploy/rotate.ts";
 import type { RotationKind } from "../../scripts/deploy/rotations.ts";
 import type { Session } from "../../scripts/deploy/session.ts";
@@ -93,7 +94,10 @@ describe("rotation", () => {
       dockerWithInput(
         session,
         "a",
-        ["exec", "--interactive", "hearth-redis", "redis-cli"],
+        [
+          ...["exec", "--interactive", "hearth-redis", "redis-cli"],
+          ...["--tls", "--cacert", authorityFile],
+        ],
         `AUTH ${password}\n`,
       );
     expect(await answer(pair?.old)).toMatch(/WRONGPASS/);

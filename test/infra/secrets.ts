@@ -43,7 +43,13 @@ export async function expectNowhere(
 
 /** Whether Postgres takes the password. */
 export const logsIn = (user: string, password = "") =>
-  postgresLogsIn({ host: addresses.a, user, password });
+  postgresLogsIn({
+    host: addresses.a,
+    user,
+    password,
+    // Whose certificate it is, is another test's (encryption.scenario.ts).
+    ssl: { rejectUnauthorized: false },
+  });
 
 /** The status of a request with a master key. */
 export async function keyAnswer(edge: string, key = ""): Promise<number> {

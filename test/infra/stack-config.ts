@@ -1,3 +1,7 @@
+import { generateKeyPairSync } from "node:crypto";
+
+const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+
 /** A right configuration of the stack, as Pulumi hands it over: plain values as text, objects as JSON. */
 export const rightConfig: Readonly<Record<string, string>> = {
   hosts: JSON.stringify({
@@ -27,6 +31,7 @@ export const rightConfig: Readonly<Record<string, string>> = {
   notesAdminPassword: "notes-0123456789abcdef",
   notesCookieSecret: "cookie-0123456789abcdef",
   operatorPassword: "operator-0123456789abcdef",
+  caKey: String(privateKey.export({ type: "pkcs8", format: "pem" })),
   providerKeys: JSON.stringify({ OPENAI_API_KEY: "sk-openai-0123456789" }),
   alertSecrets: JSON.stringify({
     SLACK_URL: "https://hooks.example.org/slack-0123456789",

@@ -2,7 +2,7 @@ import pg from "pg";
 
 /** Whether Postgres lets somebody in with this password. */
 export async function logsIn(
-  login: Pick<pg.ClientConfig, "host" | "port" | "user" | "password">,
+  login: Pick<pg.ClientConfig, "host" | "port" | "user" | "password" | "ssl">,
 ): Promise<boolean> {
   const client = new pg.Client({ ...login, database: "hearth" });
   try {

@@ -12,6 +12,7 @@ export const redisCheck = z.strictObject({
   }),
   user: z.string().optional(),
   password: z.string().optional(),
+  ca: z.string().optional(),
   expect: z
     .strictObject({
       memory_below_percent: whole(1, 100).default(90),
@@ -22,7 +23,7 @@ export const redisCheck = z.strictObject({
 
 /** PING, and what INFO says of memory, evictions and the append-only file, over a connection of its own. */
 export async function lookAtRedis(
-  { url, user, password, timeout, expect }: z.output<typeof redisCheck>,
+  { url, user, password, ca, timeout, expect }: z.output<typeof redisCheck>,
   { signal, before, now }: Lookout,
 ): Promise<Seen> {
   const { Redis } = await import("ioredis");
@@ -35,6 +36,7 @@ export async function lookAtRedis(
     connectionName: "hearth-check",
     ...(user === undefined || user === "" ? {} : { username: user }),
     ...(password === undefined || password === "" ? {} : { password }),
+    ...(ca === undefined || ca === "" ? {} : { tls: { ca } }),
   });
   let trouble: Error | undefined;
   client.on("error", (error: Error) => {

@@ -1,6 +1,7 @@
 // Stands in for the postgresql plugin where it cannot be had: see ../README.md.
 import { serveDouble } from "../protocol.ts";
-import { roleDouble } from "./role.ts";
+import type { Values } from "../protocol.ts";
+import { roleDouble, type Login } from "./role.ts";
 
 serveDouble("3.18.1", (configuration) => ({
   "postgresql:index/role:Role": roleDouble({
@@ -9,5 +10,15 @@ serveDouble("3.18.1", (configuration) => ({
     user: String(configuration.username),
     password: String(configuration.password),
     database: String(configuration.database),
+    ssl: sslOf(configuration),
   }),
 }));
+
+/** With `sslinline`, lib/pq takes the authority as a text; `verify-ca` alone does not compare the name. */
+function sslOf({ sslmode, sslrootcert }: Values): Login["ssl"] {
+  if (sslmode === "disable") return false;
+  const ca = String(sslrootcert);
+  return sslmode === "verify-full"
+    ? { ca }
+    : { ca, checkServerIdentity: () => undefined };
+}

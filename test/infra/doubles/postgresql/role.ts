@@ -8,6 +8,7 @@ export interface Login {
   readonly user: string;
   readonly password: string;
   readonly database: string;
+  readonly ssl?: pg.ClientConfig["ssl"];
 }
 
 /** postgresql.Role: other.json, "postgresql.Role", and lifecycle.json, areas "role", "destroy" and "up". */
@@ -134,7 +135,7 @@ async function connected<T>(
   login: Login,
   work: (client: pg.Client) => Promise<T>,
 ): Promise<T> {
-  const client = new pg.Client({ ...login, ssl: false });
+  const client = new pg.Client({ ssl: false, ...login });
   try {
     // Once and never again, as the plugin does.
     await client.connect();

@@ -1,0 +1,57 @@
+import {
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  X509Certificate,
+} from "node:crypto";
+import { expect, test } from "vitest";
+import { openAuthority } from "./certificates.ts";
+
+const caKey = newKey();
+const yearMs = 365 * 86_400_000;
+
+function newKey(): string {
+  const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+  return String(privateKey.export({ type: "pkcs8", format: "pem" }));
+}
+
+async function issue(now: number, key = caKey) {
+  const { authority, issue } = await openAuthority(key, now);
+  const server = await issue("postgres", ["postgres", "10.8.0.1", "fd00::1"]);
+  return {
+    authority,
+    ...server,
+    x509: new X509Certificate(server.certificate),
+  };
+}
+
+test("a certificate names the server, belongs to its key, and is the authority's", async () => {
+  const { authority, key, x509 } = await issue(Date.now());
+  expect(x509.checkHost("postgres")).toBe("postgres");
+  expect(x509.checkHost("redis")).toBeUndefined();
+  expect(x509.checkIP("10.8.0.1")).toBe("10.8.0.1");
+  expect(x509.checkIP("fd00::1")).toBeDefined();
+  expect(x509.checkPrivateKey(createPrivateKey(key))).toBe(true);
+  expect(x509.verify(createPublicKey(authority))).toBe(true);
+  expect(x509.ca).toBe(false);
+  expect(new X509Certificate(authority).ca).toBe(true);
+  const other = await issue(Date.now(), newKey());
+  expect(x509.verify(createPublicKey(other.authority))).toBe(false);
+});
+
+test("nothing changes within a period; the first run of the next one renews, a year before the old one ends", async () => {
+  const begin = Math.ceil(Date.now() / yearMs) * yearMs;
+  const last = await issue(begin - 1);
+  const same = await issue(begin - yearMs);
+  expect(same).toMatchObject({
+    authority: last.authority,
+    certificate: last.certificate,
+    key: last.key,
+  });
+  const next = await issue(begin);
+  expect(next.authority).toBe(last.authority);
+  expect(next.key).not.toBe(last.key);
+  expect(next.x509.serialNumber).not.toBe(last.x509.serialNumber);
+  expect(Date.parse(last.x509.validTo)).toBe(begin + yearMs);
+  expect(Date.parse(next.x509.validFrom)).toBeLessThan(begin);
+});

@@ -1,0 +1,192 @@
+// Of the library below; it stands first.
+import "reflect-metadata";
+import {
+  createECDH,
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  hkdfSync,
+  type KeyObject,
+} from "node:crypto";
+import { isIP } from "node:net";
+import * as x509 from "@peculiar/x509";
+import { secret } from "@pulumi/pulumi";
+import type { HearthConfig } from "./config.ts";
+import type { UploadedFile } from "./container.ts";
+
+/** PEM. */
+export interface ServerCertificate {
+  readonly certificate: string;
+  readonly key: string;
+}
+
+interface Authority {
+  /** What clients trust, and nothing else. */
+  readonly authority: string;
+  readonly issue: (
+    name: string,
+    alternatives: readonly string[],
+  ) => Promise<ServerCertificate>;
+}
+
+/** Of the running stack. */
+export interface Certificates {
+  readonly authority: string;
+  readonly postgres: ServerCertificate;
+  readonly redis: ServerCertificate;
+}
+
+const dayMs = 86_400_000;
+/** A certificate is renewed by the first `up` of a new period, and holds for this one and the next. */
+const periodMs = 365 * dayMs;
+/** RSASSA-PKCS1-v1_5 signs the same text in the same way each time; ECDSA would not. */
+const signature = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" } as const;
+const curve = { name: "ECDSA", namedCurve: "P-256" } as const;
+
+/**
+ * The stack's own authority. All that it issues follows from its key, the names and the period, keys included: nothing has to
+ * be kept, and each run of the program within a period comes to the same bytes, so that nothing is replaced in between.
+ */
+export async function openAuthority(
+  caKey: string,
+  now = Date.now(),
+): Promise<Authority> {
+  const key = createPrivateKey(caKey);
+  const signingKey = key.toCryptoKey(signature, false, ["sign"]);
+  const publicKey = createPublicKey(key).toCryptoKey(signature, true, [
+    "verify",
+  ]);
+  const name = "CN=Hearth";
+  const authority = await x509.X509CertificateGenerator.create({
+    serialNumber: "01",
+    subject: name,
+    issuer: name,
+    notBefore: new Date("2026-01-01"),
+    notAfter: new Date("2126-01-01"),
+    publicKey,
+    signingKey,
+    signingAlgorithm: signature,
+    extensions: [
+      new x509.BasicConstraintsExtension(true, 0, true),
+      new x509.KeyUsagesExtension(x509.KeyUsageFlags.keyCertSign, true),
+    ],
+  });
+  const period = Math.floor(now / periodMs);
+  return {
+    authority: pem(authority.toString("pem")),
+    async issue(subject, alternatives) {
+      const own = derivedKey(key, `${subject} ${period}`);
+      const certificate = await x509.X509CertificateGenerator.create({
+        serialNumber: serialOf([subject, ...alternatives, String(period)]),
+        subject: `CN=${subject}`,
+        issuer: name,
+        // Clocks differ.
+        notBefore: new Date(period * periodMs - dayMs),
+        notAfter: new Date((period + 2) * periodMs),
+        publicKey: createPublicKey(own).toCryptoKey(curve, true, ["verify"]),
+        signingKey,
+        signingAlgorithm: signature,
+        extensions: [
+          new x509.BasicConstraintsExtension(false, undefined, true),
+          new x509.KeyUsagesExtension(
+            x509.KeyUsageFlags.digitalSignature,
+            true,
+          ),
+          new x509.ExtendedKeyUsageExtension([
+            x509.ExtendedKeyUsage.serverAuth,
+            x509.ExtendedKeyUsage.clientAuth,
+          ]),
+          new x509.SubjectAlternativeNameExtension(
+            [...new Set(alternatives)].map((value) => ({
+              type: isIP(value) === 0 ? "dns" : "ip",
+              value,
+            })),
+          ),
+        ],
+      });
+      return {
+        certificate: pem(certificate.toString("pem")),
+        key: String(own.export({ type: "pkcs8", format: "pem" })),
+      };
+    },
+  };
+}
+
+/** The certificates of the servers, for the names by which their clients know them. */
+export async function issueCertificates({
+  caKey,
+  hosts,
+  placement,
+}: Pick<HearthConfig, "caKey" | "hosts" | "placement">): Promise<Certificates> {
+  const { authority, issue } = await openAuthority(caKey);
+  return {
+    authority,
+    postgres: await issue("postgres", postgresNames({ hosts, placement })),
+    redis: await issue("redis", ["redis", hosts[placement.redis].address]),
+  };
+}
+
+/** The last two: the operator's end of a tunnel. */
+export function postgresNames({
+  hosts,
+  placement,
+}: Pick<HearthConfig, "hosts" | "placement">): readonly string[] {
+  const { address } = hosts[placement.postgres];
+  return ["postgres", address, "localhost", "127.0.0.1"];
+}
+
+const directory = "/run/hearth";
+/** Where containers find what they trust. */
+export const authorityFile = `${directory}/ca.crt`;
+
+export function authorityUpload({ authority }: Certificates): UploadedFile {
+  return { path: authorityFile, content: authority, permissions: "0444" };
+}
+
+export function serverFile(service: string, part: "crt" | "key"): string {
+  return `${directory}/${service}.${part}`;
+}
+
+export function serverUploads(
+  service: string,
+  { certificate, key }: ServerCertificate,
+  permissions: "0400" | "0440",
+): readonly UploadedFile[] {
+  return [
+    {
+      path: serverFile(service, "crt"),
+      content: certificate,
+      permissions: "0444",
+    },
+    { path: serverFile(service, "key"), content: secret(key), permissions },
+  ];
+}
+
+/** A key on P-256 that nothing but the authority's own leads to. */
+function derivedKey(key: KeyObject, of: string): KeyObject {
+  const secret = key.export({ type: "pkcs8", format: "der" });
+  const d = Buffer.from(hkdfSync("sha256", secret, "hearth", of, 32));
+  const ecdh = createECDH("prime256v1");
+  ecdh.setPrivateKey(d);
+  const point = ecdh.getPublicKey();
+  return createPrivateKey({
+    format: "jwk",
+    key: {
+      kty: "EC",
+      crv: curve.namedCurve,
+      d: d.toString("base64url"),
+      x: point.subarray(1, 33).toString("base64url"),
+      y: point.subarray(33).toString("base64url"),
+    },
+  });
+}
+
+/** Of one authority no two certificates may have the same; a positive number of at most 20 bytes. */
+function serialOf(parts: readonly string[]): string {
+  const hash = createHash("sha256").update(JSON.stringify(parts)).digest("hex");
+  return `4${hash.slice(1, 32)}`;
+}
+
+function pem(text: string): string {
+  return `${text.trim()}\n`;
+}

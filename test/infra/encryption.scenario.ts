@@ -1,0 +1,127 @@
+import { generateKeyPairSync, X509Certificate } from "node:crypto";
+import { connect, type PeerCertificate } from "node:tls";
+import { Redis } from "ioredis";
+import pg from "pg";
+import { afterEach, describe, expect, test, vi } from "vitest";
+import { openAuthority } from "../../infra/certificates.ts";
+import { askPostgres } from "../../infra/postgres-socket.ts";
+import { parallel } from "../../scripts/deploy-stack.ts";
+import { callSteadily, expectNoFailedCall } from "./callers.ts";
+import { allHealthy, changedSince, containerIds } from "./containers.ts";
+import { quiet, say, sessionOf, settingOf, timed } from "./day-two.ts";
+import { deployedStack, edges } from "./running.ts";
+import { addresses } from "./two-engines.ts";
+
+const running = deployedStack();
+const yearMs = 365 * 86_400_000;
+afterEach(() => vi.restoreAllMocks());
+
+/** Traffic with Postgres and Redis: what each side refuses, and how certificates are renewed. */
+describe("encryption", () => {
+  async function authorities(): Promise<{
+    readonly own: string;
+    readonly foreign: string;
+  }> {
+    const caKey = await settingOf(running().stand, "caKey");
+    const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
+    const other = String(privateKey.export({ type: "pkcs8", format: "pem" }));
+    return {
+      own: (await openAuthority(caKey)).authority,
+      foreign: (await openAuthority(other)).authority,
+    };
+  }
+
+  test("Postgres refuses plain text, and who trusts another authority refuses Postgres", async () => {
+    const { stand } = running();
+    const { own, foreign } = await authorities();
+    const password = await settingOf(stand, "supervisorPassword");
+    const login = async (ssl: pg.ClientConfig["ssl"]): Promise<void> => {
+      const client = new pg.Client({
+        ...{ host: addresses.a, user: "supervisor", database: "hearth" },
+        ...{ password, ssl },
+      });
+      client.on("error", () => undefined);
+      await client.connect();
+      await client.end();
+    };
+    await login({ ca: own });
+    await expect(login(false)).rejects.toThrow(/no encryption/);
+    await expect(login({ ca: foreign })).rejects.toThrow(/certificate/);
+    const { engines } = await sessionOf(stand);
+    expect(
+      await askPostgres(
+        engines.a,
+        `SELECT DISTINCT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)
+         WHERE client_addr IS NOT NULL;`,
+      ),
+    ).toBe("t");
+  });
+
+  test("Redis refuses plain text, and who trusts another authority refuses Redis", async () => {
+    const { own, foreign } = await authorities();
+    const password = await settingOf(running().stand, "redisPassword");
+    const ping = async (ca: string | null): Promise<string> => {
+      const redis = new Redis({
+        ...{ host: addresses.a, password, lazyConnect: true },
+        ...(ca === null ? {} : { tls: { ca } }),
+        ...{ retryStrategy: () => null, maxRetriesPerRequest: 0 },
+      });
+      let trouble: Error | undefined;
+      redis.on("error", (error: Error) => (trouble ??= error));
+      try {
+        await redis.connect();
+        return await redis.ping();
+      } catch (error) {
+        throw trouble ?? error;
+      } finally {
+        redis.disconnect();
+      }
+    };
+    expect(await ping(own)).toBe("PONG");
+    await expect(ping(null)).rejects.toThrow();
+    await expect(ping(foreign)).rejects.toThrow(/certificate/);
+  });
+
+  test("certificates that are due are renewed under load, and what does not use them stays", async () => {
+    const { stand, key } = running();
+    const up = () => stand.stack.up({ parallel, onOutput: quiet });
+    const load = callSteadily({ baseUrls: edges, key, perSecond: 50 });
+    try {
+      // As they were issued a year ago: such certificates still hold, and are due.
+      const now = Date.now;
+      vi.spyOn(Date, "now").mockImplementation(() => now() - yearMs);
+      await timed("up a year ago", up);
+      vi.restoreAllMocks();
+      const due = await shownByRedis();
+      const before = await containerIds(stand);
+      await timed("renewal", up);
+      expect(await changedSince(stand, before)).toEqual([
+        ...["a hearth-postgres", "a hearth-redis", "a hearth-supervisor"],
+        "b hearth-supervisor",
+      ]);
+      const renewed = await shownByRedis();
+      expect(renewed.serialNumber).not.toBe(due.serialNumber);
+      expect(Date.parse(renewed.validTo) - Date.parse(due.validTo)).toBe(
+        yearMs,
+      );
+    } finally {
+      const report = await load.stop();
+      expectNoFailedCall(report, { withinSeconds: 5 }, say);
+    }
+    await allHealthy(stand);
+  });
+});
+
+function shownByRedis(): Promise<X509Certificate> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({
+      ...{ host: addresses.a, port: 6379, rejectUnauthorized: false },
+    });
+    socket.once("error", reject);
+    socket.once("secureConnect", () => {
+      const { raw }: PeerCertificate = socket.getPeerCertificate();
+      socket.destroy();
+      resolve(new X509Certificate(raw));
+    });
+  });
+}
