@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { expectedCertificates } from "../test/infra/expected-inputs.ts";
 import { rightConfig } from "../test/infra/stack-config.ts";
 import { buildSupervisorArgs } from "./components/supervisor.ts";
 import { readConfig } from "./config.ts";
@@ -6,7 +7,7 @@ import type { Hosts } from "./hosts.ts";
 
 const identity = `AGE-SECRET-KEY-1${"Q".repeat(58)}`;
 
-test("the data host's supervisor alone gets the target, and the identity and rclone's configuration as files", () => {
+test("the data host's supervisor alone gets the target, and the identity and rclone's configuration as files", async () => {
   const read = readConfig({
     values: {
       ...rightConfig,
@@ -22,7 +23,8 @@ test("the data host's supervisor alone gets the target, and the identity and rcl
     a: { name: "a", ...config.hosts.a },
     b: { name: "b", ...config.hosts.b },
   } as unknown as Hosts;
-  const onData = buildSupervisorArgs(config, hosts, hosts.a);
+  const certificates = await expectedCertificates();
+  const onData = buildSupervisorArgs(config, certificates, hosts, hosts.a);
   expect(onData.environment).toMatchObject({
     OFFSITE_TARGET: "nas:hearth",
     OFFSITE_IDENTITY_FILE: "/run/hearth/OFFSITE_IDENTITY",
@@ -33,7 +35,7 @@ test("the data host's supervisor alone gets the target, and the identity and rcl
     "0440",
     "0440",
   ]);
-  const other = buildSupervisorArgs(config, hosts, hosts.b);
+  const other = buildSupervisorArgs(config, certificates, hosts, hosts.b);
   expect(JSON.stringify(other.environment)).not.toContain("OFFSITE");
   expect(other.files.some(({ path }) => path.includes("OFFSITE"))).toBe(false);
 });
