@@ -385,7 +385,9 @@ const mistakes: readonly (readonly [Changes, ...(readonly string[])])[] = [
 const passwords = Object.keys(configSchema.shape).filter(
   (name) =>
     secretFields.includes(name) &&
-    !/^(edgeKey|caKey|rotation|providerKeys|alertSecrets|offsite\w+)$/.test(name),
+    !/^(edgeKey|caKey|rotation|providerKeys|alertSecrets|offsite\w+)$/.test(
+      name,
+    ),
 );
 
 function errorsOf(
