@@ -54,7 +54,7 @@ export const uninstall = defineVerb({
       );
     }
     print(
-      `What is left to delete by hand: the checkout, ${home.checkout}.${deletes ? "" : " Copies of backups elsewhere are not touched."}`,
+      `What is left to delete by hand: the checkout, ${home.checkout}.${deletes ? " Copies of backups elsewhere are not touched." : ""}`,
     );
     return 0;
   },
