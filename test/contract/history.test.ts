@@ -1,9 +1,9 @@
-import { randomBytes } from "node:crypto";
+import { randomInt } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createPBKDF2Salt } from "octagonal-wheels/encryption/hkdf";
-import { expect, test } from "vitest";
+import { expect, onTestFailed, test } from "vitest";
 import {
   firstKeptInstant,
   keptInstant,
@@ -20,6 +20,7 @@ import {
   readVaultAt,
   restoreVault,
 } from "../../supervisor/notes/vault-past.ts";
+import { createRandom, type Random } from "../faults/random.ts";
 import { eventually, remote } from "./devices.ts";
 import {
   admin,
@@ -68,6 +69,9 @@ test.each([
   "weeks of edits by two devices, %s, with compaction, collected chunks and kill -9: what the rule keeps is restored byte for byte",
   { timeout: 600_000 },
   async (_name, used) => {
+    const seed = Number(process.env["HEARTH_SEED"] ?? randomInt(2 ** 31));
+    onTestFailed(() => console.error(`the edits again: HEARTH_SEED=${seed}`));
+    const random = createRandom(seed);
     const directory = mkdtempSync(join(tmpdir(), "hearth-clock-"));
     const clockFile = join(directory, "clock");
     let ahead = 0;
@@ -127,23 +131,16 @@ test.each([
       };
       await settle(now());
       for (let step = 0; step < STEPS; step += 1) {
-        pass(
-          MINUTE *
-            (2 + Math.floor(Math.random() * (step % 3 === 0 ? 4000 : 120))),
-        );
+        pass(MINUTE * random.whole(2, step % 3 === 0 ? 4_000 : 120));
         const from = now();
         for (const device of devices) {
-          const path = `daily/${Math.floor(Math.random() * 6)}.md`;
+          const path = `daily/${random.whole(0, 5)}.md`;
           const known = (await device.files(server))[path] !== undefined;
           const other = `moved/${step}.md`;
-          if (known && Math.random() < 0.15) await device.remove(path);
-          else if (known && Math.random() < 0.15)
+          if (known && random.chance(0.15)) await device.remove(path);
+          else if (known && random.chance(0.15))
             await device.rename(path, other);
-          else
-            await device.write(
-              path,
-              `${step} ${randomBytes(Math.random() < 0.1 ? 90_000 : 20).toString("hex")} äß漢`,
-            );
+          else await device.write(path, `${step} ${contentFrom(random)} äß漢`);
         }
         await settle(from);
         if (step % 9 === 4) {
@@ -162,10 +159,7 @@ test.each([
       const kept = (wanted: number): number => keptInstant(wanted, end);
       const first = firstKeptInstant(log[0]!.to, end);
       const probes = Array.from({ length: 40 }, (_each, index) =>
-        kept(
-          end -
-            Math.floor(Math.random() * (index % 2 === 0 ? DAY : end - first)),
-        ),
+        kept(end - random.whole(0, index % 2 === 0 ? DAY : end - first)),
       ).filter(
         (at) =>
           at >= first && !log.some(({ from, to }) => at >= from && at < to),
@@ -205,3 +199,11 @@ test.each([
     }
   },
 );
+
+/** Mostly a line, at times more than a chunk holds. */
+function contentFrom(random: Random): string {
+  const numbers = random.chance(0.1) ? 22_500 : 5;
+  return Array.from({ length: numbers }, () =>
+    random.whole(0, 2 ** 32 - 1).toString(16),
+  ).join("");
+}
