@@ -33,10 +33,7 @@ test("calls go on while this process stands still, and their longest waits are r
   expect(answer).toBeGreaterThan(0);
   expect(firstByte).toBeGreaterThan(0);
   expect(stream).toBeGreaterThan(firstByte);
-  expectNoFailedCall(report, { withinSeconds: 20 }, () => undefined);
-  expect(() =>
-    expectNoFailedCall(report, { withinSeconds: 1 }, () => undefined),
-  ).toThrow();
+  expectNoFailedCall(report, () => undefined);
 });
 
 test("answers that failed are reported with their status", async () => {
@@ -49,9 +46,7 @@ test("answers that failed are reported with their status", async () => {
     const report = await callers.stop();
     expect(report.failures).toHaveLength(report.calls);
     expect(report.failures[0]).toContain(": 500 ");
-    expect(() =>
-      expectNoFailedCall(report, { withinSeconds: 20 }, () => undefined),
-    ).toThrow();
+    expect(() => expectNoFailedCall(report, () => undefined)).toThrow();
   } finally {
     await sick.close();
   }

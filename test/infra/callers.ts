@@ -48,10 +48,9 @@ export function callSteadily(calling: Calling): Load {
   };
 }
 
-/** Says and asserts that no call failed: each was answered, within a time that a user waits. */
+/** Says what was called and the longest waits, and asserts that no call failed. */
 export function expectNoFailedCall(
   { calls, streams, failures, longestMs }: LoadReport,
-  { withinSeconds }: { readonly withinSeconds: number },
   say: (what: string) => void,
 ): void {
   const { answer, firstByte, stream } = longestMs;
@@ -60,7 +59,4 @@ export function expectNoFailedCall(
   );
   expect(failures).toEqual([]);
   expect(streams).toBeGreaterThan(0);
-  expect(Math.max(answer, firstByte, stream)).toBeLessThanOrEqual(
-    withinSeconds * 1000,
-  );
 }

@@ -106,7 +106,7 @@ describe("encryption", () => {
       );
     } finally {
       const report = await load.stop();
-      expectNoFailedCall(report, { withinSeconds: 5 }, say);
+      expectNoFailedCall(report, say);
     }
     await allHealthy(stand);
   });

@@ -51,7 +51,7 @@ describe("rotation", () => {
     );
     const report = await load.stop();
     commands.push(await watch.stop());
-    expectNoFailedCall(report, { withinSeconds: 5 }, say);
+    expectNoFailedCall(report, say);
     expect(await serverIds(stand)).toBe(before);
     const now = await values();
     secrets.push(...old, ...now);
