@@ -2,8 +2,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { caddyfile, haproxyConfig } from "../test/infra/expected-files.ts";
 import {
   always,
-  asksBash,
-  asksNode,
+  asksHttp,
   expectedCertificates,
   none,
   registerContainers,
@@ -71,7 +70,7 @@ describe.each([
       memory: 512,
       memorySwap: 512,
       healthcheck: {
-        tests: asksNode("http://127.0.0.1:4001/health/liveliness"),
+        tests: asksHttp(4001, "/health/liveliness"),
         interval: "10s",
         timeout: "5s",
         startPeriod: "10s",
@@ -146,7 +145,7 @@ describe.each([
       memory: 256,
       memorySwap: 256,
       healthcheck: {
-        tests: asksNode("http://127.0.0.1:4080/healthz"),
+        tests: asksHttp(4080, "/healthz"),
         interval: "10s",
         timeout: "5s",
         startPeriod: "10s",
@@ -195,7 +194,7 @@ describe.each([
       memory: 64,
       memorySwap: 64,
       healthcheck: {
-        tests: asksBash(2375, "/healthz"),
+        tests: asksHttp(2375, "/healthz"),
         interval: "10s",
         timeout: "5s",
         startPeriod: "5s",

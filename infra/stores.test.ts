@@ -1,7 +1,7 @@
 import { beforeAll, expect, test } from "vitest";
 import {
   always,
-  asksBash,
+  asksHttp,
   expectedCertificates,
   none,
   registerContainers,
@@ -153,7 +153,7 @@ test("CouchDB, exactly", () => {
     memoryReservation: 512,
     ulimits: [{ name: "nofile", soft: 65536, hard: 65536 }],
     healthcheck: {
-      tests: asksBash(5984, "/_up"),
+      tests: asksHttp(5984, "/_up"),
       interval: "30s",
       timeout: "10s",
       startPeriod: "20s",

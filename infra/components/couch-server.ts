@@ -1,7 +1,7 @@
 import type * as docker from "@pulumi/docker";
 import * as pulumi from "@pulumi/pulumi";
 import { imageReferenceOf, type HearthConfig } from "../config.ts";
-import type { ContainerSpec } from "../container.ts";
+import { httpHealthTest, type ContainerSpec } from "../container.ts";
 import { buildCouchIni } from "../couchdb-ini.ts";
 import { networkName, ports, type Host } from "../hosts.ts";
 import { keepVolume, placeContainer, pullImage } from "./placed.ts";
@@ -78,7 +78,7 @@ export function buildCouchArgs(config: HearthConfig): ContainerSpec {
     capabilities: [],
     health: {
       // There is no curl inside. Without credentials: a stale password would lock this address out.
-      test: bashHttpTest(ports.notes, "/_up"),
+      test: httpHealthTest(ports.notes, "/_up"),
       interval: "30s",
       timeout: "10s",
       startPeriod: "20s",
@@ -87,14 +87,4 @@ export function buildCouchArgs(config: HearthConfig): ContainerSpec {
     graceSeconds: 30,
     waitSeconds: 150,
   };
-}
-
-/** A health check by HTTP for images that have bash and no HTTP client: healthy when the answer's first line says 200. */
-export function bashHttpTest(port: number, path: string): readonly string[] {
-  return [
-    "CMD",
-    "bash",
-    "-c",
-    `exec 3<>/dev/tcp/127.0.0.1/${port} && printf 'GET ${path} HTTP/1.0\\r\\nHost: localhost\\r\\n\\r\\n' >&3 && read -r line <&3 && [[ $line == *' 200 '* ]]`,
-  ];
 }

@@ -6,7 +6,7 @@ import {
   type Certificates,
 } from "../certificates.ts";
 import type { HearthConfig } from "../config.ts";
-import type { ContainerSpec } from "../container.ts";
+import { httpHealthTest, type ContainerSpec } from "../container.ts";
 import { readGatewaySettings } from "../gateway-settings.ts";
 import {
   networkName,
@@ -128,7 +128,7 @@ export function buildGatewayArgs(
     capabilities: [],
     health: {
       // Not readiness: a gateway whose database is away lives, and restarting it would lose what it knows.
-      test: nodeHttpTest(ports.gateway, "/health/liveliness"),
+      test: httpHealthTest(ports.gateway, "/health/liveliness"),
       interval: "10s",
       timeout: "5s",
       startPeriod: "10s",
@@ -138,14 +138,4 @@ export function buildGatewayArgs(
     graceSeconds: config.drainTimeout + config.drainNotice + 10,
     waitSeconds: 90,
   };
-}
-
-/** A health check by HTTP in an image that has Node. */
-export function nodeHttpTest(port: number, path: string): readonly string[] {
-  return [
-    "CMD",
-    "node",
-    "-e",
-    `fetch("http://127.0.0.1:${port}${path}").then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))`,
-  ];
 }

@@ -1,9 +1,8 @@
 import type * as docker from "@pulumi/docker";
 import * as pulumi from "@pulumi/pulumi";
 import { imageReferenceOf, type HearthConfig } from "../config.ts";
-import type { ContainerSpec } from "../container.ts";
+import { httpHealthTest, type ContainerSpec } from "../container.ts";
 import { ports, socketNetworkName, type Host } from "../hosts.ts";
-import { bashHttpTest } from "./couch-server.ts";
 import { placeContainer, pullImage } from "./placed.ts";
 
 /** Stands between the supervisor and the host's Docker socket: whoever holds that socket is root on the host. */
@@ -61,7 +60,7 @@ export function buildSocketProxyArgs(host: Host): ContainerSpec {
     memoryMiB: 64,
     capabilities: [],
     health: {
-      test: bashHttpTest(ports.socketProxy, "/healthz"),
+      test: httpHealthTest(ports.socketProxy, "/healthz"),
       interval: "10s",
       timeout: "5s",
       startPeriod: "5s",

@@ -6,7 +6,7 @@ import {
   type Certificates,
 } from "../certificates.ts";
 import type { HearthConfig, HostName } from "../config.ts";
-import type { ContainerSpec } from "../container.ts";
+import { httpHealthTest, type ContainerSpec } from "../container.ts";
 import {
   everyAddress,
   networkName,
@@ -24,7 +24,6 @@ import {
 } from "../outputs.ts";
 import { readNamedFile } from "../project-files.ts";
 import { builtImage } from "./built-image.ts";
-import { nodeHttpTest } from "./gateway.ts";
 import { keepVolume, placeContainer, secretFiles } from "./placed.ts";
 
 /** Watches its own host's containers, probes the other host; the one on the data host runs the jobs. */
@@ -204,7 +203,7 @@ export function buildSupervisorArgs(
     memoryMiB: config.memory.supervisor,
     capabilities: [],
     health: {
-      test: nodeHttpTest(ports.supervisor, "/healthz"),
+      test: httpHealthTest(ports.supervisor, "/healthz"),
       interval: "10s",
       timeout: "5s",
       startPeriod: "10s",

@@ -77,14 +77,7 @@ export const volume = (volumeName: string, containerPath: string) => ({
   readOnly: false,
 });
 
-export const asksNode = (url: string) => [
-  "CMD",
-  "node",
-  "-e",
-  `fetch("${url}").then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))`,
-];
-
-export const asksBash = (port: number, path: string) => [
+export const asksHttp = (port: number, path: string) => [
   "CMD",
   "bash",
   "-c",
