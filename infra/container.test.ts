@@ -20,7 +20,6 @@ const spec: ContainerSpec = {
     retries: 3,
   },
   graceSeconds: 10,
-  waitSeconds: 60,
 };
 
 test.each<[string, Partial<ContainerSpec>]>([
@@ -40,7 +39,6 @@ test.each<[string, Partial<ContainerSpec>]>([
   ["memory, which is changed in place", { memoryMiB: 256 }],
   ["the reservation", { reservationMiB: 64 }],
   ["the time to stop, which counts in the state", { graceSeconds: 20 }],
-  ["the time to wait", { waitSeconds: 90 }],
   [
     "a file's content, which a label is no place for",
     { files: [{ path: "/run/hearth/KEY", content: "x", permissions: "0440" }] },

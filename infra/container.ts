@@ -56,9 +56,10 @@ export interface ContainerSpec {
   readonly health: HealthCheck;
   /** From stop signal to SIGKILL. */
   readonly graceSeconds: number;
-  /** How long `up` waits for the container to become healthy. */
-  readonly waitSeconds: number;
 }
+
+/** How long `up` waits for a container to become healthy: a small host that is busy takes more than a minute to start one. */
+const healthyWithinSeconds = 150;
 
 /** Marks what this program made; the value is the container's configuration hash. */
 export const configLabel = "hearth.config";
@@ -138,7 +139,7 @@ export function containerArgs(
     // From the first deploy: the value in the *old* state counts, and without one a deletion is SIGKILL.
     destroyGraceSeconds: spec.graceSeconds,
     wait: true,
-    waitTimeout: spec.waitSeconds,
+    waitTimeout: healthyWithinSeconds,
     labels: [{ label: configLabel, value: configHash(spec) }],
   };
 }
@@ -154,7 +155,6 @@ export function configHash(spec: ContainerSpec): string {
     memoryMiB: _memory,
     reservationMiB: _reservation,
     graceSeconds: _grace,
-    waitSeconds: _wait,
     files,
     ...shape
   } = spec;

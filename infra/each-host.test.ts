@@ -78,7 +78,7 @@ describe.each([
       },
       // The drain's 120 s, its notice's 5 s, and 10 s more.
       destroyGraceSeconds: 135,
-      waitTimeout: 90,
+      waitTimeout: 150,
     });
     expect(files).toEqual({
       "/run/hearth/DATABASE_URL": `0440 postgresql://gateway_a:gateway-0123456789abcdef@${postgres}:5432/hearth?sslmode=verify-full&sslrootcert=/run/hearth/ca.crt`,
@@ -152,7 +152,7 @@ describe.each([
         retries: 3,
       },
       destroyGraceSeconds: 20,
-      waitTimeout: 60,
+      waitTimeout: 150,
     });
     expect(files).toEqual({
       "/run/hearth/BACKUP_DATABASE_URL": `0440 postgresql://backup:backup-0123456789abcdef@${postgres}:5432/hearth?sslmode=verify-full&sslrootcert=/run/hearth/ca.crt`,
@@ -201,7 +201,7 @@ describe.each([
         retries: 3,
       },
       destroyGraceSeconds: 10,
-      waitTimeout: 60,
+      waitTimeout: 150,
     });
     expect(files).toEqual({
       "/usr/local/etc/haproxy/haproxy.cfg": `0444 ${haproxyConfig}`,
@@ -239,7 +239,7 @@ describe.each([
         retries: 3,
       },
       destroyGraceSeconds: 30,
-      waitTimeout: 60,
+      waitTimeout: 150,
     });
     expect(files).toEqual({
       "/etc/caddy/Caddyfile": `0444 ${caddyfile({

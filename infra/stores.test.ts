@@ -66,7 +66,7 @@ test("Postgres, exactly", () => {
       retries: 5,
     },
     destroyGraceSeconds: 60,
-    waitTimeout: 120,
+    waitTimeout: 150,
   });
   expect(files).toEqual({
     "/run/hearth/POSTGRES_PASSWORD": "0400 postgres-0123456789abcdef",
@@ -105,7 +105,7 @@ test("Redis, exactly", () => {
       retries: 5,
     },
     destroyGraceSeconds: 30,
-    waitTimeout: 60,
+    waitTimeout: 150,
   });
   expect(files).toEqual({
     "/run/hearth/REDIS_PASSWORD": "0440 redis-0123456789abcdef",

@@ -85,6 +85,5 @@ export function buildCouchArgs(config: HearthConfig): ContainerSpec {
       retries: 3,
     },
     graceSeconds: 30,
-    waitSeconds: 150,
   };
 }

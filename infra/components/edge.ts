@@ -103,7 +103,6 @@ export function buildEdgeArgs(
       retries: 3,
     },
     graceSeconds: 30,
-    waitSeconds: 60,
   };
 }
 

@@ -136,6 +136,5 @@ export function buildGatewayArgs(
     },
     // Readiness says 503 for longer than two of the edge's probes before the listener closes; then calls finish.
     graceSeconds: config.drainTimeout + config.drainNotice + 10,
-    waitSeconds: 90,
   };
 }

@@ -200,7 +200,6 @@ hostssl all all all scram-sha-256
       retries: 5,
     },
     graceSeconds: 60,
-    waitSeconds: 120,
   };
 }
 

@@ -100,7 +100,6 @@ export function buildRedisArgs(
       retries: 5,
     },
     graceSeconds: 30,
-    waitSeconds: 60,
   };
 }
 

@@ -67,7 +67,6 @@ export function buildSocketProxyArgs(host: Host): ContainerSpec {
       retries: 3,
     },
     graceSeconds: 10,
-    waitSeconds: 60,
   };
 }
 

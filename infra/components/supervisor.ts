@@ -210,6 +210,5 @@ export function buildSupervisorArgs(
       retries: 3,
     },
     graceSeconds: 20,
-    waitSeconds: 60,
   };
 }

@@ -56,7 +56,7 @@ export async function allHealthy(stand: Stand): Promise<void> {
         expect(await healthyOn(stand, host)).toEqual(
           containers[host].map((name) => `hearth-${name}`),
         ),
-      { timeout: 180_000, interval: 1_000 },
+      { timeout: 400_000, interval: 1_000 },
     );
 }
 

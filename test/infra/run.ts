@@ -19,10 +19,7 @@ const MACHINES = Number(process.env["HEARTH_TEST_MACHINES"] ?? "2");
 /** The real plugins are downloaded, so their machine has this computer's own network, one at a time. */
 const REAL = process.env["HEARTH_PULUMI_PLUGINS"] === "real";
 
-/*
- * In the order in which they start. Those that put calls under load and bound their longest wait come last: when the whole check
- * runs, the pages beside them are over by then.
- */
+// In the order in which they start.
 /** These start from an empty machine. */
 const FROM_NOTHING: readonly string[] = [
   ...["up", "interruption", "init", "containers", "doctor"],

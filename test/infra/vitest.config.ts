@@ -5,7 +5,7 @@ export default defineConfig({
   test: {
     include: ["test/infra/*.scenario.ts"],
     testTimeout: 900_000,
-    hookTimeout: 600_000,
+    hookTimeout: 900_000,
     // A stack that did not come up fails everything after it.
     bail: 1,
     pool: "forks",
