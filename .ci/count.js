@@ -1,19 +1,29 @@
-// Prints "<passed> <failed>" of a vitest JSON report. A skipped test, or a suite without tests, counts as failed.
+// Counts vitest's JSON reports; a file in a later report replaces its first try. Prints "<passed> <failed>", then the failed files a
+// line each. A skipped test, or a file without tests, counts as failed.
 import { readFileSync } from "node:fs";
 
-const report = JSON.parse(readFileSync(process.argv[2], "utf8"));
-const left = report.numPendingTests + report.numTodoTests;
-if (left > 0)
-  console.error(`${left} tests were skipped; here that is a failure`);
-const broken = report.testResults.filter(
-  (suite) =>
-    suite.status === "failed" &&
-    suite.assertionResults.every(({ status }) => status !== "failed"),
-);
-for (const suite of broken)
-  console.error(`${suite.name} failed as a whole: ${suite.message}`);
-const empty = report.numTotalTests === 0 ? 1 : 0;
-console.log(
-  report.numPassedTests,
-  report.numFailedTests + left + broken.length + empty,
-);
+const files = new Map();
+for (const path of process.argv.slice(2))
+  for (const file of JSON.parse(readFileSync(path, "utf8")).testResults)
+    files.set(file.name, file);
+
+let passed = 0;
+let failed = files.size === 0 ? 1 : 0;
+const failedFiles = [];
+for (const { name, status, message, assertionResults } of files.values()) {
+  const ofStatus = (wanted) =>
+    assertionResults.filter((test) => test.status === wanted).length;
+  const failures = ofStatus("failed");
+  const left = assertionResults.length - ofStatus("passed") - failures;
+  const asAWhole =
+    failures === 0 && (status === "failed" || assertionResults.length === 0);
+  if (left > 0)
+    console.error(
+      `${name}: ${left} tests were skipped; here that is a failure`,
+    );
+  if (asAWhole) console.error(`${name} failed as a whole: ${message}`);
+  passed += ofStatus("passed");
+  failed += failures + left + (asAWhole ? 1 : 0);
+  if (failures + left > 0 || asAWhole) failedFiles.push(name);
+}
+console.log([`${passed} ${failed}`, ...failedFiles].join("\n"));
