@@ -46,11 +46,11 @@ export const loginRoleNames = [
 
 const role = `(${loginRoleNames.join("|")})`;
 
-/** Login roles by name; "yes" stands for all of them. */
+/** Login roles by name; "yes" stands for all of them, "none" for an adoption that finds none. */
 export const roleNames = z
   .string("must be no, yes, or names of roles")
   .regex(
-    new RegExp(`^(no|yes|${role}(,${role})*)$`),
+    new RegExp(`^(no|none|yes|${role}(,${role})*)$`),
     "must be no, yes, or names of roles such as gateway_a,supervisor",
   );
 

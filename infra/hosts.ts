@@ -17,6 +17,7 @@ export interface Host {
   /** How hooks reach its engine. */
   readonly engine: EngineAddress;
   readonly provider: docker.Provider;
+  /** Everything else on the host depends on them: their hook refuses a host on which a stack of another state runs. */
   readonly networks: readonly Resource[];
   /** On every container: an interrupted `up` leaves one behind, and "the name is already in use" would stop the next. */
   readonly beforeCreate: ResourceHook;
@@ -61,7 +62,9 @@ function createHost(name: HostName, config: HearthConfig): Host {
   // Without labels: a changed label of a network in use can neither be updated nor, in 30 s, replaced.
   const engine = { endpoint, sshOpts };
   const clearNetwork = clearWay(`clear-network-${name}`, (network) =>
-    removeLeftoverNetwork(engine, network),
+    removeLeftoverNetwork(engine, network, {
+      withContainers: config.importRoles !== "no",
+    }),
   );
   const hooks = { beforeCreate: [clearNetwork] };
   const networks = [

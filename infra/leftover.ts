@@ -20,12 +20,14 @@ export async function removeLeftover(
 }
 
 /**
- * Removes a network of this name that the state does not know, and our containers on it, which the state then does not know
- * either. With a second network of one name Docker refuses to start any container on it.
+ * Removes a network of this name that the state does not know: with a second network of one name Docker refuses to start any
+ * container on it. Our containers on it are unknown to the state too. An interrupted `up` leaves none, as it records networks
+ * first: a stack of another state runs, which only `adopt` may take over, and `destroy` remove.
  */
 export async function removeLeftoverNetwork(
   engine: EngineAddress,
   name: string,
+  { withContainers }: { readonly withContainers: boolean },
 ): Promise<void> {
   const ids = words(
     await dockerAt(engine, [
@@ -43,6 +45,15 @@ export async function removeLeftoverNetwork(
     if (strange !== undefined)
       throw new Error(
         `a network named ${name} that Hearth did not make, or that others use, is on ${engine.endpoint}: take the container ${strange.name} off it, then run up again.`,
+      );
+    if (attached.length > 0 && !withContainers)
+      throw new Error(
+        `Hearth runs on ${engine.endpoint} (${attached
+          .map((container) => container.name)
+          .toSorted()
+          .join(
+            ", ",
+          )}), and this state does not know it; nothing was touched: give this command the PULUMI_BACKEND_URL that the \`up\` had; or, if the state is lost, \`npm run deploy -- adopt\`.`,
       );
     await stopAndRemove(
       engine,

@@ -32,7 +32,12 @@ export function builtImage(
   return new docker.RemoteImage(
     name,
     { name: tag, keepLocally: true },
-    { parent, provider: host.provider, hooks: { beforeCreate: [build] } },
+    {
+      parent,
+      provider: host.provider,
+      dependsOn: [...host.networks],
+      hooks: { beforeCreate: [build] },
+    },
   );
 }
 

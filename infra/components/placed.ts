@@ -39,7 +39,7 @@ export function pullImage(
   return new docker.RemoteImage(
     name,
     { name: reference, keepLocally: true },
-    { parent, provider: host.provider },
+    { parent, provider: host.provider, dependsOn: [...host.networks] },
   );
 }
 
@@ -53,7 +53,13 @@ export function keepVolume(
   return new docker.Volume(
     name,
     { name: volume },
-    { parent, provider: host.provider, protect: true, retainOnDelete: true },
+    {
+      parent,
+      provider: host.provider,
+      dependsOn: [...host.networks],
+      protect: true,
+      retainOnDelete: true,
+    },
   );
 }
 

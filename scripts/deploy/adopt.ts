@@ -9,17 +9,25 @@ import { readSettings, type Session } from "./session.ts";
 import { removeSettings, setSetting } from "./settings.ts";
 import { readState, roleType } from "./state.ts";
 
+/** With a state that knows login roles the rotation itself goes on; with a lost one it is for them that it needs `adopt`. */
+export async function refuseWhileRotating(session: Session): Promise<void> {
+  const { rotation } = await readSettings(session);
+  if (rotation !== undefined && (await rolesInState(session)).length > 0)
+    await refuseHalfRotation(session);
+}
+
 /**
  * Takes over what runs on the hosts when the state was lost: volumes by their name, roles by `import`; containers cannot be
- * taken over, they are made anew over their data. Ends as `up --refresh` does. Harmless when nothing was lost; then refused in
- * the midst of a rotation.
+ * taken over, they are made anew over their data. Ends as `up --refresh` does. Harmless when nothing was lost.
  */
 export async function adopt(session: Session): Promise<void> {
   const { engines, say } = session;
   const config = await readSettings(session);
   const known = await rolesInState(session);
-  // With a state that knows them the rotation itself goes on; with a lost one it is for them that it needs this command.
-  if (known.length > 0) await refuseHalfRotation(session);
+  const takeOver = (roles: string) =>
+    setSetting(session, "importRoles", { value: roles, secret: false });
+  // From here on networks with containers of ours are taken over too.
+  await takeOver("none");
   const engine = engines[config.placement.postgres];
   if (!(await postgresRuns(engine))) {
     say("Postgres does not run: it is started first, over its volume.");
@@ -35,10 +43,7 @@ export async function adopt(session: Session): Promise<void> {
   );
   if (imported.length > 0) {
     say(`Taken over from Postgres: ${imported.join(", ")}.`);
-    await setSetting(session, "importRoles", {
-      value: imported.join(","),
-      secret: false,
-    });
+    await takeOver(imported.join(","));
   }
   await bringUp(session, lookFirst);
   await removeSettings(session, ["importRoles"]);

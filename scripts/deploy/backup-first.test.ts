@@ -85,10 +85,16 @@ async function session(
           { value, secret: secretFields.includes(key) },
         ]),
       ),
-    exportStack: async () => {
-      changed.push("state was read for up");
-      throw new Error("up goes on");
-    },
+    // First it says that the state is not lost.
+    exportStack: vi
+      .fn()
+      .mockResolvedValueOnce({
+        deployment: { resources: [{ type: "docker:index/volume:Volume" }] },
+      })
+      .mockImplementation(async () => {
+        changed.push("state was read for up");
+        throw new Error("up goes on");
+      }),
   } as unknown as Stack;
   const opened = await openSession(stack, (line) => said.push(line));
   return { session: opened, said, changed };

@@ -1,7 +1,7 @@
 import { dockerAt } from "../../infra/engine.ts";
 import { networkName, socketNetworkName } from "../../infra/hosts.ts";
 import { removeLeftover, removeLeftoverNetwork } from "../../infra/leftover.ts";
-import type { UnknownContainer } from "./before-destroy.ts";
+import type { UnknownContainer } from "./unknown-stack.ts";
 import { renewProviders } from "./providers.ts";
 import { forgetRemoved } from "./removed.ts";
 import { dropPendingCreates, hostOf, readState, volumeType } from "./state.ts";
@@ -45,7 +45,7 @@ export async function destroy(
   await stack.destroy({ ...options, excludeProtected: true });
   for (const engine of [engines.a, engines.b])
     for (const network of [networkName, socketNetworkName])
-      await removeLeftoverNetwork(engine, network);
+      await removeLeftoverNetwork(engine, network, { withContainers: true });
 }
 
 export async function keptVolumes({

@@ -55,9 +55,13 @@ async function up(image: string): Promise<string> {
           { value, secret: secretFields.includes(key) },
         ]),
       ),
-    exportStack: async () => {
-      throw new Error("up goes on");
-    },
+    // First it says that the state is not lost.
+    exportStack: vi
+      .fn()
+      .mockResolvedValueOnce({
+        deployment: { resources: [{ type: "docker:index/volume:Volume" }] },
+      })
+      .mockRejectedValue(new Error("up goes on")),
   } as unknown as Stack;
   const session = await openSession(stack, () => undefined);
   return runVerb(session, ["up"], {}).then(

@@ -42,8 +42,8 @@ export function knowsNothing({
 }: State): boolean {
   return (
     pending.length === 0 &&
-    // The stack itself and providers, which a run that failed at once leaves.
-    resources.every(({ type }) => type.startsWith("pulumi:"))
+    // The stack itself, providers and components, which a run that failed at once leaves.
+    resources.every(({ type }) => /^(pulumi|hearth):/.test(type))
   );
 }
 

@@ -1,9 +1,8 @@
 import { confirm, isCancel, password, text } from "@clack/prompts";
 import type { OpMap } from "@pulumi/pulumi/automation/stack.js";
 import type { HostName } from "../../infra/config.ts";
-import { adopt } from "./adopt.ts";
+import { adopt, refuseWhileRotating } from "./adopt.ts";
 import { backUpFirst } from "./backup-first.ts";
-import { lookBeforeDestroy } from "./before-destroy.ts";
 import { bringUp, lookFirst } from "./bring-up.ts";
 import {
   destroy,
@@ -21,6 +20,7 @@ import { renewProviders } from "./providers.ts";
 import { begunAs, endGrace, refuseHalfRotation, rotate } from "./rotate.ts";
 import { rotationKinds, type RotationKind } from "./rotations.ts";
 import { readSettings, type Session } from "./session.ts";
+import { lookBeforeDestroy, refuseLostState } from "./unknown-stack.ts";
 import { onHost } from "./without-host.ts";
 
 export const usage = `usage: npm run deploy -- VERB [--stack home]
@@ -71,6 +71,7 @@ export async function runVerb(
   switch (verb) {
     case "up":
       await refuseHalfRotation(session);
+      await refuseLostState(session);
       await backedUp(session, flags);
       return summed(
         session,
@@ -82,6 +83,7 @@ export async function runVerb(
     case "preview": {
       // The engine's report would bury them.
       await readSettings(session);
+      await refuseLostState(session);
       // It may write the state: the engine previews no move of a protected volume, nor leaves one out whose host changed. To let
       // go of it changes nothing on the hosts, and `up` takes a volume by its name.
       await followPlacement(session);
@@ -104,11 +106,11 @@ export async function runVerb(
       return summed(session, summary.resourceChanges);
     }
     case "rotate":
-      await backedUp(session, flags);
       return rotateVerb(session, rest, flags);
     case "destroy":
       return destroyVerb(session, flags);
     case "adopt":
+      await refuseWhileRotating(session);
       await backedUp(session, flags);
       await adopt(session);
       return 0;
@@ -160,6 +162,8 @@ async function rotateVerb(
   const graceSeconds = secondsOf(flags.grace ?? "24h");
   const provider = name === undefined ? undefined : providerVariable(name);
   const begun = begunAs(await readSettings(session), kind, provider);
+  await refuseLostState(session);
+  await backedUp(session, flags);
   await rotate(session, kind, {
     graceSeconds,
     ...(kind === "provider" && begun === null

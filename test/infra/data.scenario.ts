@@ -6,7 +6,7 @@ import { askPostgres } from "../../infra/postgres-socket.ts";
 import { inProject } from "../../infra/project-files.ts";
 import { changeState, nameOf, readState } from "../../scripts/deploy/state.ts";
 import { purge, keptVolumes } from "../../scripts/deploy/destroy.ts";
-import { allHealthy, containerIds, containers } from "./containers.ts";
+import { allHealthy, changedSince, containerIds, containers } from "./containers.ts";
 import {
   ask,
   deploy,
@@ -105,6 +105,20 @@ describe("data", () => {
     expect(told.said).toContain(
       "hearth-postgres is on the host and not in the state: npm run deploy -- adopt",
     );
+    const before = await containerIds(stand);
+    for (const verb of ["up", "preview"]) {
+      const refused = await deploy(stand, [verb]);
+      expect(refused.code).toBe(1);
+      expect(refused.said).toContain(
+        "the state is empty, and Hearth runs on the hosts",
+      );
+    }
+    await expect(stand.pulumi("up", "--yes")).rejects.toMatchObject({
+      stdout: expect.stringContaining("this state does not know it"),
+    });
+    expect(await changedSince(stand, before)).toEqual([]);
+    // What plain `pulumi` left in the state is no stack.
+    expect((await deploy(stand, ["up"])).code).toBe(1);
 
     const { code, said } = await timed("adopt", () => deploy(stand, ["adopt"]));
     expect(code, said).toBe(0);

@@ -25,18 +25,38 @@ export async function lookBeforeDestroy(
   const state = await readState(session.stack);
   const hosts = await lookAtHosts(session);
   const known = new Set(state.resources.map(({ id }) => id));
-  const unknown = (["a", "b"] as const).flatMap((host) =>
-    hosts[host].containers
-      .filter(({ id }) => !known.has(id))
-      .map(({ name }) => ({ host, name })),
-  );
-  if (knowsNothing(state) && unknown.length > 0)
-    throw new Error(
-      `the state is empty, and Hearth runs on the hosts (${namesByHost(unknown)}); nothing was touched: give this command the PULUMI_BACKEND_URL that the \`up\` had; or, if the state is lost, \`npm run deploy -- adopt\`, then destroy.`,
-    );
+  const unknown = containersOn(hosts).filter(({ id }) => !known.has(id));
+  if (knowsNothing(state)) refuseUnknown(unknown);
   if (state.resources.some(({ type }) => type === roleType))
     await askForRoles(session);
   return unknown;
+}
+
+/**
+ * Refuses to deploy from an empty state over a stack that runs: what the state does not know would be removed and made anew. A host
+ * that does not answer is left to the engine, which cannot touch it either. Throws a sentence.
+ */
+export async function refuseLostState(session: Session): Promise<void> {
+  if (!knowsNothing(await readState(session.stack))) return;
+  const look = async (host: "a" | "b") => await lookAt(session.engines[host]);
+  const [a, b] = await Promise.all([look("a"), look("b")]);
+  refuseUnknown(containersOn({ a, b }));
+}
+
+function containersOn(
+  hosts: Readonly<Record<"a" | "b", HostView | null>>,
+): readonly (UnknownContainer & { readonly id: string })[] {
+  return (["a", "b"] as const).flatMap(
+    (host) =>
+      hosts[host]?.containers.map(({ id, name }) => ({ host, id, name })) ?? [],
+  );
+}
+
+function refuseUnknown(unknown: readonly UnknownContainer[]): void {
+  if (unknown.length > 0)
+    throw new Error(
+      `the state is empty, and Hearth runs on the hosts (${namesByHost(unknown)}); nothing was touched: give this command the PULUMI_BACKEND_URL that the \`up\` had; or, if the state is lost, run \`npm run deploy -- adopt\` first.`,
+    );
 }
 
 async function lookAtHosts({

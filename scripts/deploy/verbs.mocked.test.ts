@@ -77,8 +77,11 @@ const known = [
 ];
 const role = ofType("postgresql:index/role:Role", "postgres-backup");
 
-/** Destroys a stack that tells what was asked of it. */
-async function destroy(
+const destroy = runOn.bind(null, ["destroy"]);
+
+/** Runs a verb on a stack that tells what was asked of it. */
+async function runOn(
+  words: readonly string[],
   flags: Flags,
   settings: Readonly<Record<string, string>> = {},
   resources: readonly StateResource[] = [],
@@ -106,10 +109,12 @@ async function destroy(
       ),
     previewDestroy: async () => void asked.push("preview"),
     exportStack: async () => ({ deployment: { resources } }),
+    preview: async () => void asked.push("preview"),
+    up: async () => void asked.push("up"),
     destroy: async () => void asked.push("destroy"),
   } as unknown as Stack;
   const session = await openSession(stack, (line) => said.push(line));
-  const ended: unknown = await runVerb(session, ["destroy"], flags).catch(
+  const ended: unknown = await runVerb(session, words, flags).catch(
     (error: unknown) => (error as Error).message,
   );
   return { asked, ended, said };
@@ -179,15 +184,20 @@ test("what the state does not know is told before anybody is asked, and removed"
   );
 });
 
-test("with a state that is empty, and a stack that runs, nothing is touched", async () => {
-  onHost("a", ["hearth-redis", "hearth-edge"]);
-  onHost("b", ["hearth-edge"]);
-  expect(await destroy({ yes: true })).toMatchObject({
-    asked: [],
-    ended:
-      "the state is empty, and Hearth runs on the hosts (host A: hearth-edge, hearth-redis; host B: hearth-edge); nothing was touched: give this command the PULUMI_BACKEND_URL that the `up` had; or, if the state is lost, `npm run deploy -- adopt`, then destroy.",
-  });
-});
+test.each([[["up"]], [["preview"]], [["rotate", "redis"]], [["destroy"]]])(
+  "%s with a state that is empty, and a stack that runs, touches nothing",
+  async (words) => {
+    onHost("a", ["hearth-redis", "hearth-edge"]);
+    onHost("b", ["hearth-edge"]);
+    // What a run that failed at once leaves in the state.
+    const resources = [ofType("hearth:gateway:Gateway", "gateway-a")];
+    expect(await runOn(words, { yes: true }, {}, resources)).toMatchObject({
+      asked: [],
+      ended:
+        "the state is empty, and Hearth runs on the hosts (host A: hearth-edge, hearth-redis; host B: hearth-edge); nothing was touched: give this command the PULUMI_BACKEND_URL that the `up` had; or, if the state is lost, run `npm run deploy -- adopt` first.",
+    });
+  },
+);
 
 test("a host that is away is named before anything is touched", async () => {
   rmSync(join(directory, "b"));
