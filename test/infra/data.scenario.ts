@@ -6,7 +6,12 @@ import { askPostgres } from "../../infra/postgres-socket.ts";
 import { inProject } from "../../infra/project-files.ts";
 import { changeState, nameOf, readState } from "../../scripts/deploy/state.ts";
 import { purge, keptVolumes } from "../../scripts/deploy/destroy.ts";
-import { allHealthy, changedSince, containerIds, containers } from "./containers.ts";
+import {
+  allHealthy,
+  changedSince,
+  containerIds,
+  containers,
+} from "./containers.ts";
 import {
   ask,
   deploy,
