@@ -35,6 +35,8 @@ export interface Database {
   readonly isClosed: () => boolean;
   /** Whether the thread does not answer. */
   readonly isHung: () => boolean;
+  /** No request, feed or compaction is under way. Whoever was given this database uses it before any timer runs. */
+  readonly isIdle: () => boolean;
   /** Resolves when the thread has ended and the file is free. */
   readonly exited: Promise<void>;
   readonly close: () => Promise<void>;
@@ -185,6 +187,7 @@ export async function openDatabase(
     state: () => state,
     isClosed: () => closed !== undefined,
     isHung: watchdog.isHung,
+    isIdle: () => calls.size === 0 && listeners.size === 0 && !state.compacting,
     exited,
     onState: (listener) => {
       listeners.add(listener);

@@ -7,6 +7,7 @@ import {
   type Database,
   type DatabaseEvents,
 } from "./database.ts";
+import { watchIdle } from "./idle.ts";
 import { Refusal } from "./refusal.ts";
 import { isEmptyFile, UNFINISHED } from "./store/schema.ts";
 
@@ -18,12 +19,14 @@ const REMOVED = ".removed-";
 /** File names end at 255 bytes; SQLite adds `-wal` to ours. */
 const MAX_NAME_BYTES = 238;
 
-/** All databases of the data directory; each is opened when it is first asked for. */
+/** All databases of the data directory; each is opened when it is asked for and closed when it has not been used for a while. */
 export interface Databases {
   readonly names: () => string[];
   readonly open: (name: string) => Promise<Database>;
   readonly create: (name: string) => Promise<void>;
   readonly remove: (name: string) => Promise<void>;
+  /** Those that are open now. */
+  readonly opened: () => readonly Database[];
   /** Names of databases whose thread does not answer. */
   readonly hung: () => string[];
   readonly close: () => Promise<void>;
@@ -35,6 +38,8 @@ export interface DatabasesOptions {
   readonly historyMaxBytes: number;
   readonly events: DatabaseEvents;
   readonly watchdogMs?: number;
+  /** How long an unused database stays open. */
+  readonly idleMs: number;
 }
 
 const missing = (): Refusal =>
@@ -49,25 +54,15 @@ export async function openDatabases(
   const names = new Set(await readNames(directory));
   const opened = new Map<string, Promise<Database>>();
   const running = new Map<string, Database>();
+  const closing = new Map<string, Promise<void>>();
   const busy = new Set<string>();
   let newestStart = 0;
 
   const open = async (name: string, startTime = "0"): Promise<Database> => {
     if (!names.has(name)) throw missing();
     const known = opened.get(name);
-    if (known !== undefined) return await known;
-    const opening = openDatabase(
-      {
-        name,
-        file: join(directory, fileOfName(name)),
-        kind: name === USERS ? "users" : "vault",
-        instanceStartTime: startTime,
-        passwordIterations: options.passwordIterations,
-        historyMaxBytes: options.historyMaxBytes,
-      },
-      options.events,
-      options.watchdogMs,
-    );
+    if (known !== undefined) return await given(known);
+    const opening = start(name, startTime);
     opened.set(name, opening);
     const forget = (): void => {
       if (opened.get(name) !== opening) return;
@@ -79,8 +74,50 @@ export async function openDatabases(
       running.set(name, database);
       void database.exited.then(forget);
     }, forget);
-    return await opening;
+    return await given(opening);
   };
+
+  const given = async (opening: Promise<Database>): Promise<Database> => {
+    const database = await opening;
+    idle.used(database);
+    return database;
+  };
+
+  const start = async (
+    name: string,
+    instanceStartTime: string,
+  ): Promise<Database> => {
+    await closing.get(name);
+    return await openDatabase(
+      {
+        name,
+        file: join(directory, fileOfName(name)),
+        kind: name === USERS ? "users" : "vault",
+        instanceStartTime,
+        passwordIterations: options.passwordIterations,
+        historyMaxBytes: options.historyMaxBytes,
+      },
+      options.events,
+      options.watchdogMs,
+    );
+  };
+
+  /** Until the file is free, requests wait; then they open it again. */
+  const closeIdle = async (database: Database): Promise<void> => {
+    const { name } = database;
+    opened.delete(name);
+    const closed = database.close().then(() => database.exited);
+    closing.set(name, closed);
+    await closed;
+    closing.delete(name);
+    if (running.get(name) === database) running.delete(name);
+  };
+
+  const idle = watchIdle({
+    idleMs: options.idleMs,
+    opened: () => running.values(),
+    close: (database) => void closeIdle(database),
+  });
 
   const create = async (name: string): Promise<void> => {
     checkName(name);
@@ -129,17 +166,20 @@ export async function openDatabases(
         busy.delete(name);
       }
     },
+    opened: () => [...running.values()],
     hung: () =>
       [...running].flatMap(([name, database]) =>
         database.isHung() ? [name] : [],
       ),
     close: async () => {
-      await Promise.all(
-        [...opened.values()].map(async (opening) => {
+      idle.stop();
+      await Promise.all([
+        ...closing.values(),
+        ...[...opened.values()].map(async (opening) => {
           const database = await opening.catch(() => undefined);
           await database?.close();
         }),
-      );
+      ]);
     },
   };
 }

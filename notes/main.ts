@@ -38,6 +38,7 @@ async function start(options: Options, log: Log): Promise<void> {
     passwordIterations: settings.passwordIterations(),
     watchdogMs: settings.watchdogMs(),
     historyMaxBytes: settings.historyMaxBytes(),
+    idleMs: settings.idleMs(),
     events: {
       compacted: (database, before, after, milliseconds) =>
         log.info(

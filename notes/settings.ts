@@ -28,6 +28,8 @@ export interface Settings {
   readonly sessionSeconds: () => number;
   /** How long a database's thread may be silent. */
   readonly watchdogMs: () => number;
+  /** How long an unused database stays open. */
+  readonly idleMs: () => number;
   /** Connections whose `X-Forwarded-For` counts: our own edge. */
   readonly trustedProxies: BlockList;
   /** Calls `listener` after every change through `set`. */
@@ -45,6 +47,7 @@ const defaults = {
   passwordIterations: 600_000,
   sessionSeconds: 600,
   watchdogSeconds: 30,
+  idleSeconds: 120,
   historyMaxBytes: 500_000_000,
 };
 
@@ -106,6 +109,7 @@ export function readSettings(iniFile: string, dataDirectory: string): Settings {
       number("chttpd_auth", "timeout", defaults.sessionSeconds),
     watchdogMs: () =>
       1000 * number("hearth", "watchdog_seconds", defaults.watchdogSeconds),
+    idleMs: () => 1000 * number("hearth", "idle_seconds", defaults.idleSeconds),
     passwordIterations: () =>
       number("chttpd_auth", "iterations", defaults.passwordIterations),
     historyMaxBytes: () =>

@@ -30,6 +30,7 @@ export async function answerNode(
         memory: process.memoryUsage(),
         // CPU times in microseconds, maxRSS in kilobytes.
         resources: process.resourceUsage(),
+        open_databases: context.databases.opened().map(({ name }) => name),
         ...hungDatabases(context),
       });
       return;

@@ -145,9 +145,9 @@ async function activeTasks(
 ): Promise<void> {
   requireServerAdmin(exchange.user);
   const tasks: unknown[] = [];
-  for (const name of context.databases.names()) {
-    const database = await context.databases.open(name);
-    if (!database.state().compacting) continue;
+  // A database that is being compacted stays open.
+  for (const { name, state } of context.databases.opened()) {
+    if (!state().compacting) continue;
     tasks.push({
       type: "database_compaction",
       database: name,

@@ -132,6 +132,7 @@ export const knownDifferences: Readonly<Record<string, Difference>> =
     ...each("node", ["_system"], {
       why: "another runtime",
       ignore: [
+        "open_databases",
         "uptime",
         "memory",
         "resources",

@@ -1,0 +1,84 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { openDatabases, type Databases } from "./databases.ts";
+
+let directory: string;
+let databases: Databases;
+
+beforeEach(async () => {
+  directory = mkdtempSync(join(tmpdir(), "hearth-notes-databases-"));
+  databases = await openDatabases({
+    directory,
+    passwordIterations: 1,
+    historyMaxBytes: 1_000_000,
+    // Closed almost as soon as they are unused.
+    idleMs: 4,
+    events: {
+      compacted: () => undefined,
+      failed: (name, detail) => expect.unreachable(`${name}: ${detail}`),
+      hung: (name) => expect.unreachable(`${name} hung`),
+    },
+  });
+});
+
+afterEach(async () => {
+  await databases.close();
+  rmSync(directory, { recursive: true });
+});
+
+const { signal } = new AbortController();
+
+async function put(name: string, n: number): Promise<number> {
+  const database = await databases.open(name);
+  const { status } = await database.call(
+    {
+      operation: "putDocument",
+      id: `note ${n}`,
+      query: {},
+      body: { kind: "memory", bytes: Buffer.from("{}") },
+      maxDocumentSize: 1000,
+    },
+    signal,
+  );
+  return status;
+}
+
+async function count(name: string): Promise<unknown> {
+  const database = await databases.open(name);
+  const { body } = await database.call(
+    { operation: "info", query: {}, maxDocumentSize: 0 },
+    signal,
+  );
+  return (JSON.parse(body!) as { doc_count: unknown }).doc_count;
+}
+
+test("no request fails because its database is just being closed", async () => {
+  const names = ["one", "two", "three"];
+  for (const name of names) await databases.create(name);
+  await Promise.all(
+    names.map(async (name) => {
+      for (let n = 0; n < 12; n += 1) {
+        await setTimeout(2 * (n % 6));
+        expect(await put(name, n)).toBe(201);
+      }
+    }),
+  );
+  for (const name of names) expect(await count(name)).toBe(12);
+});
+
+test("a closed database can be deleted and created again", async () => {
+  await databases.create("vault");
+  await put("vault", 1);
+  const start = (await databases.open("vault")).state().instanceStartTime;
+  await expect.poll(() => databases.opened()).toEqual([]);
+  await databases.remove("vault");
+  expect(databases.names()).toEqual(["_users"]);
+  await databases.create("vault");
+  expect(await count("vault")).toBe(0);
+  expect(
+    Number((await databases.open("vault")).state().instanceStartTime),
+  ).toBeGreaterThan(Number(start));
+});

@@ -1,0 +1,97 @@
+import { readFileSync } from "node:fs";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import {
+  admin,
+  ask,
+  startNotes,
+  testIni,
+  type NotesProcess,
+} from "./start-notes.ts";
+
+let notes: NotesProcess;
+
+beforeAll(async () => {
+  notes = await startNotes(`${testIni()}\n[hearth]\nidle_seconds=1\n`);
+});
+
+afterAll(async () => {
+  await notes.stop();
+});
+
+/** The vaults that are open. */
+const openVaults = async (): Promise<string[]> => {
+  const answer = await ask(`${notes.url}/_node/_local/_system`);
+  const system = (await answer.json()) as { open_databases: string[] };
+  return system.open_databases.filter((name) => name !== "_users").toSorted();
+};
+
+/** Bytes of the process in memory. */
+const residentBytes = (): number =>
+  1024 *
+  Number(
+    /^VmRSS:\s+(\d+) kB$/m.exec(
+      readFileSync(`/proc/${notes.pid}/status`, "utf8"),
+    )![1],
+  );
+
+const put = async (path: string): Promise<Response> =>
+  await ask(`${notes.url}/${path}`, { method: "PUT", json: {} });
+
+test("unused databases are closed, and opened again by the next request; those with feeds or requests under way stay open", async () => {
+  const unused = Array.from({ length: 6 }, (_each, index) => `unused-${index}`);
+  const used = ["feed", "longpoll", "upload"];
+  for (const name of [...unused, ...used]) await put(name);
+  const stop = new AbortController();
+  const follow = async (name: string, signal: AbortSignal): Promise<Response> =>
+    await ask(
+      `${notes.url}/${name}/_changes?feed=continuous&since=now&heartbeat=60000`,
+      { signal },
+    );
+  const feed = await follow("feed", new AbortController().signal);
+  const longpoll = await ask(
+    `${notes.url}/longpoll/_changes?feed=longpoll&since=now&heartbeat=60000`,
+  );
+  const body = Promise.withResolvers<void>();
+  const upload = fetch(`${notes.url}/upload/slow`, {
+    method: "PUT",
+    headers: {
+      authorization: `Basic ${btoa(`${admin.name}:${admin.password}`)}`,
+    },
+    body: (async function* () {
+      yield Buffer.from('{"text":"');
+      await body.promise;
+      yield Buffer.from('arrived"}');
+    })(),
+    duplex: "half",
+  } as RequestInit);
+  for (const name of unused) {
+    await follow(name, stop.signal);
+    await put(`${name}/note`);
+  }
+  expect(await openVaults()).toEqual([...used, ...unused].toSorted());
+  const before = residentBytes();
+  const info = await ask(`${notes.url}/unused-0`);
+  const { update_seq: since } = (await info.json()) as { update_seq: string };
+
+  stop.abort();
+  await expect.poll(openVaults, { timeout: 60_000 }).toEqual(used.toSorted());
+  expect(residentBytes()).toBeLessThan(before - 10_000_000);
+
+  body.resolve();
+  expect((await upload).status).toBe(201);
+  await put("feed/after");
+  await put("longpoll/after");
+  expect(await longpoll.json()).toMatchObject({ results: [{ id: "after" }] });
+  const reader = feed.body!.getReader();
+  let lines = "";
+  while (!lines.includes('"after"'))
+    lines += Buffer.from((await reader.read()).value!).toString();
+  await reader.cancel();
+
+  for (const name of unused)
+    expect((await ask(`${notes.url}/${name}/note`)).status).toBe(200);
+  const changes = await ask(`${notes.url}/unused-0/_changes?since=${since}`);
+  expect(await changes.json()).toMatchObject({ results: [], last_seq: since });
+  // What was in use is closed in its turn.
+  await expect.poll(openVaults, { timeout: 60_000 }).toEqual([]);
+});
