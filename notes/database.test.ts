@@ -25,6 +25,7 @@ beforeEach(async () => {
       passwordIterations: 1,
     },
     {
+      changed: () => undefined,
       compacted: () => undefined,
       failed: () => undefined,
       hung: () => undefined,

@@ -50,6 +50,8 @@ export interface DatabaseEvents {
     after: number,
     milliseconds: number,
   ) => void;
+  /** Something was written: documents, local ones too, or settings. */
+  readonly changed: (name: string) => void;
   readonly failed: (name: string, detail: string) => void;
   /** The thread did not answer for so long and was given up. */
   readonly hung: (name: string, milliseconds: number) => void;
@@ -150,6 +152,7 @@ export async function openDatabase(
           break;
         case "state":
           state = message.state;
+          events.changed(data.name);
           for (const listener of [...listeners]) listener();
           break;
         case "compacted":

@@ -7,6 +7,10 @@ import {
   type Database,
   type DatabaseEvents,
 } from "./database.ts";
+import {
+  openDatabaseUpdates,
+  type DatabaseUpdates,
+} from "./database-updates.ts";
 import { watchIdle } from "./idle.ts";
 import { Refusal } from "./refusal.ts";
 import { isEmptyFile, UNFINISHED } from "./store/schema.ts";
@@ -27,6 +31,8 @@ export interface Databases {
   readonly remove: (name: string) => Promise<void>;
   /** Those that are open now. */
   readonly opened: () => readonly Database[];
+  /** Which were created, changed and deleted. */
+  readonly updates: DatabaseUpdates;
   /** Names of databases whose thread does not answer. */
   readonly hung: () => string[];
   readonly close: () => Promise<void>;
@@ -36,7 +42,7 @@ export interface DatabasesOptions {
   readonly directory: string;
   readonly passwordIterations: number;
   readonly historyMaxBytes: number;
-  readonly events: DatabaseEvents;
+  readonly events: Omit<DatabaseEvents, "changed">;
   readonly watchdogMs?: number;
   /** How long an unused database stays open. */
   readonly idleMs: number;
@@ -52,6 +58,11 @@ export async function openDatabases(
   const { directory } = options;
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const names = new Set(await readNames(directory));
+  const updates = openDatabaseUpdates([...names]);
+  const events: DatabaseEvents = {
+    ...options.events,
+    changed: (name) => updates.add(name, "updated"),
+  };
   const opened = new Map<string, Promise<Database>>();
   const running = new Map<string, Database>();
   const closing = new Map<string, Promise<void>>();
@@ -97,7 +108,7 @@ export async function openDatabases(
         passwordIterations: options.passwordIterations,
         historyMaxBytes: options.historyMaxBytes,
       },
-      options.events,
+      events,
       options.watchdogMs,
     );
   };
@@ -133,6 +144,7 @@ export async function openDatabases(
     try {
       await open(name, String(newestStart));
       syncDirectory(directory);
+      updates.add(name, "created");
     } catch (failure) {
       names.delete(name);
       throw failure;
@@ -162,17 +174,20 @@ export async function openDatabases(
         opened.delete(name);
         running.delete(name);
         await removeFiles(directory, fileOfName(name));
+        updates.add(name, "deleted");
       } finally {
         busy.delete(name);
       }
     },
     opened: () => [...running.values()],
+    updates,
     hung: () =>
       [...running].flatMap(([name, database]) =>
         database.isHung() ? [name] : [],
       ),
     close: async () => {
       idle.stop();
+      updates.close();
       await Promise.all([
         ...closing.values(),
         ...[...opened.values()].map(async (opening) => {

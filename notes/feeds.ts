@@ -1,23 +1,18 @@
-import type { ServerResponse } from "node:http";
 import type { Database } from "./database.ts";
+import {
+  openWait,
+  readKind,
+  readPatience,
+  type FeedKind,
+  type Patience,
+  type Wait,
+} from "./feed-wait.ts";
 import {
   pipeChunks,
   sendAnswer,
   type DatabaseExchange,
 } from "./http/exchange.ts";
-import { Refusal } from "./refusal.ts";
 import type { Body, ChangesEnd } from "./store/protocol.ts";
-
-/** CouchDB's default, and the longest a client may ask for. */
-const MAX_WAIT_MS = 60_000;
-
-type FeedKind = "normal" | "longpoll" | "continuous";
-
-/** How a feed behaves while nothing happens: line feeds at an interval, or an end after a while. */
-interface Patience {
-  readonly heartbeat: number | undefined;
-  readonly timeout: number;
-}
 
 interface Feed {
   readonly exchange: DatabaseExchange;
@@ -72,7 +67,7 @@ async function runOnce(feed: Feed, first: Chunks): Promise<void> {
   let end = ended(await pipeChunks(response, first));
   if (feed.kind === "longpoll" && end.rows === 0 && !limitIsZero(feed)) {
     response.write("\n");
-    const wait = openWait(feed);
+    const wait = waitFor(feed);
     try {
       while (end.rows === 0 && (await wait.forChangeAfter(end.seen))) {
         end = await nextPass(feed, end, undefined, true);
@@ -97,7 +92,7 @@ async function runContinuous(feed: Feed, first: Chunks): Promise<void> {
   if (left > 0 && !oneWay) {
     // Sends the headers when there were no rows to send them with.
     if (end.rows === 0) response.write("\n");
-    const wait = openWait(feed);
+    const wait = waitFor(feed);
     try {
       while (left > 0 && (await wait.forChangeAfter(end.seen))) {
         end = await nextPass(feed, end, left, true);
@@ -155,117 +150,18 @@ function ended(end: ChangesEnd | undefined): ChangesEnd {
   return end;
 }
 
-interface Wait {
-  /** True when there may be changes after `seq`; false when the feed is to end. */
-  readonly forChangeAfter: (seq: number) => Promise<boolean>;
-  /** Starts the timeout anew. */
-  readonly restart: () => void;
-  readonly close: () => void;
-}
-
-function openWait(feed: Feed): Wait {
-  const { response, database } = feed.exchange;
-  const { heartbeat, timeout } = feed.patience;
-  let expired = false;
-  let wake = (): void => undefined;
-  const beat =
-    heartbeat === undefined
-      ? undefined
-      : setInterval(() => sendLineFeed(response), heartbeat);
-  // With a heartbeat the timeout is ignored.
-  const end =
-    heartbeat !== undefined
-      ? undefined
-      : setTimeout(() => {
-          expired = true;
-          wake();
-        }, timeout);
-  const stopListening = database.onState(() => wake());
-  const onStop = (): void => wake();
-  feed.stop.addEventListener("abort", onStop, { once: true });
-  return {
-    forChangeAfter: async (seq) => {
-      for (;;) {
-        if (feed.stop.aborted || database.isClosed()) return false;
-        if (database.state().updateSeq > seq) return true;
-        if (expired) return false;
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-        });
-      }
+/** A database that has been deleted has no more changes. */
+const waitFor = ({ exchange, patience, stop }: Feed): Wait =>
+  openWait(
+    {
+      seq: () => exchange.database.state().updateSeq,
+      isClosed: exchange.database.isClosed,
+      onChange: exchange.database.onState,
     },
-    restart: () => {
-      expired = false;
-      end?.refresh();
-    },
-    close: () => {
-      clearInterval(beat);
-      clearTimeout(end);
-      stopListening();
-      feed.stop.removeEventListener("abort", onStop);
-    },
-  };
-}
-
-function sendLineFeed(response: ServerResponse): void {
-  // A client that reads nothing gets no pile of line feeds.
-  if (response.writableLength === 0) response.write("\n");
-}
-
-function readKind(feed: string | undefined): FeedKind {
-  switch (feed) {
-    case undefined:
-    case "normal":
-      return "normal";
-    case "longpoll":
-      return "longpoll";
-    case "continuous":
-    case "live":
-      return "continuous";
-    case "eventsource":
-      throw new Refusal(
-        "not_implemented",
-        "This notes store has no event source feed; use feed=longpoll or feed=continuous.",
-      );
-    default:
-      throw new Refusal(
-        "bad_request",
-        "Supported `feed` types: normal, continuous, live, longpoll, eventsource",
-      );
-  }
-}
-
-function readPatience(query: Readonly<Record<string, string>>): Patience {
-  const { heartbeat, timeout } = query;
-  if (timeout !== undefined && !/^\d{1,15}$/.test(timeout)) {
-    throw new Refusal(
-      "bad_request",
-      "The timeout value should be a number of milliseconds.",
-    );
-  }
-  return {
-    heartbeat: readHeartbeat(heartbeat),
-    timeout: Math.min(MAX_WAIT_MS, Number(timeout ?? MAX_WAIT_MS)),
-  };
-}
-
-function readHeartbeat(text: string | undefined): number | undefined {
-  if (text === undefined || text === "false") return undefined;
-  if (text === "true") return MAX_WAIT_MS;
-  if (!/^-?\d{1,15}$/.test(text)) {
-    throw new Refusal(
-      "bad_request",
-      "Invalid heartbeat value. Expecting a positive integer value (in milliseconds).",
-    );
-  }
-  if (Number(text) <= 0) {
-    throw new Refusal(
-      "bad_request",
-      "The heartbeat value should be a positive integer (in milliseconds).",
-    );
-  }
-  return Math.min(MAX_WAIT_MS, Number(text));
-}
+    patience,
+    exchange.response,
+    stop,
+  );
 
 function limitOf(limit: string | undefined): number {
   const value = Number(limit ?? Infinity);

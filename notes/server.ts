@@ -148,7 +148,6 @@ async function answer(
 
 /** What CouchDB has under its own address and this store does not. */
 const missingFeatures = [
-  "_db_updates",
   "_global_changes",
   "_prometheus",
   "_replicator",

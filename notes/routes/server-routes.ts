@@ -8,6 +8,7 @@ import { idInUrl } from "../store/document-ids.ts";
 import { readJsonBody } from "./json-body.ts";
 import type { ServerContext } from "./context.ts";
 import { databaseInfo } from "./database-info.ts";
+import { databaseUpdates } from "./database-updates-route.ts";
 
 type Handler = (context: ServerContext, exchange: Exchange) => Promise<void>;
 
@@ -19,6 +20,7 @@ const routes: Readonly<Record<string, Readonly<Record<string, Handler>>>> = {
   _active_tasks: { GET: activeTasks },
   _all_dbs: { GET: allDatabases },
   _cluster_setup: { GET: noCluster, POST: noCluster },
+  _db_updates: { GET: databaseUpdates },
   _dbs_info: { GET: databasesInfo, POST: databasesInfo },
   _membership: { GET: noCluster },
   _replicate: { POST: noReplicator },

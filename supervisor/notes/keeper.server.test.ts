@@ -11,6 +11,7 @@ import {
 } from "../testing/notes-stand.ts";
 import { closedRules, memberRules } from "./access-rules.ts";
 import { openDatabase } from "./database.ts";
+import { followDatabases } from "./database-updates.ts";
 import { seedId } from "./livesync.ts";
 import { vaultChoices } from "./plugin-settings.ts";
 
@@ -157,6 +158,41 @@ describe.each(serversUnderTest())("on $name", (under) => {
       accepted: "second",
       versions: [{ seed: seed("first") }, { seed: seed("second") }],
     });
+  });
+
+  test("it gets its rules back as soon as it was made, without waiting for a look, and takes the seed that follows", async () => {
+    const vault = "vault-at-once";
+    const { database, statusOfMember } = await vaultWithSeed(vault);
+    if (!under.embedded) await stand.couch.ask("PUT", "/_global_changes");
+    const stop = new AbortController();
+    const repaired = Promise.withResolvers<void>();
+    const following = followDatabases(
+      stand.couch,
+      async (created) => {
+        await stand.keeper.lookAt(created);
+        if (stand.raised.has(`notes-anew:${vault}`)) repaired.resolve();
+      },
+      stop.signal,
+    );
+    await makeAnew(vault);
+    await repaired.promise;
+    expect(await statusOfMember()).toBe(200);
+    await database.put(seedId, seed("second"));
+    await stand.keeper.look();
+    expect(await saltIn(vault)).toBe("second");
+    expect(stand.raised.has(`notes-seed:${vault}`)).toBe(false);
+    stop.abort();
+    await following;
+  });
+
+  test("a database that is none of ours is left alone when it is created", async () => {
+    const database = openDatabase(stand.couch, "vault-of-others");
+    await database.create();
+    const before = await database.security();
+    await stand.keeper.lookAt("vault-of-others");
+    expect(await database.security()).toEqual(before);
+    expect(stand.state.known()).not.toContain("vault-of-others");
+    await database.drop();
   });
 
   test("a database filled from another, where replication lost the seed, gets the old one", async () => {

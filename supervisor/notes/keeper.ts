@@ -39,6 +39,8 @@ export type SeedAnswer = {
 export type Keeper = {
   /** One look at everything; never throws. True when the store answered. */
   readonly look: () => Promise<boolean>;
+  /** The same for one vault of ours, as soon as its database was created again; never throws. */
+  readonly lookAt: (vault: string) => Promise<void>;
   /** Puts the accepted seed back, or takes the present one (`accept`), and lets the devices in again. Throws a Failure. */
   readonly restoreSeed: (vault: string, accept: boolean) => Promise<SeedAnswer>;
   /** The vault was removed on purpose: nothing about it is told any more. */
@@ -148,6 +150,13 @@ export function openKeeper(parts: KeeperParts): Keeper {
             });
           return false;
         }
+      }),
+    lookAt: (vault) =>
+      parts.turns(async () => {
+        if (parts.busy.has(vault) || state.vault(vault).member === null) return;
+        // The next look finds what this one could not.
+        await lookAtOne(vault).catch(() => {});
+        tellStanding();
       }),
     restoreSeed: (vault, accept) =>
       parts.turns(() => settleSeed(vault, accept)),

@@ -147,6 +147,21 @@ test("add prints a Setup URI that opens, its passphrase, and a picture", async (
   expect(out).not.toContain(password);
 }, 30_000);
 
+test("a vault that an admin rebuilt lets its member in again without waiting for the next look", async () => {
+  const { user, password } = JSON.parse(
+    readFileSync(file("family"), "utf8"),
+  ) as { readonly user: string; readonly password: string };
+  const statusOfMember = async () =>
+    (await ask(`${server.url}/family`, { user: { name: user, password } }))
+      .status;
+  await ask(`${server.url}/family`, { method: "DELETE" });
+  await ask(`${server.url}/family`, { method: "PUT" });
+  await waitFor(
+    "the member to be let in",
+    async () => (await statusOfMember()) === 200,
+  );
+});
+
 test("--json has all that another program needs", async () => {
   const answer = await asJson("notes", "setup-uri", "family");
   expect(Object.keys(answer as object)).toEqual(

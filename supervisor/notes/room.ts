@@ -12,6 +12,7 @@ import type { DeviceView } from "../pages/status/status-view.ts";
 import { largeBytes } from "./compaction.ts";
 import { impatient, openCouch, type Couch } from "./couch.ts";
 import { openDatabase, vaultNames } from "./database.ts";
+import { followDatabases } from "./database-updates.ts";
 import { openKeeper } from "./keeper.ts";
 import { notesJobs } from "./notes-jobs.ts";
 import { openPendingConflicts } from "./pending-conflicts.ts";
@@ -151,6 +152,7 @@ export function openNotesRoom(surroundings: Surroundings): Room {
     state.rememberFirstVault();
   }
 
+  const stopping = new AbortController();
   let timer: NodeJS.Timeout | undefined;
   let looking: Promise<void> | undefined;
   let prepared = false;
@@ -207,9 +209,11 @@ export function openNotesRoom(surroundings: Surroundings): Room {
     begin: () => {
       tick();
       timer = setInterval(tick, tickEveryMs);
+      void followDatabases(couch, keeper.lookAt, stopping.signal);
     },
     stop: async () => {
       clearInterval(timer);
+      stopping.abort();
       const patience = Promise.withResolvers<void>();
       const giveUp = setTimeout(patience.resolve, stopWithinMs);
       await Promise.race([looking, patience.promise]);

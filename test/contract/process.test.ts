@@ -191,7 +191,7 @@ test("the log holds no password, with right ones, wrong ones, and ones that are 
 test("what CouchDB has under an address of its own and this store does not is named", async () => {
   const notes = await startNotes();
   try {
-    for (const name of ["_db_updates", "_global_changes"]) {
+    for (const name of ["_global_changes", "_scheduler"]) {
       const answer = await ask(`${notes.url}/${name}`);
       expect(answer.status).toBe(501);
       expect(await answer.json()).toEqual({

@@ -1,0 +1,139 @@
+import type { ServerResponse } from "node:http";
+import { Refusal } from "./refusal.ts";
+
+/** CouchDB's default, and the longest a client may ask for. */
+const MAX_WAIT_MS = 60_000;
+
+export type FeedKind = "normal" | "longpoll" | "continuous";
+
+/** How a feed behaves while nothing happens: line feeds at an interval, or an end after a while. */
+export interface Patience {
+  readonly heartbeat: number | undefined;
+  readonly timeout: number;
+}
+
+/** What a feed follows. */
+export interface FeedSource {
+  readonly seq: () => number;
+  readonly isClosed: () => boolean;
+  /** Calls `listener` after every change, and when the source closes. Returns how to stop that. */
+  readonly onChange: (listener: () => void) => () => void;
+}
+
+export interface Wait {
+  /** True when there may be changes after `seq`; false when the feed is to end. */
+  readonly forChangeAfter: (seq: number) => Promise<boolean>;
+  /** Restarts the timeout. */
+  readonly restart: () => void;
+  readonly close: () => void;
+}
+
+/** `stop` is aborted when the client goes away or the server stops. */
+export function openWait(
+  source: FeedSource,
+  { heartbeat, timeout }: Patience,
+  response: ServerResponse,
+  stop: AbortSignal,
+): Wait {
+  let expired = false;
+  let wake = (): void => undefined;
+  const beat =
+    heartbeat === undefined
+      ? undefined
+      : setInterval(() => sendLineFeed(response), heartbeat);
+  // With a heartbeat the timeout is ignored.
+  const end =
+    heartbeat !== undefined
+      ? undefined
+      : setTimeout(() => {
+          expired = true;
+          wake();
+        }, timeout);
+  const stopListening = source.onChange(() => wake());
+  const onStop = (): void => wake();
+  stop.addEventListener("abort", onStop, { once: true });
+  return {
+    forChangeAfter: async (seq) => {
+      for (;;) {
+        if (stop.aborted || source.isClosed()) return false;
+        if (source.seq() > seq) return true;
+        if (expired) return false;
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+    },
+    restart: () => {
+      expired = false;
+      end?.refresh();
+    },
+    close: () => {
+      clearInterval(beat);
+      clearTimeout(end);
+      stopListening();
+      stop.removeEventListener("abort", onStop);
+    },
+  };
+}
+
+function sendLineFeed(response: ServerResponse): void {
+  // A client that reads nothing gets no pile of line feeds.
+  if (response.writableLength === 0) response.write("\n");
+}
+
+export function readKind(feed: string | undefined): FeedKind {
+  switch (feed) {
+    case undefined:
+    case "normal":
+      return "normal";
+    case "longpoll":
+      return "longpoll";
+    case "continuous":
+    case "live":
+      return "continuous";
+    case "eventsource":
+      throw new Refusal(
+        "not_implemented",
+        "This notes store has no event source feed; use feed=longpoll or feed=continuous.",
+      );
+    default:
+      throw new Refusal(
+        "bad_request",
+        "Supported `feed` types: normal, continuous, live, longpoll, eventsource",
+      );
+  }
+}
+
+export function readPatience(
+  query: Readonly<Record<string, string>>,
+): Patience {
+  const { heartbeat, timeout } = query;
+  if (timeout !== undefined && !/^\d{1,15}$/.test(timeout)) {
+    throw new Refusal(
+      "bad_request",
+      "The timeout value should be a number of milliseconds.",
+    );
+  }
+  return {
+    heartbeat: readHeartbeat(heartbeat),
+    timeout: Math.min(MAX_WAIT_MS, Number(timeout ?? MAX_WAIT_MS)),
+  };
+}
+
+function readHeartbeat(text: string | undefined): number | undefined {
+  if (text === undefined || text === "false") return undefined;
+  if (text === "true") return MAX_WAIT_MS;
+  if (!/^-?\d{1,15}$/.test(text)) {
+    throw new Refusal(
+      "bad_request",
+      "Invalid heartbeat value. Expecting a positive integer value (in milliseconds).",
+    );
+  }
+  if (Number(text) <= 0) {
+    throw new Refusal(
+      "bad_request",
+      "The heartbeat value should be a positive integer (in milliseconds).",
+    );
+  }
+  return Math.min(MAX_WAIT_MS, Number(text));
+}

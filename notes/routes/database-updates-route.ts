@@ -1,0 +1,57 @@
+import { requireServerAdmin } from "../auth/permissions.ts";
+import { openWait, readKind, readPatience } from "../feed-wait.ts";
+import { sendJson, type Exchange } from "../http/exchange.ts";
+import type { ServerContext } from "./context.ts";
+
+/** Answers `_db_updates`: which databases were created, changed and deleted; once, or as long as the client listens. */
+export async function databaseUpdates(
+  { databases: { updates }, stopping }: ServerContext,
+  { request, response, target, user, login, gone }: Exchange,
+): Promise<void> {
+  requireServerAdmin(user);
+  const kind = readKind(target.query.feed);
+  const patience = readPatience(target.query);
+  let seq = updates.seqOf(target.query.since);
+  let rows = updates.after(seq);
+  seq = updates.seq();
+  const last = (): object => ({ results: rows, last_seq: updates.token(seq) });
+  if (
+    kind === "normal" ||
+    request.method === "HEAD" ||
+    (kind === "longpoll" && rows.length > 0)
+  ) {
+    sendJson(response, 200, last());
+    return;
+  }
+  const ended = new AbortController();
+  const stopWatching = login.onEnd(() => ended.abort());
+  const wait = openWait(
+    updates,
+    patience,
+    response,
+    AbortSignal.any([gone, stopping, ended.signal]),
+  );
+  const writeRows = (): void => {
+    for (const row of rows) response.write(`${JSON.stringify(row)}\n`);
+  };
+  response.writeHead(200, { "content-type": "application/json" });
+  if (kind === "longpoll") response.flushHeaders();
+  else if (rows.length > 0) writeRows();
+  else response.write("\n");
+  try {
+    while (await wait.forChangeAfter(seq)) {
+      rows = updates.after(seq);
+      seq = updates.seq();
+      if (kind === "longpoll") break;
+      writeRows();
+      wait.restart();
+    }
+  } finally {
+    wait.close();
+    stopWatching();
+  }
+  if (response.destroyed) return;
+  response.end(
+    `${JSON.stringify(kind === "longpoll" ? last() : { last_seq: updates.token(seq) })}\n`,
+  );
+}
