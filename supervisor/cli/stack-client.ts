@@ -31,10 +31,11 @@ export const addressArg = {
 const usualTimeoutMs = 15_000;
 const longestText = 64 * 1024 * 1024;
 
-/** Finds the supervisor: `--url`, HEARTH_URL, else run.json. Throws a Failure when none runs here. */
+/** Finds the supervisor: `--url`, HEARTH_URL, else run.json; `stop` ends what is being asked. Throws a Failure when none runs here. */
 export function findStack(
   url: string | undefined,
   env: Environment = process.env,
+  stop?: AbortSignal,
 ): StackClient {
   const home = locateHome(env);
   const given = url ?? readVariable("HEARTH_URL", env);
@@ -53,7 +54,10 @@ export function findStack(
     askHttp(`${address}${path}`, {
       ...ask,
       headers: { ...headers, ...ask.headers },
-      signal: AbortSignal.timeout(timeoutMs),
+      signal: AbortSignal.any([
+        AbortSignal.timeout(timeoutMs),
+        ...(stop === undefined ? [] : [stop]),
+      ]),
     }).catch((error: unknown) => {
       throw new Failure(
         `the supervisor at ${address} does not answer (${codeOf(error) ?? textOf(error)}): see whether it runs, \`hearth up\` starts it here.`,

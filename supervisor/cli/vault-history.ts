@@ -25,6 +25,10 @@ export function historyThrough(
       (await get(
         `/versions?${new URLSearchParams({ document }).toString()}`,
       )) as Awaited<ReturnType<HistorySource["versions"]>>,
+    changes: async (since) =>
+      (await get(
+        `/changes?${new URLSearchParams({ since }).toString()}`,
+      )) as Awaited<ReturnType<HistorySource["changes"]>>,
     chunks: async (ids) =>
       (await post("/chunks", { ids })) as Awaited<
         ReturnType<HistorySource["chunks"]>

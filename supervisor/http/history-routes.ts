@@ -17,7 +17,7 @@ type VaultRequest = {
 
 /**
  * A vault's past as it is stored; what is encrypted is decrypted by the one who asks. Under /api/notes/:vault/history: GET, GET
- * /notes?at=&start=, GET /versions?document=, POST /chunks {ids}, POST /write {documents, chunks}.
+ * /notes?at=&start=, GET /versions?document=, GET /changes?since=, POST /chunks {ids}, POST /write {documents, chunks}.
  */
 export function registerHistoryRoutes(
   server: FastifyInstance,
@@ -38,6 +38,11 @@ export function registerHistoryRoutes(
   server.get<VaultRequest>(`${base}/versions`, ({ params, query }, reply) =>
     answering(reply, async () =>
       (await acts.history(params.vault)).versions(query["document"] ?? ""),
+    ),
+  );
+  server.get<VaultRequest>(`${base}/changes`, ({ params, query }, reply) =>
+    answering(reply, async () =>
+      (await acts.history(params.vault)).changes(query["since"] ?? "0"),
     ),
   );
   server.post<VaultRequest>(`${base}/chunks`, (request, reply) =>

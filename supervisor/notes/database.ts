@@ -96,6 +96,8 @@ export type ChangesAsk = CouchAsk & {
   readonly selector?: Readonly<Record<string, unknown>>;
   /** Members to include of each document. */
   readonly fields?: readonly string[];
+  /** Wait this long for a change where there is none. */
+  readonly longpollMs?: number;
 };
 
 /** One database of the store; every call throws as `Couch.ask` does. */
@@ -184,6 +186,7 @@ export function openDatabase(couch: Couch, name: string): Database {
       allLeaves,
       selector,
       fields,
+      longpollMs,
       ...options
     }) => {
       const query = new URLSearchParams({
@@ -192,6 +195,9 @@ export function openDatabase(couch: Couch, name: string): Database {
         ...(allLeaves === true ? { style: "all_docs" } : {}),
         ...(selector === undefined ? {} : { filter: "_selector" }),
         ...(fields === undefined ? {} : { include_docs: "true" }),
+        ...(longpollMs === undefined
+          ? {}
+          : { feed: "longpoll", timeout: String(longpollMs) }),
       });
       return asExpected(
         changesPage,

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { Failure } from "../failure.ts";
 import { CouchRefusal, type Couch } from "./couch.ts";
 import { asExpected, openDatabase } from "./database.ts";
-import { seedId, seedOf } from "./livesync.ts";
+import { noteTypes, seedId, seedOf } from "./livesync.ts";
 
 const summary = z.looseObject({
   from: z.number(),
@@ -38,12 +38,25 @@ export type HistoryPage = Readonly<z.output<typeof page>>;
 export type HistoryRow = HistoryPage["rows"][number];
 export type ChunkRow = z.output<typeof chunkRows>["rows"][number];
 
+/** Notes that changed, as they are now, the oldest change first; where `next` starts, and whether there are more at once. */
+export type NoteChanges = {
+  readonly rows: readonly {
+    readonly id: string;
+    /** Undefined where the note is gone. */
+    readonly doc: unknown;
+  }[];
+  readonly next: string;
+  readonly more: boolean;
+};
+
 /** The past of a vault, as it is stored: encrypted where the vault is. */
 export type HistorySource = {
   readonly summary: () => Promise<HistorySummary>;
   readonly notesAt: (at: number, start: string) => Promise<HistoryPage>;
   /** Every version of one document that is kept, the newest first. */
   readonly versions: (document: string) => Promise<readonly HistoryRow[]>;
+  /** Changes of notes after `since`, "0" for all; waits a while when there are none. */
+  readonly changes: (since: string) => Promise<NoteChanges>;
   /** Those that there are, also where they are deleted meanwhile. */
   readonly chunks: (ids: readonly string[]) => Promise<readonly ChunkRow[]>;
   /** Writes new revisions of notes, and before them those of the named chunks that were deleted meanwhile. */
@@ -54,6 +67,16 @@ export type HistorySource = {
 };
 
 const notesPerPage = 500;
+const changesPerPage = 200;
+const waitForChangesMs = 20_000;
+/** A note that was deleted for good has no type any more. */
+const notesAndDeletions = {
+  $or: [{ type: { $in: [...noteTypes, "notes"] } }, { _deleted: true }],
+};
+const noteMembers = [
+  ...["_id", "_rev", "_deleted", "type", "path", "mtime", "ctime", "size"],
+  ...["children", "eden", "deleted", "data"],
+];
 const chunksPerRequest = 8;
 const longAnswerMs = 300_000;
 
@@ -86,6 +109,20 @@ export function openHistory(couch: Couch, vault: string): HistorySource {
       ),
     versions: async (id) =>
       asExpected(z.looseObject({ rows }), await ask({ id })).rows,
+    changes: async (since) => {
+      const { results, last_seq, pending } = await database.changes({
+        ...{ since, limit: changesPerPage, longpollMs: waitForChangesMs },
+        ...{ selector: notesAndDeletions, fields: noteMembers },
+      });
+      return {
+        rows: results.map(({ id, deleted, doc }) => ({
+          id,
+          doc: deleted === true ? undefined : doc,
+        })),
+        next: last_seq,
+        more: pending > 0,
+      };
+    },
     chunks,
     write: async (documents, ids) => {
       for (let at = 0; at < ids.length; at += chunksPerRequest) {

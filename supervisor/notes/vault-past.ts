@@ -63,7 +63,10 @@ export function isBelow(path: string, named: string | undefined): boolean {
   return path === folder || path.startsWith(`${folder}/`);
 }
 
-/** The bytes of a note. Throws a Failure where a chunk is missing. */
+/** Part of a note is not on the server, as while a device uploads it. */
+export class MissingChunk extends Failure {}
+
+/** The bytes of a note. Throws a MissingChunk where a chunk is missing. */
 export async function contentOf(
   source: HistorySource,
   cipher: NoteCipher,
@@ -87,7 +90,7 @@ export async function contentOf(
   const pieces = children.map((id) => {
     const piece = data.get(id);
     if (piece !== undefined) return piece;
-    throw new Failure(
+    throw new MissingChunk(
       `part of "${path}" is missing on the server: sync the device that wrote it, then try again.`,
     );
   });

@@ -10,11 +10,7 @@ import {
 } from "../../notes/store/kept-instants.ts";
 import { openCouch } from "../../supervisor/notes/couch.ts";
 import { openHistory } from "../../supervisor/notes/history-source.ts";
-import {
-  encryptText,
-  openCipher,
-  type ChunkDocument,
-} from "../../supervisor/notes/note-cipher.ts";
+import { openCipher } from "../../supervisor/notes/note-cipher.ts";
 import {
   contentOf,
   readVaultAt,
@@ -29,7 +25,8 @@ import {
   testIni,
   type NotesProcess,
 } from "./start-notes.ts";
-import { newVaultDevice, type Encryption, type Vault } from "./vault-device.ts";
+import { newVaultDevice, type Vault } from "./vault-device.ts";
+import { encryptionOf } from "./vault-encryption.ts";
 
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
@@ -38,29 +35,7 @@ const passphrase = "not-a-secret-passphrase";
 const salt = createPBKDF2Salt();
 const saltText = Buffer.from(salt).toString("base64");
 
-const encryption: Encryption = {
-  seal: async (document) => {
-    if (document.type === "leaf") {
-      const data = await encryptText(document.data as string, passphrase, salt);
-      return { ...document, data, e_: true };
-    }
-    const { path, mtime, children, ...rest } = document;
-    const inside = { path, mtime, ctime: mtime, size: 0, children };
-    const sealed = await encryptText(JSON.stringify(inside), passphrase, salt);
-    const outside = { mtime: 0, ctime: 0, size: 0, children: [] };
-    return { ...rest, ...outside, path: `/\\:${sealed}` };
-  },
-  open: async (document) => {
-    const cipher = openCipher("vault", saltText, async () => passphrase);
-    if (document.type !== "leaf")
-      return (
-        ((await cipher.read(document)) as typeof document | undefined) ??
-        document
-      );
-    const data = await cipher.chunk(document as unknown as ChunkDocument);
-    return { ...document, data };
-  },
-};
+const encryption = encryptionOf(passphrase, salt);
 
 test.each([
   ["plain", undefined],
