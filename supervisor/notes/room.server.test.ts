@@ -1,15 +1,13 @@
-import { spawn } from "node:child_process";
 import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { programEnv } from "../../test/servers/program-env.ts";
 import {
   serversUnderTest,
   type RunningServer,
   type ServerUnderTest,
 } from "../../test/contract/server-under-test.ts";
 import { ask } from "../../test/contract/start-notes.ts";
-import { projectRoot } from "../embedded/home.ts";
+import { startHearth, type CommandResult } from "../testing/hearth-command.ts";
 import { temporaryHome } from "../testing/temporary-home.ts";
 import { waitFor } from "../testing/wait-for.ts";
 import { startWatcher, type Watcher } from "../watcher.ts";
@@ -52,34 +50,13 @@ function start(more: Readonly<Record<string, string>> = {}): Promise<Watcher> {
 async function hearth(
   words: readonly string[],
   more: Readonly<Record<string, string>> = {},
-): Promise<{
-  readonly code: number | null;
-  readonly out: string;
-  readonly error: string;
-}> {
-  const child = spawn(
-    process.execPath,
-    [join(projectRoot, "supervisor", "cli", "main.ts"), ...words],
-    {
-      env: {
-        ...programEnv(),
-        HEARTH_HOME: place.home.root,
-        HEARTH_URL: watcher.address,
-        HEARTH_OPERATOR_PASSWORD: operatorPassword,
-        NO_COLOR: "1",
-        ...more,
-      },
-      stdio: ["ignore", "pipe", "pipe"],
-    },
-  );
-  let out = "";
-  let error = "";
-  child.stdout.on("data", (chunk: Buffer) => (out += chunk.toString()));
-  child.stderr.on("data", (chunk: Buffer) => (error += chunk.toString()));
-  const code = await new Promise<number | null>((resolve) =>
-    child.once("close", resolve),
-  );
-  return { code, out, error };
+): Promise<CommandResult> {
+  return startHearth(words, {
+    HEARTH_HOME: place.home.root,
+    HEARTH_URL: watcher.address,
+    HEARTH_OPERATOR_PASSWORD: operatorPassword,
+    ...more,
+  }).ended;
 }
 
 async function asJson(...words: readonly string[]): Promise<unknown> {
