@@ -129,6 +129,7 @@ const routes: Readonly<Record<string, Methods>> = {
     PUT: { right: "databaseAdmin", does: "putSecurity", body: "any" },
     GET: member(security),
   },
+  _space: { GET: member("space") },
   _temp_view: {
     POST: member(async () => {
       throw new Refusal("gone", "Temporary views are not supported in CouchDB");

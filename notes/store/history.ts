@@ -35,14 +35,21 @@ export function history(store: Store, request: StoreRequest): Answer {
 
 /** How far the history reaches back, and what it takes up. */
 function reach(store: Store): Readonly<Record<string, number>> {
-  const { versions, bytes } = store.read
+  const now = Date.now();
+  const from = firstKeptInstant(historyFrom(store), now);
+  return { from, now, ...pastTotals(store) };
+}
+
+/** The earlier versions that are kept, and their bytes. */
+export function pastTotals(store: Store): {
+  readonly versions: number;
+  readonly bytes: number;
+} {
+  return store.read
     .other(
       "SELECT COUNT(*) AS versions, COALESCE(SUM(size), 0) AS bytes FROM history WHERE until IS NOT NULL",
     )
     .get() as { versions: number; bytes: number };
-  const now = Date.now();
-  const from = firstKeptInstant(historyFrom(store), now);
-  return { from, now, versions, bytes };
 }
 
 /** Since when the history is whole, in milliseconds since 1970. */

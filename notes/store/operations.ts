@@ -17,6 +17,7 @@ import { deleteLocal, getLocal, putLocal } from "./local-documents.ts";
 import type { OperationName, StoreRequest } from "./protocol.ts";
 import { getDocument } from "./read-document.ts";
 import { revsDiff } from "./revs-diff.ts";
+import { space } from "./space.ts";
 import type { Store } from "./store.ts";
 import { deleteDocument, postDocument, putDocument } from "./write-document.ts";
 
@@ -48,4 +49,5 @@ export const operations: Readonly<Record<OperationName, Operation>> = {
   putSecurity,
   revsDiff,
   revsLimit,
+  space,
 };

@@ -48,6 +48,7 @@ export const operationNames = [
   "putSecurity",
   "revsDiff",
   "revsLimit",
+  "space",
 ] as const;
 
 export type OperationName = (typeof operationNames)[number];

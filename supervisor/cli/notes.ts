@@ -20,6 +20,7 @@ export const notes: Verb = {
     restore: async () => (await import("./notes-restore.ts")).restore,
     "restore-seed": async () => (await care()).restoreSeed,
     history: async () => (await import("./notes-history.ts")).history,
+    space: async () => (await import("./notes-space.ts")).space,
     export: async () => (await import("./notes-export.ts")).exportVerb,
     mirror: async () => (await import("./notes-mirror.ts")).mirror,
     doctor: async () => (await care()).doctor,

@@ -17,6 +17,8 @@ export function historyThrough(
   return {
     summary: async () =>
       (await get("")) as Awaited<ReturnType<HistorySource["summary"]>>,
+    space: async () =>
+      (await get("/space")) as Awaited<ReturnType<HistorySource["space"]>>,
     notesAt: async (at, start) =>
       (await get(
         `/notes?${new URLSearchParams({ at: String(at), start }).toString()}`,

@@ -106,6 +106,8 @@ test("one folder is restored through the API, binary files too; what lies elsewh
     ]),
   );
   expect(await source.versions("daily/a.md")).toHaveLength(3);
+  const { chunkSizes } = await source.space();
+  expect(chunkSizes.map(([id]) => id)).toEqual(["h:a", "h:b", "h:i"]);
   await expect(
     restoreVault(source, cipher, { at, path: "none.md", now: Date.now() }),
   ).rejects.toThrow('there was no "none.md"');

@@ -17,7 +17,7 @@ type VaultRequest = {
 
 /**
  * A vault's past as it is stored; what is encrypted is decrypted by the one who asks. Under /api/notes/:vault/history: GET, GET
- * /notes?at=&start=, GET /versions?document=, GET /changes?since=, POST /chunks {ids}, POST /write {documents, chunks}.
+ * /space, GET /notes?at=&start=, GET /versions?document=, GET /changes?since=, POST /chunks {ids}, POST /write {documents, chunks}.
  */
 export function registerHistoryRoutes(
   server: FastifyInstance,
@@ -26,6 +26,9 @@ export function registerHistoryRoutes(
   const base = "/api/notes/:vault/history";
   server.get<VaultRequest>(base, ({ params }, reply) =>
     answering(reply, async () => (await acts.history(params.vault)).summary()),
+  );
+  server.get<VaultRequest>(`${base}/space`, ({ params }, reply) =>
+    answering(reply, async () => (await acts.history(params.vault)).space()),
   );
   server.get<VaultRequest>(`${base}/notes`, ({ params, query }, reply) =>
     answering(reply, async () =>

@@ -40,7 +40,7 @@ const nothing = z.strictObject({});
 type VaultRequest = { readonly Params: { readonly vault: string } };
 
 /**
- * GET, POST /api/notes; GET /api/notes/backups; GET /api/notes/:vault/conflicts|devices; POST
+ * GET, POST /api/notes; GET /api/notes/backups; GET /api/notes/:vault/conflicts|devices|growth; POST
  * /api/notes/:vault/setup-uri|rotate|remove|restore-seed|resolve. Where `parts` is a text, it is why there is nothing here.
  */
 export function registerNotesRoutes(
@@ -101,6 +101,9 @@ export function registerNotesRoutes(
         "rev" in body ? { rev: body.rev } : "newer",
       ),
     ),
+  );
+  server.get<VaultRequest>("/api/notes/:vault/growth", (request, reply) =>
+    answering(reply, () => acts.growth(request.params.vault)),
   );
   server.get<VaultRequest>("/api/notes/:vault/devices", (request, reply) =>
     answering(reply, () => acts.devices(request.params.vault)),

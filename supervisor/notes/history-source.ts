@@ -28,6 +28,17 @@ const chunkRows = z.looseObject({
   ),
 });
 
+const part = z.looseObject({ count: z.number(), bytes: z.number() });
+const storeSpace = z.looseObject({
+  chunkSizes: z.array(z.tuple([z.string(), z.number()])),
+  ...{ notes: part, chunks: part, other: part, superseded: part },
+  history: z.looseObject({ versions: z.number(), bytes: z.number() }),
+  file: z.number(),
+  free: z.number(),
+});
+
+/** What takes up the room of a database, in bytes: each chunk, then sums. */
+export type StoreSpace = Readonly<z.output<typeof storeSpace>>;
 /** How far a vault's history reaches back (milliseconds since 1970), what it takes up, and the salt of its encryption. */
 export type HistorySummary = Pick<
   z.output<typeof summary>,
@@ -52,6 +63,7 @@ export type NoteChanges = {
 /** The past of a vault, as it is stored: encrypted where the vault is. */
 export type HistorySource = {
   readonly summary: () => Promise<HistorySummary>;
+  readonly space: () => Promise<StoreSpace>;
   readonly notesAt: (at: number, start: string) => Promise<HistoryPage>;
   /** Every version of one document that is kept, the newest first. */
   readonly versions: (document: string) => Promise<readonly HistoryRow[]>;
@@ -84,16 +96,17 @@ const longAnswerMs = 300_000;
 export function openHistory(couch: Couch, vault: string): HistorySource {
   const database = openDatabase(couch, vault);
   const base = `/${encodeURIComponent(vault)}/_history`;
-  const ask = async (query: Readonly<Record<string, string>>, body?: unknown) =>
+  const asking = async (path: string, body?: unknown) =>
     couch
-      .ask(
-        body === undefined ? "GET" : "POST",
-        `${base}?${new URLSearchParams(query).toString()}`,
-        { timeoutMs: longAnswerMs, ...(body === undefined ? {} : { body }) },
-      )
+      .ask(body === undefined ? "GET" : "POST", path, {
+        timeoutMs: longAnswerMs,
+        ...(body === undefined ? {} : { body }),
+      })
       .catch((error: unknown) => {
         throw inWords(error, vault);
       });
+  const ask = async (query: Readonly<Record<string, string>>, body?: unknown) =>
+    asking(`${base}?${new URLSearchParams(query).toString()}`, body);
   const chunks: HistorySource["chunks"] = async (ids) =>
     asExpected(chunkRows, await ask({}, { chunks: ids })).rows;
   return {
@@ -102,6 +115,11 @@ export function openHistory(couch: Couch, vault: string): HistorySource {
       const seed = seedOf(await database.document(seedId));
       return { from, now, versions, bytes, salt: seed?.pbkdf2salt ?? null };
     },
+    space: async () =>
+      asExpected(
+        storeSpace,
+        await asking(`/${encodeURIComponent(vault)}/_space`),
+      ),
     notesAt: async (at, startkey) =>
       asExpected(
         page,
@@ -138,11 +156,17 @@ export function openHistory(couch: Couch, vault: string): HistorySource {
   };
 }
 
+/** The store is a CouchDB. */
+export class NoHistory extends Failure {}
+
 function inWords(error: unknown, vault: string): unknown {
-  if (!(error instanceof CouchRefusal) || error.status !== 404) return error;
-  return new Failure(
-    error.reason.startsWith("The history goes back")
-      ? `${error.reason} Name a later time.`
-      : `the store keeps no history of vault ${vault}: only Hearth's own store does, not CouchDB.`,
-  );
+  if (!(error instanceof CouchRefusal)) return error;
+  if (error.reason.startsWith("The history goes back"))
+    return new Failure(`${error.reason} Name a later time.`);
+  // CouchDB takes the names for those of documents: 404, or 400 where it knows that none may have them.
+  return error.status === 404 || error.code === "illegal_docid"
+    ? new NoHistory(
+        `the store keeps no history of vault ${vault}: only Hearth's own store does, not CouchDB.`,
+      )
+    : error;
 }

@@ -4,6 +4,7 @@ import { closedRules, memberRules } from "./access-rules.ts";
 import { NoAnswer, type Couch } from "./couch.ts";
 import { openDatabase, vaultNames } from "./database.ts";
 import type { DeletionLimits } from "./deletions.ts";
+import { growthAlarm, growthFingerprint } from "./growth.ts";
 import { hungVaults } from "./hung-vaults.ts";
 import { seedId, seedOf } from "./livesync.ts";
 import type { NotesState } from "./notes-state.ts";
@@ -11,7 +12,7 @@ import { acceptedSeed, accepting, type EscrowFiles } from "./seed-escrow.ts";
 import type { Turns } from "./turns.ts";
 import { NoSuchVault } from "./vault-names.ts";
 import { allFingerprints, fingerprints, hungAlarm } from "./vault-alarms.ts";
-import { lookAtVault, type LookFindings } from "./vault-look.ts";
+import { lookAtVault, measureDaily, type LookFindings } from "./vault-look.ts";
 
 export type KeeperParts = {
   readonly couch: Couch;
@@ -27,6 +28,8 @@ export type KeeperParts = {
   readonly busy: ReadonlySet<string>;
   /** A database has grown so large, with so much to be had back, that it should not wait for its month to end. */
   readonly onLarge: (vault: string) => void;
+  /** Bytes that are free where the store keeps its files. */
+  readonly freeBytes: () => number;
   readonly now: () => number;
 };
 
@@ -71,6 +74,9 @@ export function openKeeper(parts: KeeperParts): Keeper {
       }
       await lookAtOne(name);
     }
+    const growth = growthAlarm(state, parts.freeBytes());
+    if (growth === undefined) alarms.clear(growthFingerprint);
+    else alarms.raise(growth);
     tellStanding();
   }
 
@@ -88,6 +94,8 @@ export function openKeeper(parts: KeeperParts): Keeper {
       const findings = await lookAtVault(parts, vault);
       tell(vault, findings);
       if (findings.large) parts.onLarge(vault);
+      if (findings.active !== null)
+        await measureDaily(parts, vault, findings.active);
       alarms.clear(trouble);
     } catch (error) {
       if (error instanceof NoAnswer) throw error;

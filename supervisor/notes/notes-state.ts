@@ -3,6 +3,7 @@ import { z } from "zod";
 import type { Alarm } from "../alerts/alarm.ts";
 import { writeDurably } from "../durable-file.ts";
 import { codeOf } from "../failure.ts";
+import { vaultSpace } from "./space.ts";
 
 const vaultState = z.looseObject({
   /** `instance_start_time` as last seen: another one is another database of the same name. */
@@ -18,6 +19,12 @@ const vaultState = z.looseObject({
     .default([]),
   /** When it was last compacted by us, milliseconds since 1970. */
   compactedAt: z.number().nullable().default(null),
+  /** Bytes without what a compaction frees, once a day. */
+  sizes: z
+    .array(z.looseObject({ at: z.number(), value: z.number() }))
+    .default([]),
+  /** What took up the room when it was last measured; null on a CouchDB. */
+  space: vaultSpace.nullable().default(null),
   /** When each open conflict was first seen, by document. */
   conflicts: z.record(z.string(), z.number()).default({}),
 });

@@ -64,6 +64,7 @@ export function openNotesRoom(surroundings: Surroundings): Room {
   const busy = new Set<string>();
   const pendingConflicts = openPendingConflicts(couch, state, Date.now);
   const turns = takeTurns();
+  const freeBytes = () => freeBytesOf(home.root);
   const largeAt = new Map<string, number>();
   const keeper = openKeeper({
     couch,
@@ -88,7 +89,7 @@ export function openNotesRoom(surroundings: Surroundings): Room {
         largeAt.delete(vault);
       }
     },
-    now: Date.now,
+    ...{ freeBytes, now: Date.now },
   });
   const provisioning = openProvisioning({
     couch,
@@ -100,6 +101,7 @@ export function openNotesRoom(surroundings: Surroundings): Room {
   });
   const actParts = {
     ...{ couch, state, escrow, files, keeper, provisioning, turns },
+    freeBytes,
     now: Date.now,
     note: (sentence: string) =>
       surroundings.history.act("notes", "asked", sentence),
@@ -123,7 +125,7 @@ export function openNotesRoom(surroundings: Surroundings): Room {
     backups,
     busy,
     address,
-    freeBytes: () => freeBytesOf(home.root),
+    freeBytes,
   }))
     jobs.add(job);
   jobs.add(notesOffsiteDrill(surroundings, couch, busy));

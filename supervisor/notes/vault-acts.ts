@@ -7,6 +7,7 @@ import {
 } from "./conflicts.ts";
 import type { Couch } from "./couch.ts";
 import { openDatabase, type Database } from "./database.ts";
+import { growthOf, type Growth } from "./growth.ts";
 import { openHistory, type HistorySource } from "./history-source.ts";
 import type { Keeper, SeedAnswer } from "./keeper.ts";
 import type { NotesState } from "./notes-state.ts";
@@ -15,6 +16,7 @@ import type { Provisioning, Removed, SetupAnswer } from "./provisioning.ts";
 import { mostConflicts } from "./report-jobs.ts";
 import { readRoster, type Roster } from "./roster.ts";
 import type { EscrowFiles } from "./seed-escrow.ts";
+import type { VaultSpace } from "./space.ts";
 import type { Turns } from "./turns.ts";
 import type { VaultFiles } from "./vault-file.ts";
 import { checkVaultName, NoSuchVault } from "./vault-names.ts";
@@ -27,9 +29,16 @@ export type VaultActParts = {
   readonly keeper: Keeper;
   readonly provisioning: Provisioning;
   readonly turns: Turns;
+  /** Bytes that are free where the store keeps its files. */
+  readonly freeBytes: () => number;
   readonly now: () => number;
   /** Keeps what the operator changed, a sentence each. */
   readonly note: (sentence: string) => void;
+};
+
+export type VaultGrowth = {
+  readonly growth: Growth;
+  readonly space: VaultSpace | null;
 };
 
 /** What an operator may ask about vaults and do to them; the API and the pages do it by this. All throw Failures. */
@@ -45,6 +54,8 @@ export type VaultActs = {
     documents: readonly Readonly<Record<string, unknown>>[],
     chunks: readonly string[],
   ) => Promise<void>;
+  /** How a vault grows, and what took up its room when it was last measured. */
+  readonly growth: (vault: string) => Promise<VaultGrowth>;
   readonly conflicts: (vault: string) => Promise<ConflictReport>;
   readonly devices: (vault: string) => Promise<Roster>;
   readonly resolve: (
@@ -99,6 +110,13 @@ export function openVaultActs(parts: VaultActParts): VaultActs {
         note(
           `${documents.length} notes of vault ${vault} were restored from its history.`,
         );
+    },
+    growth: async (vault) => {
+      const { name } = await database(vault);
+      return {
+        growth: growthOf(state, name, parts.freeBytes()),
+        space: state.vault(name).space,
+      };
     },
     conflicts: async (vault) =>
       findConflicts(await database(vault), state, parts.now(), mostConflicts),

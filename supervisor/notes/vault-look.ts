@@ -3,6 +3,8 @@ import { closedRules, memberRules, sameRules } from "./access-rules.ts";
 import { openDatabase, type Database, type Security } from "./database.ts";
 import type { Couch } from "./couch.ts";
 import { countDeletions, type DeletionLimits } from "./deletions.ts";
+import { isMeasurementDue, withMeasurement } from "./growth.ts";
+import { NoHistory, openHistory } from "./history-source.ts";
 import { encryptedChunks, seedId, seedOf } from "./livesync.ts";
 import type { NotesState } from "./notes-state.ts";
 import {
@@ -12,6 +14,7 @@ import {
   withVersion,
   type EscrowFiles,
 } from "./seed-escrow.ts";
+import { measureVault } from "./space.ts";
 import {
   anewAlarm,
   closedAlarm,
@@ -30,6 +33,8 @@ type Troubles = {
 export type LookFindings = Troubles & {
   /** The database is large, and compaction would help. */
   readonly large: boolean;
+  /** Bytes without what a compaction frees; null where the database is gone. */
+  readonly active: number | null;
 };
 
 export type LookParts = {
@@ -51,7 +56,10 @@ export async function lookAtVault(
   const database = openDatabase(parts.couch, vault);
   const info = await database.info();
   if (info === undefined)
-    return { lasting: [goneAlarm(vault)], happened: [], large: false };
+    return {
+      ...{ lasting: [goneAlarm(vault)], happened: [] },
+      ...{ large: false, active: null },
+    };
   const instance = info.instance_start_time;
   const known = state.vault(vault).instance;
   const anew = known !== null && known !== instance;
@@ -61,6 +69,8 @@ export async function lookAtVault(
       deletionsSince: null,
       deletions: [],
       conflicts: {},
+      sizes: [],
+      space: null,
     });
   const seed = await lookAtSeed(parts, database, instance);
   const rules = await lookAtRules(parts, database);
@@ -68,6 +78,7 @@ export async function lookAtVault(
   const { file, active } = info.sizes;
   return {
     large: file > parts.largeFrom && (file - active) * 5 > file,
+    active,
     lasting: seed.lasting,
     happened: [
       ...(anew ? [anewAlarm(vault)] : []),
@@ -76,6 +87,23 @@ export async function lookAtVault(
       ...deletions,
     ],
   };
+}
+
+/** Keeps the size of the vault once a day, and what takes it up. */
+export async function measureDaily(
+  { couch, state, now }: Pick<LookParts, "couch" | "state" | "now">,
+  vault: string,
+  active: number,
+): Promise<void> {
+  const { sizes } = state.vault(vault);
+  if (!isMeasurementDue(sizes, now())) return;
+  const space = await measureVault(openHistory(couch, vault), vault).catch(
+    (error: unknown) => {
+      if (error instanceof NoHistory) return null;
+      throw error;
+    },
+  );
+  state.change(vault, { sizes: withMeasurement(sizes, now(), active), space });
 }
 
 async function lookAtSeed(

@@ -84,6 +84,7 @@ function standOn(
     turns: takeTurns(),
     busy,
     onLarge: (vault) => large.push(vault),
+    freeBytes: () => 1e8,
     now,
   });
   const provisioning = openProvisioning({

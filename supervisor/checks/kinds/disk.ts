@@ -2,6 +2,7 @@ import { statfs } from "node:fs/promises";
 import { z } from "zod";
 import { duration, whole } from "../../config/fields.ts";
 import { inWords } from "../../duration.ts";
+import { slopeOf } from "../../straight-line.ts";
 import { everyCheck } from "./every-check.ts";
 import {
   failing,
@@ -86,20 +87,8 @@ export function timeToFull(points: readonly Measured[]): number | undefined {
     last.at - first.at < trendFromMs
   )
     return undefined;
-  const count = points.length;
-  const meanAt = points.reduce((sum, { at }) => sum + at, 0) / count;
-  const mean = points.reduce((sum, { value }) => sum + value, 0) / count;
-  let spread = 0;
-  let together = 0;
-  let variance = 0;
-  for (const { at, value } of points) {
-    spread += (at - meanAt) ** 2;
-    together += (at - meanAt) * (value - mean);
-    variance += (value - mean) ** 2;
-  }
-  if (variance === 0 || together >= 0) return undefined;
-  const explained = together ** 2 / (spread * variance);
-  return explained < 0.5 ? undefined : last.value / (-together / spread);
+  const slope = slopeOf(points);
+  return slope === undefined || slope >= 0 ? undefined : last.value / -slope;
 }
 
 function gib(bytes: number): string {

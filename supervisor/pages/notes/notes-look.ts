@@ -126,8 +126,11 @@ export function openNotesLook(parts: {
       return {
         ...(await factsOf(view)),
         ...(view.state === "gone"
-          ? { conflicts: [], open: 0 }
-          : await conflictsOf(vault, from)),
+          ? { conflicts: [], open: 0, growth: null }
+          : {
+              ...(await conflictsOf(vault, from)),
+              growth: await acts.growth(vault),
+            }),
         ...{ from, timeZone, now: parts.now() },
       };
     },

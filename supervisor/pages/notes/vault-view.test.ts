@@ -42,7 +42,7 @@ function vault(facts: Partial<VaultPageFacts> = {}) {
     },
     ...{ roster: null, closedSince: null, encrypted: false, conflicts },
     ...{ from: 0, open: conflicts.length, setupFields: [], rotateFields: [] },
-    ...{ formOpen: null, timeZone: "UTC", now },
+    ...{ formOpen: null, growth: null, timeZone: "UTC", now },
     ...facts,
   });
 }

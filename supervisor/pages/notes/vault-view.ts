@@ -1,6 +1,9 @@
 import { sizeWords } from "../../backup/size-words.ts";
 import type { TextOfVersion } from "../../notes/conflict-texts.ts";
 import type { Conflict, ConflictVersion } from "../../notes/conflicts.ts";
+import { growthWords } from "../../notes/growth.ts";
+import { rowsOf } from "../../notes/space.ts";
+import type { VaultGrowth } from "../../notes/vault-acts.ts";
 import type { Field } from "../field.ts";
 import type { Look } from "../shapes.ts";
 import { ago, grouped, moment } from "../words.ts";
@@ -26,6 +29,8 @@ export type VaultPageFacts = VaultFacts & {
   readonly from: number;
   /** All that are open; a text is why they are not known. */
   readonly open: number | string;
+  /** Null where its database is gone. */
+  readonly growth: VaultGrowth | null;
   readonly setupFields: readonly Field[];
   readonly rotateFields: readonly Field[];
   /** The form that is shown again, with what is wrong. */
@@ -83,6 +88,7 @@ export function viewVault(facts: VaultPageFacts) {
         note: view.seeds > 1 ? `${view.seeds} were seen so far` : "",
       },
     ],
+    space: facts.growth === null ? null : viewSpace(facts.growth, timeZone),
     whyNoConflicts: typeof open === "string" ? open : null,
     conflicts: conflicts.map((conflict, index) =>
       viewConflict(conflict, from + index, timeZone, now),
@@ -98,6 +104,21 @@ export function viewVault(facts: VaultPageFacts) {
     setupFields: facts.setupFields,
     rotateFields: facts.rotateFields,
     formOpen: facts.formOpen,
+  };
+}
+
+function viewSpace({ growth, space }: VaultGrowth, timeZone: string) {
+  return {
+    growth: growthWords(growth),
+    at: space === null ? null : moment(space.at, timeZone),
+    encrypted: space !== null && space.folders === null,
+    rows:
+      space === null
+        ? []
+        : rowsOf(space).map(({ name, note, bytes }) => ({
+            ...{ name, note, size: sizeWords(bytes) },
+            share: Math.round((100 * bytes) / Math.max(1, space.file)),
+          })),
   };
 }
 

@@ -1,0 +1,69 @@
+import { sizeWords } from "../backup/size-words.ts";
+import { growthWords } from "../notes/growth.ts";
+import { rowsOf, spaceOf, type VaultSpace } from "../notes/space.ts";
+import { readVaultAt } from "../notes/vault-past.ts";
+import type { VaultGrowth } from "../notes/vault-acts.ts";
+import { printTable } from "./job-run.ts";
+import { json, supervisorArg, vaultArg } from "./notes-vaults.ts";
+import { findStack } from "./stack-client.ts";
+import { print } from "./terminal.ts";
+import { openPast } from "./vault-history.ts";
+import { passphraseArg } from "./vault-passphrase.ts";
+import { defineVerb } from "./verb.ts";
+
+const slowMs = 60_000;
+
+export const space = defineVerb({
+  name: "notes space",
+  description:
+    "What takes up the room of a vault, by folder, and how fast it grows.",
+  example: "hearth notes space notes attachments",
+  args: {
+    ...vaultArg,
+    folder: {
+      type: "positional",
+      required: false,
+      description: "Show what lies in this folder",
+    },
+    ...passphraseArg,
+    json,
+    ...supervisorArg,
+  },
+  run: async ({ vault, folder, json, supervisor, ...args }) => {
+    const stack = findStack(supervisor);
+    const { growth } = (await stack.ask(
+      "GET",
+      `/api/notes/${encodeURIComponent(vault)}/growth`,
+      slowMs,
+    )) as VaultGrowth;
+    // Before what can fail: a CouchDB says no more than this.
+    if (json !== true) print(`Vault ${vault}: ${growthWords(growth)}`);
+    const { source, cipher } = await openPast(
+      stack,
+      vault,
+      args["passphrase-file"],
+    );
+    const stored = await source.space();
+    const { now } = await source.summary();
+    const past = await readVaultAt(source, cipher, now);
+    const measured = spaceOf(stored, past, folder);
+    if (json === true)
+      print(JSON.stringify({ growth, space: measured }, null, 2));
+    else printSpace(measured);
+    return 0;
+  },
+});
+
+function printSpace(space: VaultSpace): void {
+  const share = (bytes: number) =>
+    `${Math.round((100 * bytes) / Math.max(1, space.file))} %`;
+  printTable(
+    ["what", "size", "share", ""],
+    rowsOf(space).map(({ name, bytes, note }) => [
+      { text: name },
+      { text: sizeWords(bytes), right: true },
+      { text: share(bytes), right: true },
+      { text: note },
+    ]),
+  );
+}

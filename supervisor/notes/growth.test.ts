@@ -1,0 +1,83 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import {
+  growthAlarm,
+  growthOf,
+  growthWords,
+  isMeasurementDue,
+  withMeasurement,
+} from "./growth.ts";
+import { openNotesState, type NotesState } from "./notes-state.ts";
+
+const day = 86_400_000;
+let directory: string;
+let state: NotesState;
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "hearth-growth-"));
+  state = openNotesState(join(directory, "notes-state.json"), () => {});
+});
+afterEach(() => rmSync(directory, { recursive: true }));
+
+const grow = (vault: string, days: number, perDay: number): void =>
+  state.change(vault, {
+    sizes: Array.from({ length: days + 1 }, (_, at) => ({
+      at: at * day,
+      value: 5e6 + at * perDay,
+    })),
+  });
+
+test("the line of the last month says when the disk is full, for all vaults together", () => {
+  grow("work", 10, 2e6);
+  grow("family", 10, 1e6);
+  expect(growthOf(state, "work", 300e6)).toEqual({
+    days: 10,
+    perDay: 2e6,
+    fullInDays: 100,
+  });
+  expect(growthWords(growthOf(state, "work", 300e6))).toBe(
+    "It grows by 2.0 MB a day (measured for 10 days); with the growth of all vaults the disk is full in 100 days.",
+  );
+  expect(growthAlarm(state, 300e6)).toBeUndefined();
+  expect(growthAlarm(state, 60e6)).toMatchObject({
+    level: "warning",
+    text: "at the present growth of the vaults the disk is full in 20 days: 60.0 MB are free, and vault work grows most, by 2.0 MB a day.",
+    command: "hearth notes space work",
+  });
+});
+
+test("there is no forecast without measurements, without growth, or where sizes jump about", () => {
+  expect(growthWords(growthOf(state, "none", 1e6))).toBe(
+    "Its growth is known after two days of measurements.",
+  );
+  grow("new", 1, 9e9);
+  grow("shrinking", 10, -1000);
+  state.change("jumping", {
+    sizes: [1, 9, 2, 8, 3].map((value, at) => ({ at: at * day, value })),
+  });
+  for (const vault of ["new", "shrinking", "jumping"])
+    expect(growthOf(state, vault, 1000).fullInDays).toBeNull();
+  expect(growthWords(growthOf(state, "shrinking", 1000))).toBe(
+    "It shrinks by 1 kB a day (measured for 10 days).",
+  );
+  expect(growthAlarm(state, 1000)).toBeUndefined();
+});
+
+test("one measurement a day for 30 days; those ahead of a clock that was set back go", () => {
+  let sizes: { at: number; value: number }[] = [];
+  for (let at = 0; at < 50; at += 1)
+    sizes = withMeasurement(sizes, at * day, at);
+  expect(sizes.map(({ value }) => value)).toEqual(
+    Array.from({ length: 30 }, (_, at) => 20 + at),
+  );
+  expect(isMeasurementDue([], 0)).toBe(true);
+  expect(isMeasurementDue(sizes, 49 * day + 1)).toBe(false);
+  expect(isMeasurementDue(sizes, 50 * day)).toBe(true);
+  expect(isMeasurementDue(sizes, 30 * day)).toBe(true);
+  expect(withMeasurement(sizes, 30 * day, 7).at(-1)).toEqual({
+    at: 30 * day,
+    value: 7,
+  });
+});
