@@ -26,6 +26,7 @@ beforeEach(async () => {
     },
     {
       changed: () => undefined,
+      readOnly: () => undefined,
       compacted: () => undefined,
       failed: () => undefined,
       hung: () => undefined,

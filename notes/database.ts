@@ -44,6 +44,8 @@ export interface Database {
 
 /** What a database reports on its own. */
 export interface DatabaseEvents {
+  /** A full disk let it be opened for reading alone. */
+  readonly readOnly: (name: string) => void;
   readonly compacted: (
     name: string,
     before: number,
@@ -135,6 +137,7 @@ export async function openDatabase(
       switch (message.kind) {
         case "ready":
           state = message.state;
+          if (message.readOnly) events.readOnly(data.name);
           resolve();
           break;
         case "unusable":

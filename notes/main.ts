@@ -40,6 +40,11 @@ async function start(options: Options, log: Log): Promise<void> {
     historyMaxBytes: settings.historyMaxBytes(),
     idleMs: settings.idleMs(),
     events: {
+      readOnly: (database) =>
+        log.warn(
+          { database },
+          "database opened read-only: the disk is full; writes are accepted again when there is room",
+        ),
       compacted: (database, before, after, milliseconds) =>
         log.info(
           { database, before, after, milliseconds },

@@ -7,8 +7,7 @@ import type { DatabaseSync } from "node:sqlite";
  * Only additions, so that an earlier release can still open the file. Such a one writes no history, which `recorded_seq` shows:
  * it then differs from `update_seq`.
  */
-const additions = `
-CREATE TABLE history (
+const columns = `(
   document INTEGER NOT NULL,
   rev TEXT NOT NULL,
   type TEXT NOT NULL,
@@ -16,7 +15,9 @@ CREATE TABLE history (
   since INTEGER NOT NULL,
   until INTEGER,
   body BLOB
-);
+)`;
+const additions = `
+CREATE TABLE history ${columns};
 CREATE UNIQUE INDEX history_by_rev ON history (document, rev);
 CREATE INDEX history_by_end ON history (until, size) WHERE until IS NOT NULL;
 ALTER TABLE totals ADD COLUMN recorded_seq INTEGER;
@@ -25,18 +26,38 @@ INSERT INTO properties VALUES ('history_from', '0');
 
 /** Adds the history to a database file that has none yet; `now` in milliseconds since 1970. */
 export function prepareHistory(database: DatabaseSync, now: number): void {
-  const has = database
-    .prepare("SELECT 1 FROM sqlite_schema WHERE name = 'history'")
-    .get();
-  const row =
-    has &&
-    database.prepare("SELECT update_seq, recorded_seq FROM totals").get();
-  if (row !== undefined && row.update_seq === row.recorded_seq) return;
+  const state = stateOf(database);
+  if (state === "whole") return;
   database.exec("BEGIN IMMEDIATE");
-  if (has === undefined) database.exec(additions);
+  if (state === "none") database.exec(additions);
   database
     .prepare("UPDATE properties SET value = ? WHERE name = 'history_from'")
     .run(String(now));
   database.exec("UPDATE totals SET recorded_seq = update_seq");
   database.exec("COMMIT");
+}
+
+/** In memory, in place of what `prepareHistory` has no room for on a full disk: an empty history that begins now. */
+export function standInHistory(database: DatabaseSync, now: number): void {
+  if (stateOf(database) === "whole") return;
+  // Temporary tables come before those of the file: https://www.sqlite.org/lang_naming.html
+  database.exec(`
+    PRAGMA temp_store = MEMORY;
+    CREATE TEMP TABLE history ${columns};
+    CREATE TEMP TABLE properties AS SELECT * FROM main.properties WHERE name <> 'history_from';
+  `);
+  database
+    .prepare("INSERT INTO temp.properties VALUES ('history_from', ?)")
+    .run(String(now));
+}
+
+function stateOf(database: DatabaseSync): "none" | "interrupted" | "whole" {
+  const has = database
+    .prepare("SELECT 1 FROM sqlite_schema WHERE name = 'history'")
+    .get();
+  if (has === undefined) return "none";
+  const row = database
+    .prepare("SELECT update_seq, recorded_seq FROM totals")
+    .get();
+  return row?.update_seq === row?.recorded_seq ? "whole" : "interrupted";
 }

@@ -74,7 +74,12 @@ export type ToWorker =
 
 export type FromWorker =
   | { readonly kind: "pong" }
-  | { readonly kind: "ready"; readonly state: PublicState }
+  | {
+      readonly kind: "ready";
+      readonly state: PublicState;
+      /** Opened on a full disk. */
+      readonly readOnly: boolean;
+    }
   | {
       readonly kind: "unusable";
       readonly message: string;

@@ -8,7 +8,7 @@ import {
   rmSync,
 } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { prepareHistory } from "./history-schema.ts";
+import { prepareHistory, standInHistory } from "./history-schema.ts";
 
 /** Kept in the file; a newer program refuses a file of a version it does not know. */
 const SCHEMA_VERSION = 1;
@@ -71,7 +71,14 @@ export function openOnFullDisk(file: string): DatabaseSync {
   const database = new DatabaseSync(file);
   // https://www.sqlite.org/wal.html#use_of_wal_without_shared_memory
   database.exec("PRAGMA locking_mode = EXCLUSIVE; PRAGMA cache_size = -8192;");
-  return checkVersion(database);
+  checkVersion(database);
+  try {
+    standInHistory(database, Date.now());
+    return database;
+  } catch (failure) {
+    database.close();
+    throw failure;
+  }
 }
 
 function checkVersion(database: DatabaseSync): DatabaseSync {

@@ -181,13 +181,9 @@ export async function inTransaction<T>(
       result = await change();
       const { updateSeq, documents, deleted, liveBytes, staleBytes } =
         store.totals;
-      store.write.putTotals.run(
-        updateSeq,
-        documents,
-        deleted,
-        liveBytes,
-        staleBytes,
-      );
+      store.write
+        .other(PUT_TOTALS)
+        .run(updateSeq, documents, deleted, liveBytes, staleBytes);
       store.writer.exec("COMMIT");
     } catch (failure) {
       Object.assign(store.totals, before);
@@ -237,6 +233,10 @@ function readTotals(read: Statements): Totals {
   };
 }
 
+/** Prepared with the first write: a file that a full disk left without a history has no such column. */
+const PUT_TOTALS =
+  "UPDATE totals SET update_seq = ?1, recorded_seq = ?1, documents = ?2, deleted = ?3, live_bytes = ?4, stale_bytes = ?5";
+
 function prepareStatements(database: DatabaseSync) {
   const lazily = new Map<string, StatementSync>();
   return {
@@ -245,9 +245,6 @@ function prepareStatements(database: DatabaseSync) {
       "UPDATE properties SET value = ?2 WHERE name = ?1",
     ),
     totals: database.prepare("SELECT * FROM totals"),
-    putTotals: database.prepare(
-      "UPDATE totals SET update_seq = ?1, recorded_seq = ?1, documents = ?2, deleted = ?3, live_bytes = ?4, stale_bytes = ?5",
-    ),
     document: database.prepare("SELECT * FROM documents WHERE id = ?"),
     insertDocument: database.prepare(
       "INSERT INTO documents (id, seq, winner, deleted, conflicts, tree) VALUES (?, ?, ?, ?, ?, ?)",

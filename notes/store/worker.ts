@@ -83,7 +83,8 @@ function start(): void {
     }
   });
   thinRegularly(store);
-  tell({ kind: "ready", state: publicState(store) });
+  const { readOnly } = store;
+  tell({ kind: "ready", state: publicState(store), readOnly });
 }
 
 async function answer(

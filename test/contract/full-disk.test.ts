@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { readdirSync, writeFileSync } from "node:fs";
 import { Agent, request } from "node:http";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { makeSmallDisk } from "../servers/small-disk.ts";
@@ -127,5 +128,45 @@ describe.skipIf(disk === undefined)("on a full disk", () => {
     expect((await send("PUT", "/vault/a", large)).status).toBe(507);
     small.free();
     expect((await send("PUT", "/vault/a", large)).status).toBe(201);
+  });
+
+  test("a vault from before the history can be read on a full disk; its history begins when there is room", async () => {
+    await notes.kill("SIGTERM");
+    const file = new DatabaseSync(
+      join(notes.directory, "data", "databases", "vault.sqlite"),
+    );
+    file.exec(`
+      DROP TABLE history;
+      ALTER TABLE totals DROP COLUMN recorded_seq;
+      DELETE FROM properties WHERE name = 'history_from';
+    `);
+    file.close();
+    small.fill();
+    const started = Date.now();
+    notes = await notes.restart();
+    const read = await send("GET", "/vault/kept", undefined);
+    expect(JSON.parse(read.text)).toMatchObject({ n: 1 });
+    const reach = await send("GET", "/vault/_history", undefined);
+    expect(JSON.parse(reach.text)).toMatchObject({ versions: 0, bytes: 0 });
+    const { from } = JSON.parse(reach.text) as { from: number };
+    expect(from).toBeGreaterThanOrEqual(started);
+    expect((await send("GET", "/vault/_space", undefined)).status).toBe(200);
+    expect(notes.log.join("")).toContain("opened read-only");
+    expect((await send("PUT", "/vault/c", large)).status).toBe(507);
+
+    small.free();
+    const note = { type: "plain", path: "n.md", mtime: 1, children: [] };
+    const put = async (body: object): Promise<string> => {
+      const { status, text } = await send(
+        ...(["PUT", "/vault/n.md"] as const),
+        Buffer.from(JSON.stringify(body)),
+      );
+      expect(status).toBe(201);
+      return (JSON.parse(text) as { rev: string }).rev;
+    };
+    const _rev = await put(note);
+    await put({ ...note, _rev, mtime: 2 });
+    const past = await send("GET", "/vault/_history?id=n.md", undefined);
+    expect((JSON.parse(past.text) as { rows: unknown[] }).rows).toHaveLength(2);
   });
 });
