@@ -18,6 +18,7 @@ beforeEach(async () => {
     idleMs: 4,
     events: {
       compacted: () => undefined,
+      readOnly: () => undefined,
       failed: (name, detail) => expect.unreachable(`${name}: ${detail}`),
       hung: (name) => expect.unreachable(`${name} hung`),
     },
