@@ -206,7 +206,10 @@ export function openNotesRoom(surroundings: Surroundings): Room {
   return {
     routes: (server) => {
       registerNotesRoutes(server, { acts, backups });
-      registerNotesPage(server, { acts, look });
+      registerNotesPage(server, {
+        ...{ acts, look, now: Date.now },
+        timeZone: config.jobs.time_zone,
+      });
     },
     begin: () => {
       tick();

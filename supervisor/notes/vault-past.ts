@@ -23,6 +23,16 @@ export type PastVault = {
   readonly notes: ReadonlyMap<string, PastNote>;
 };
 
+export type Difference = {
+  readonly past: PastVault;
+  readonly present: PastVault;
+  /** As they were: other now, or gone. */
+  readonly changed: readonly PastNote[];
+  /** As they are: not there then. */
+  readonly added: readonly PastNote[];
+  readonly unchanged: number;
+};
+
 export type Restored = {
   readonly at: number;
   readonly written: readonly string[];
@@ -111,28 +121,12 @@ export async function restoreVault(
   },
 ): Promise<Restored> {
   const { path, now } = wish;
-  const past = await readVaultAt(source, cipher, wish.at);
-  // The store's own clock may be ahead of this one.
-  const present = await readVaultAt(
-    source,
-    cipher,
-    Math.max(now, (await source.summary()).now),
-  );
-  const then = [...past.notes.values()].filter(
-    ({ note }) => !note.deleted && isBelow(note.path, path),
-  );
-  if (path !== undefined && then.length === 0)
+  const difference = await differenceSince(source, cipher, wish);
+  const { past, present, changed, added, unchanged } = difference;
+  if (path !== undefined && changed.length + unchanged === 0)
     throw new Failure(
       `there was no "${path}" at ${new Date(past.at).toLocaleString()}: \`hearth notes history\` lists what there was.`,
     );
-  const ids = new Set(then.map(({ note }) => note._id));
-  const changed = then.filter(
-    ({ note }) => !isSame(note, present.notes.get(note._id)?.note),
-  );
-  const added = [...present.notes.values()].filter(
-    ({ note }) =>
-      !note.deleted && isBelow(note.path, path) && !ids.has(note._id),
-  );
   const documents = [
     ...(await Promise.all(
       changed.map(async ({ note, stored }) => {
@@ -162,6 +156,43 @@ export async function restoreVault(
     at: past.at,
     written: changed.map(({ note }) => note.path).toSorted(),
     deleted: added.map(({ note }) => note.path).toSorted(),
+    unchanged,
+  };
+}
+
+/** What is not as it was at `at`: in the vault, or under `path`. */
+export async function differenceSince(
+  source: HistorySource,
+  cipher: NoteCipher,
+  {
+    at,
+    path,
+    now,
+  }: {
+    readonly at: number;
+    readonly path: string | undefined;
+    readonly now: number;
+  },
+): Promise<Difference> {
+  const past = await readVaultAt(source, cipher, at);
+  // The store's own clock may be ahead of this one.
+  const present = await readVaultAt(
+    source,
+    cipher,
+    Math.max(now, (await source.summary()).now),
+  );
+  const isWanted = ({ note }: PastNote) =>
+    !note.deleted && isBelow(note.path, path);
+  const then = [...past.notes.values()].filter(isWanted);
+  const ids = new Set(then.map(({ note }) => note._id));
+  const changed = then.filter(
+    ({ note }) => !isSame(note, present.notes.get(note._id)?.note),
+  );
+  return {
+    ...{ past, present, changed },
+    added: [...present.notes.values()]
+      .filter(isWanted)
+      .filter(({ note }) => !ids.has(note._id)),
     unchanged: then.length - changed.length,
   };
 }

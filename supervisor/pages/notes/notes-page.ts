@@ -16,6 +16,7 @@ import {
   setupFields,
   setupForm,
 } from "./vault-forms.ts";
+import { registerHistoryPage } from "./history-page.ts";
 import type { NotesLook } from "./notes-look.ts";
 import { atVault, registerVaultChanges } from "./vault-changes.ts";
 import { viewVault } from "./vault-view.ts";
@@ -24,6 +25,8 @@ export type NotesPageParts = {
   readonly acts: VaultActs;
   /** What the pages show, read within a few seconds. */
   readonly look: NotesLook;
+  readonly timeZone: string;
+  readonly now: () => number;
 };
 
 /** Why there are no notes here, and the supervisor that has them where it is known. */
@@ -217,6 +220,7 @@ export function registerNotesPage(
   );
 
   registerVaultChanges(server, acts);
+  registerHistoryPage(server, parts);
 }
 
 function showNoNotes(

@@ -88,7 +88,8 @@ export function atVault(
   );
 }
 
-function wanted<T extends z.ZodType>(
+/** The fields of a form; throws a Failure that names each mistake. */
+export function wanted<T extends z.ZodType>(
   request: FastifyRequest,
   schema: T,
 ): z.output<T> {
@@ -102,7 +103,11 @@ function wanted<T extends z.ZodType>(
 }
 
 /** Throws a Failure unless the name was typed. */
-function needName(vault: string, typed: string, otherwise: string): void {
+export function needName(
+  vault: string,
+  typed: string,
+  otherwise: string,
+): void {
   if (typed.trim() !== vault)
     throw new Failure(`That is not its name (${vault}): ${otherwise}.`);
 }

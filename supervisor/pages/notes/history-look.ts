@@ -1,0 +1,154 @@
+import { Failure } from "../../failure.ts";
+import { CouchRefusal, NoAnswer } from "../../notes/couch.ts";
+import type {
+  HistorySource,
+  HistorySummary,
+} from "../../notes/history-source.ts";
+import { openCipher, type NoteCipher } from "../../notes/note-cipher.ts";
+import {
+  contentOf,
+  differenceSince,
+  type Difference,
+  type PastNote,
+} from "../../notes/vault-past.ts";
+
+/** What a person asked for; a time in milliseconds since 1970. */
+export type HistoryWish = {
+  readonly at: number | undefined;
+  readonly path: string | undefined;
+};
+
+export type NoteVersion = {
+  readonly since: number;
+  readonly until: number | null;
+  readonly bytes: number;
+  readonly deleted: boolean;
+};
+
+export type HistoryFacts = {
+  readonly summary: HistorySummary;
+  readonly shown:
+    | { readonly kind: "nothing" | "encrypted" }
+    | {
+        readonly kind: "difference";
+        readonly difference: Difference;
+        /** Of a single note, where both are texts. */
+        readonly texts: readonly [string, string] | null;
+        /** Of a single note, the newest first. */
+        readonly versions: readonly NoteVersion[];
+      };
+};
+
+const longestText = 200_000;
+
+/** Reads what the page of a vault's history shows; an encrypted vault is only named as such. */
+export async function readHistory(
+  source: HistorySource,
+  vault: string,
+  { at, path }: HistoryWish,
+  now: number,
+): Promise<HistoryFacts> {
+  const summary = await source.summary();
+  if (at === undefined && path === undefined)
+    return { summary, shown: { kind: "nothing" } };
+  const cipher = sealedCipher(vault, summary);
+  try {
+    const difference = await differenceSince(source, cipher, {
+      ...{ at: at ?? now, path, now },
+    });
+    const single = singleNote(difference, path);
+    return {
+      summary,
+      shown: {
+        ...{ kind: "difference", difference },
+        texts: await textsOf(source, cipher, difference, single),
+        versions:
+          single === undefined
+            ? []
+            : await versionsOf(source, cipher, single.note._id),
+      },
+    };
+  } catch (error) {
+    if (error instanceof SealedVault)
+      return { summary, shown: { kind: "encrypted" } };
+    throw error;
+  }
+}
+
+class SealedVault extends Failure {}
+
+/** Reads what is not encrypted: the server never has the passphrase. */
+export function sealedCipher(
+  vault: string,
+  { salt }: HistorySummary,
+): NoteCipher {
+  return openCipher(vault, salt, () =>
+    Promise.reject(
+      new SealedVault(
+        `vault ${vault} is encrypted: only \`hearth notes restore ${vault}\` can restore it, with its passphrase.`,
+      ),
+    ),
+  );
+}
+
+function singleNote(
+  { past, present }: Difference,
+  path: string | undefined,
+): PastNote | undefined {
+  const named = ({ note }: PastNote) => note.path === path;
+  return (
+    [...past.notes.values()].find(named) ??
+    [...present.notes.values()].find(named)
+  );
+}
+
+async function textsOf(
+  source: HistorySource,
+  cipher: NoteCipher,
+  { past, present }: Difference,
+  single: PastNote | undefined,
+): Promise<readonly [string, string] | null> {
+  if (single === undefined) return null;
+  const texts: string[] = [];
+  for (const { notes } of [past, present]) {
+    const note = notes.get(single.note._id)?.note;
+    if (note === undefined || note.deleted) texts.push("");
+    else if (note.type === "newnote" || note.size > longestText) return null;
+    else {
+      try {
+        texts.push((await contentOf(source, cipher, note)).toString());
+      } catch (error) {
+        // A chunk that never arrived: the rest of the page is shown all the same.
+        if (isStoreFailure(error)) throw error;
+        return null;
+      }
+    }
+  }
+  const [then = "", now = ""] = texts;
+  return [then, now];
+}
+
+function isStoreFailure(error: unknown): boolean {
+  return (
+    error instanceof NoAnswer ||
+    error instanceof CouchRefusal ||
+    !(error instanceof Failure)
+  );
+}
+
+async function versionsOf(
+  source: HistorySource,
+  cipher: NoteCipher,
+  document: string,
+): Promise<readonly NoteVersion[]> {
+  const versions = await source.versions(document);
+  return Promise.all(
+    versions.map(async ({ doc, since, until }) => {
+      const note = await cipher.read(doc);
+      return {
+        ...{ since, until, bytes: note?.size ?? 0 },
+        deleted: note?.deleted === true,
+      };
+    }),
+  );
+}

@@ -1,0 +1,131 @@
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { newVaultDevice } from "../contract/vault-device.ts";
+import { openBrowser, openPage } from "./browser.ts";
+import { lookOnEveryScreen, takePicture } from "./every-screen.ts";
+import {
+  encryptedConflict,
+  serverOf,
+  startNotesConsole,
+  type NotesConsole,
+} from "./notes-stand.ts";
+
+const desk = { width: 1280, scheme: "light" } as const;
+let browser: Browser;
+let stand: NotesConsole;
+
+beforeAll(async () => {
+  browser = await openBrowser();
+  stand = await startNotesConsole();
+});
+afterAll(async () => {
+  await browser.close();
+  await stand.stop();
+});
+
+async function openAt(path: string, options = {}) {
+  const opened = await openPage(browser, desk, options);
+  await opened.page.goto(`${stand.address}${path}`);
+  return opened;
+}
+
+/** A time between two writes, to the millisecond. */
+async function between(): Promise<string> {
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  const now = new Date().toISOString();
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  return now;
+}
+
+test("a note, then the whole vault, becomes what it was; the devices follow", async () => {
+  const server = serverOf(
+    stand,
+    await stand.makeVault("past", { e2ee: false }),
+  );
+  const device = newVaultDevice(Date.now);
+  await device.write("Trips/Plan.md", "# Plan\nto the sea\nby train");
+  await device.write("Same.md", "as ever");
+  await device.sync(server);
+  const at = await between();
+  await device.write("Trips/Plan.md", "# Plan\nto the hills\nby train");
+  await device.write("<b>New</b>.md", "later");
+  await device.sync(server);
+
+  const differs = `/notes/past/history?at=${encodeURIComponent(at)}`;
+  await lookOnEveryScreen(browser, `${stand.address}${differs}`, {
+    ...{ name: "history", heading: /^2 files differ from / },
+  });
+  // Without script, as every page.
+  const { page } = await openAt("/notes/past", { javaScript: false });
+  await takePicture(page, "vault-space");
+  expect(await page.locator("#space ~ .card").first().innerText()).toContain(
+    "Its growth is known after two days",
+  );
+  await page.getByLabel("Show the vault as it was").fill("in a week");
+  await page.getByRole("button", { name: "Show what differs" }).click();
+  await page.getByText('"in a week" is not a time').waitFor();
+  await page.goBack();
+  await page.getByLabel("Show the vault as it was").fill(at);
+  await page.getByRole("button", { name: "Show what differs" }).click();
+  const rows = page.locator("[aria-label='Files that differ'] tbody tr");
+  expect(await rows.allInnerTexts()).toEqual([
+    expect.stringMatching(/^<b>New<\/b>\.md\s+added/),
+    expect.stringMatching(/^Trips\/Plan\.md\s+changed/),
+  ]);
+  await page.getByRole("link", { name: "Trips/Plan.md" }).click();
+  expect(await page.locator(".compare mark").allInnerTexts()).toEqual([
+    "sea",
+    "hills",
+  ]);
+  expect(
+    await page.locator("[aria-label='Versions kept'] tbody tr").count(),
+  ).toBe(2);
+  await takePicture(page, "history-note");
+  await page.getByText("Restore…").click();
+  await page.getByRole("button", { name: "Restore" }).click();
+  await page
+    .getByText("Trips/Plan.md is restored: 1 written, 0 deleted.")
+    .waitFor();
+  await device.sync(server);
+  expect(await device.files(server)).toEqual({
+    "Trips/Plan.md": "# Plan\nto the sea\nby train",
+    "Same.md": "as ever",
+    "<b>New</b>.md": "later",
+  });
+
+  for (const [typed, sentence] of [
+    ["other", "nothing was restored"],
+    ["past", "past is restored: 0 written, 1 deleted."],
+  ] as const) {
+    await page.goto(`${stand.address}${differs}`);
+    await page.getByText("Restore…").click();
+    await page.getByLabel("Type past to go on").fill(typed);
+    await page.getByRole("button", { name: "Restore" }).click();
+    await page.getByText(sentence).waitFor();
+  }
+  await device.sync(server);
+  expect(Object.keys(await device.files(server)).toSorted()).toEqual([
+    "Same.md",
+    "Trips/Plan.md",
+  ]);
+  await page.goto(`${stand.address}${differs}`);
+  expect(await page.textContent("h1")).toMatch(/^past is as it was at /);
+  await page.context().close();
+});
+
+test("of an encrypted vault the page names the commands, and its past cannot be restored without the passphrase", async () => {
+  await stand.makeVault("sealed");
+  await encryptedConflict(stand, "sealed");
+  await lookOnEveryScreen(
+    browser,
+    `${stand.address}/notes/sealed/history?path=${encodeURIComponent("It's.md")}`,
+    { name: "history-encrypted", heading: /^sealed can be read as it was/ },
+  );
+  const { page } = await openAt("/notes/sealed/history?path=It%27s.md");
+  const options = "sealed 'It'\\''s.md' --at 'yesterday 18:00'";
+  expect(await page.locator("main pre").innerText()).toBe(
+    `hearth notes history ${options}\nhearth notes restore ${options}`,
+  );
+  expect(await page.getByText("Restore…").count()).toBe(0);
+  await page.context().close();
+});
