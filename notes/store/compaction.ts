@@ -3,10 +3,13 @@ import { keepBody } from "./record-history.ts";
 import { thinHistory } from "./thin-history.ts";
 import { fileBytes } from "./administration.ts";
 import { json, type Answer } from "./answer.ts";
+import { refusalOf } from "../refusal.ts";
+import { releaseReserve } from "./disk-reserve.ts";
 import {
   exclusively,
   inTransaction,
   publicState,
+  reserveOf,
   type Store,
 } from "./store.ts";
 
@@ -32,17 +35,12 @@ async function run(store: Store): Promise<void> {
   const started = performance.now();
   const before = fileBytes(store);
   try {
-    await thinHistory(store);
-    while (!store.closing && (await dropSuperseded(store))) {
-      await setTimeout(PAUSE_MS);
-    }
-    while (!store.closing && (await giveBackPages(store))) {
-      await setTimeout(PAUSE_MS);
-    }
-    if (store.closing) return;
-    await exclusively(store, async () => {
-      store.writer.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+    await shrink(store).catch(async (failure: unknown) => {
+      if (refusalOf(failure).code !== "insufficient_storage") throw failure;
+      releaseReserve(reserveOf(store));
+      await shrink(store);
     });
+    if (store.closing) return;
     store.tell({
       kind: "compacted",
       before,
@@ -60,20 +58,38 @@ async function run(store: Store): Promise<void> {
   }
 }
 
-async function dropSuperseded(store: Store): Promise<boolean> {
-  return await inTransaction(store, () => {
-    const rows = store.write
-      .other(
-        `SELECT document, rev, size FROM revisions WHERE leaf = 0 LIMIT ${REVISIONS_PER_STEP}`,
-      )
-      .all() as { document: number; rev: string; size: number }[];
-    for (const { document, rev, size } of rows) {
-      keepBody(store, document, rev);
-      store.write.dropRevision.get(document, rev);
-      store.totals.staleBytes -= size;
-    }
-    return rows.length === REVISIONS_PER_STEP;
+async function shrink(store: Store): Promise<void> {
+  await thinHistory(store, true);
+  while (!store.closing && (await dropSuperseded(store))) {
+    await setTimeout(PAUSE_MS);
+  }
+  while (!store.closing && (await giveBackPages(store))) {
+    await setTimeout(PAUSE_MS);
+  }
+  if (store.closing) return;
+  await exclusively(store, async () => {
+    store.writer.exec("PRAGMA wal_checkpoint(TRUNCATE)");
   });
+}
+
+async function dropSuperseded(store: Store): Promise<boolean> {
+  return await inTransaction(
+    store,
+    () => {
+      const rows = store.write
+        .other(
+          `SELECT document, rev, size FROM revisions WHERE leaf = 0 LIMIT ${REVISIONS_PER_STEP}`,
+        )
+        .all() as { document: number; rev: string; size: number }[];
+      for (const { document, rev, size } of rows) {
+        keepBody(store, document, rev);
+        store.write.dropRevision.get(document, rev);
+        store.totals.staleBytes -= size;
+      }
+      return rows.length === REVISIONS_PER_STEP;
+    },
+    true,
+  );
 }
 
 async function giveBackPages(store: Store): Promise<boolean> {

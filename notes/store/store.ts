@@ -1,7 +1,9 @@
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { fullDisk, isFullDisk } from "../refusal.ts";
+import { keepReserve, RESERVE_BYTES } from "./disk-reserve.ts";
 import type {
   FromWorker,
   PublicState,
@@ -155,6 +157,16 @@ function leaveReadOnly(store: Store): void {
   if (store.readOnly) throw fullDisk();
 }
 
+/** Throws where the disk is too full for the reserve. A small file can be compacted without one. */
+function checkReserve(store: Store): void {
+  const { size } = statSync(store.file);
+  if (size > RESERVE_BYTES && !keepReserve(reserveOf(store))) throw fullDisk();
+}
+
+export function reserveOf(store: Store): string {
+  return join(dirname(store.file), "reserve");
+}
+
 /** What is committed: a transaction under way may still fail. */
 export function publicState(store: Store): PublicState {
   return {
@@ -165,12 +177,17 @@ export function publicState(store: Store): PublicState {
   };
 }
 
-/** Runs `change` alone and in one transaction, then tells the main thread. What it returns is on disk when the promise resolves. */
+/**
+ * Runs `change` alone and in one transaction, then tells the main thread. What it returns is on disk when the promise resolves.
+ * Only a compaction draws on the room that is reserved for it.
+ */
 export async function inTransaction<T>(
   store: Store,
   change: () => T | Promise<T>,
+  drawsOnReserve = false,
 ): Promise<T> {
   return await exclusively(store, async () => {
+    if (!drawsOnReserve) checkReserve(store);
     if (store.readOnly) leaveReadOnly(store);
     const before = { ...store.totals };
     store.pendingSettings = store.settings;

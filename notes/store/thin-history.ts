@@ -28,7 +28,10 @@ export function thinRegularly(store: Store): void {
 }
 
 /** Drops the versions that no kept state needs, then the oldest until the history fits into its limit. */
-export async function thinHistory(store: Store): Promise<void> {
+export async function thinHistory(
+  store: Store,
+  drawsOnReserve = false,
+): Promise<void> {
   let last = 0;
   for (;;) {
     if (store.closing) return;
@@ -42,15 +45,15 @@ export async function thinHistory(store: Store): Promise<void> {
     const stale = page.filter(
       ({ since, until }) => !isKept(Math.max(since, from), until, now),
     );
-    if (stale.length > 0) await drop(store, stale);
+    if (stale.length > 0) await drop(store, stale, { drawsOnReserve });
     if (page.length < VERSIONS_PER_STEP) break;
     last = page.at(-1)!.row;
     await setTimeout(PAUSE_MS);
   }
-  await fitLimit(store);
+  await fitLimit(store, drawsOnReserve);
 }
 
-async function fitLimit(store: Store): Promise<void> {
+async function fitLimit(store: Store, drawsOnReserve: boolean): Promise<void> {
   for (;;) {
     if (store.closing) return;
     const { bytes } = store.read
@@ -72,7 +75,10 @@ async function fitLimit(store: Store): Promise<void> {
       excess -= version.size;
     }
     // From the end of the last one on, every state is whole.
-    await drop(store, dropped, dropped.at(-1)!.until);
+    await drop(store, dropped, {
+      drawsOnReserve,
+      from: dropped.at(-1)!.until,
+    });
     await setTimeout(PAUSE_MS);
   }
 }
@@ -80,21 +86,28 @@ async function fitLimit(store: Store): Promise<void> {
 async function drop(
   store: Store,
   versions: readonly PastVersion[],
-  from?: number,
+  {
+    drawsOnReserve,
+    from,
+  }: { readonly drawsOnReserve: boolean; readonly from?: number },
 ): Promise<void> {
-  await inTransaction(store, () => {
-    for (const { row, until } of versions) {
-      // One that has become current again meanwhile stays.
-      store.write
-        .other("DELETE FROM history WHERE rowid = ? AND until = ?")
-        .run(row, until);
-    }
-    if (from !== undefined) {
-      store.write
-        .other(
-          "UPDATE properties SET value = MAX(CAST(value AS INTEGER), ?) WHERE name = 'history_from'",
-        )
-        .run(from);
-    }
-  });
+  await inTransaction(
+    store,
+    () => {
+      for (const { row, until } of versions) {
+        // One that has become current again meanwhile stays.
+        store.write
+          .other("DELETE FROM history WHERE rowid = ? AND until = ?")
+          .run(row, until);
+      }
+      if (from !== undefined) {
+        store.write
+          .other(
+            "UPDATE properties SET value = MAX(CAST(value AS INTEGER), ?) WHERE name = 'history_from'",
+          )
+          .run(from);
+      }
+    },
+    drawsOnReserve,
+  );
 }

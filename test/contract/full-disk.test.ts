@@ -170,3 +170,44 @@ describe.skipIf(disk === undefined)("on a full disk", () => {
     expect((JSON.parse(past.text) as { rows: unknown[] }).rows).toHaveLength(2);
   });
 });
+
+describe.skipIf(disk === undefined)("a large vault on a full disk", () => {
+  test("is compacted in the room that is reserved for it, and syncs again", async () => {
+    const small = makeSmallDisk(128)!;
+    let notes = await startNotes(undefined, small.path);
+    const put = async (path: string, document: object): Promise<Response> =>
+      ask(`${notes.url}/vault/${path}`, { method: "PUT", json: document });
+    const sizes = async (): Promise<{ file: number }> => {
+      const info = await ask(`${notes.url}/vault`);
+      return ((await info.json()) as { sizes: { file: number } }).sizes;
+    };
+    const data = "x".repeat(4_000_000);
+    try {
+      await ask(`${notes.url}/vault`, { method: "PUT" });
+      let _rev: string | undefined;
+      for (let round = 0; round < 8; round += 1) {
+        const answer = await put("large", { data, round, _rev });
+        expect(answer.status).toBe(201);
+        _rev = ((await answer.json()) as { rev: string }).rev;
+      }
+      const before = (await sizes()).file;
+      // Without a write-ahead log, which holds room of its own.
+      await notes.kill("SIGTERM");
+      small.fill();
+      notes = await notes.restart();
+      expect((await put("other", {})).status).toBe(507);
+      const answer = await ask(`${notes.url}/vault/_compact`, {
+        method: "POST",
+        json: {},
+      });
+      expect(answer.status).toBe(202);
+      await expect
+        .poll(async () => (await sizes()).file, { timeout: 60_000 })
+        .toBeLessThan(before / 2);
+      expect((await put("other", { data })).status).toBe(201);
+    } finally {
+      await notes.stop();
+      small.remove();
+    }
+  });
+});
