@@ -67,10 +67,13 @@ describe.each(serversUnderTest())("on $name", (under) => {
       status: "skipped",
       why: expect.stringContaining("could be had back") as string,
     });
+    const { space } = stand.state.vault(vault);
+    stand.state.change(vault, { space: null });
     expect(await compact({ freeBytes: () => 1000 })).toMatchObject({
       status: "skipped",
       why: expect.stringContaining("of free disk") as string,
     });
+    stand.state.change(vault, { space });
   });
 
   test("more open conflicts than are allowed hold it back, unless it is forced", async () => {
@@ -85,7 +88,14 @@ describe.each(serversUnderTest())("on $name", (under) => {
       status: "skipped",
       why: expect.stringContaining("more than 1 open conflicts") as string,
     });
-    expect(await compact({ force: true })).toMatchObject({ status: "done" });
+    // Hearth's own store, which measures its space, needs no room beside the file.
+    const inPlace = stand.state.vault(vault).space !== null;
+    expect(
+      await compact({
+        force: true,
+        ...(inPlace ? { freeBytes: () => 1000 } : {}),
+      }),
+    ).toMatchObject({ status: "done" });
     // No leaf is lost by it.
     expect(await database.leaves("one")).toHaveLength(2);
   });

@@ -95,7 +95,7 @@ async function gateThatHolds(
   file: number,
   active: number,
 ): Promise<string | undefined> {
-  const { compactedAt } = state.vault(database.name);
+  const { compactedAt, space } = state.vault(database.name);
   const reclaimable = Math.max(0, file - active);
   const least = Math.max(limits.leastBytes, (file * limits.leastPercent) / 100);
   if (
@@ -109,7 +109,8 @@ async function gateThatHolds(
       ? `its notes themselves take ${inMegabytes(active)}, which compaction cannot shrink: split the vault, leave large files out (exclude patterns), or let a device rebuild it`
       : `only ${inMegabytes(reclaimable)} could be had back`;
   const free = freeBytes();
-  if (free < active)
+  // Only Hearth's own store says what takes up the space; it compacts in place, in room that it reserves.
+  if (space === null && free < active)
     return `it needs ${inMegabytes(active)} of free disk for the time it runs, and ${inMegabytes(free)} are left: free some`;
   const most = limits.mostConflicts;
   const conflicts = await countConflicts(database, most + 1, signal);
