@@ -2,6 +2,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import { z } from "zod";
 import type { Couch } from "./couch.ts";
 import { asExpected } from "./database.ts";
+import type { QuietVaults } from "./quiet-vaults.ts";
 
 const updates = z.looseObject({
   results: z.array(z.looseObject({ db_name: z.string(), type: z.string() })),
@@ -13,13 +14,24 @@ const answerWithinMs = 75_000;
 /** CouchDB has the feed only where its database `_global_changes` was created. */
 const retryAfterMs = 30_000;
 
-/** Calls `onCreated` as soon as a database was created, until `stop` is aborted. Never rejects; a store that does not answer is asked again. */
+/** What the embedded store calls itself. */
+const embeddedVendor = "Hearth notes";
+const welcome = z.looseObject({ vendor: z.looseObject({ name: z.string() }) });
+
+export type DatabaseEvents = {
+  readonly created: (database: string) => Promise<void>;
+  /** Learns of every change of the embedded store; CouchDB's feed leaves out local documents. */
+  readonly quiet: Pick<QuietVaults, "changed" | "connected" | "lost">;
+};
+
+/** Reports which databases are created and changed, until `stop` is aborted. Never rejects; a store that does not answer is asked again. */
 export async function followDatabases(
   couch: Couch,
-  onCreated: (database: string) => Promise<void>,
+  { created, quiet }: DatabaseEvents,
   stop: AbortSignal,
 ): Promise<void> {
   let since = "0";
+  let isConnected = false;
   while (!stop.aborted) {
     try {
       const query = new URLSearchParams({
@@ -33,11 +45,21 @@ export async function followDatabases(
         }),
       );
       since = page.last_seq;
+      for (const { db_name: database } of page.results) quiet.changed(database);
+      if (!isConnected && (await isEmbedded(couch))) quiet.connected();
+      isConnected = true;
       for (const { db_name: database, type } of page.results)
-        if (type === "created") await onCreated(database);
+        if (type === "created") await created(database);
     } catch {
+      isConnected = false;
+      quiet.lost();
       // The checks report a store that does not answer; the next look at all vaults finds what was missed.
       await wait(retryAfterMs, undefined, { signal: stop }).catch(() => {});
     }
   }
+}
+
+async function isEmbedded(couch: Couch): Promise<boolean> {
+  const answer = welcome.safeParse(await couch.ask("GET", "/"));
+  return answer.success && answer.data.vendor.name === embeddedVendor;
 }

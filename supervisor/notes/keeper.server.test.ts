@@ -13,6 +13,7 @@ import { closedRules, memberRules } from "./access-rules.ts";
 import { openDatabase } from "./database.ts";
 import { followDatabases } from "./database-updates.ts";
 import { seedId } from "./livesync.ts";
+import { openQuietVaults } from "./quiet-vaults.ts";
 import { vaultChoices } from "./plugin-settings.ts";
 
 const choices = vaultChoices.parse({});
@@ -168,9 +169,12 @@ describe.each(serversUnderTest())("on $name", (under) => {
     const repaired = Promise.withResolvers<void>();
     const following = followDatabases(
       stand.couch,
-      async (created) => {
-        await stand.keeper.lookAt(created);
-        if (stand.raised.has(`notes-anew:${vault}`)) repaired.resolve();
+      {
+        created: async (created) => {
+          await stand.keeper.lookAt(created);
+          if (stand.raised.has(`notes-anew:${vault}`)) repaired.resolve();
+        },
+        quiet: openQuietVaults(stand.now),
       },
       stop.signal,
     );
@@ -184,6 +188,44 @@ describe.each(serversUnderTest())("on $name", (under) => {
     stop.abort();
     await following;
   });
+
+  test.runIf(under.embedded)(
+    "a vault is not read again until the feed reports a change, of a local document or of its rules, too",
+    async () => {
+      const vault = "vault-quiet";
+      const { database } = await vaultWithSeed(vault);
+      const quiet = openQuietVaults(stand.now);
+      const stop = new AbortController();
+      const following = followDatabases(
+        stand.couch,
+        { created: async () => {}, quiet },
+        stop.signal,
+      );
+      const read = (): boolean => {
+        const isRead = !quiet.take().has(vault);
+        quiet.read([vault]);
+        return isRead;
+      };
+      await expect.poll(read, { timeout: 60_000 }).toBe(false);
+      await stand.keeper.look(new Set([vault]));
+      for (const change of [
+        () => database.put("_local/other", {}),
+        () => database.secure(closedRules),
+        () => database.write([{ _id: "h:+more", type: "leaf" }]),
+      ]) {
+        await change();
+        await expect.poll(read, { timeout: 60_000 }).toBe(true);
+      }
+      stop.abort();
+      await following;
+      // The feed's end makes nothing quiet, and a quiet vault is left out of the look.
+      expect(read()).toBe(true);
+      await stand.keeper.look(new Set([vault]));
+      expect(await database.security()).toEqual(closedRules);
+      await stand.keeper.look();
+      expect(await database.security()).toEqual(memberRules(vault));
+    },
+  );
 
   test("a database that is none of ours is left alone when it is created", async () => {
     const database = openDatabase(stand.couch, "vault-of-others");

@@ -40,8 +40,8 @@ export type SeedAnswer = {
 
 /** Looks after every vault: seeds, access rules, deletions, databases that come and go. */
 export type Keeper = {
-  /** One look at everything; never throws. True when the store answered. */
-  readonly look: () => Promise<boolean>;
+  /** One look at everything but the vaults that are quiet; never throws. True when the store answered. */
+  readonly look: (quiet?: ReadonlySet<string>) => Promise<boolean>;
   /** The same for one vault of ours, as soon as its database was created again; never throws. */
   readonly lookAt: (vault: string) => Promise<void>;
   /** Puts the accepted seed back, or takes the present one (`accept`), and lets the devices in again. Throws a Failure. */
@@ -57,15 +57,19 @@ const storeFingerprint = "notes-store";
 export function openKeeper(parts: KeeperParts): Keeper {
   const { couch, state, escrow, alarms, now } = parts;
   const goneBefore = new Set<string>();
+  /** Their last look failed. */
+  const failed = new Set<string>();
   let hungBefore: readonly string[] = [];
 
-  async function lookAtAll(): Promise<void> {
+  async function lookAtAll(quiet: ReadonlySet<string>): Promise<void> {
     const there = await vaultNames(couch);
     alarms.clear(storeFingerprint);
     await tellHung();
     const known = state.known().filter((name) => !there.includes(name));
     for (const name of there.concat(known)) {
       if (parts.busy.has(name)) continue;
+      const isRead = quiet.has(name) && !failed.has(name);
+      if (there.includes(name) && isRead) continue;
       if (!there.includes(name) && state.vault(name).member === null) {
         // It was never ours to miss.
         forget(name);
@@ -90,6 +94,7 @@ export function openKeeper(parts: KeeperParts): Keeper {
 
   async function lookAtOne(vault: string): Promise<void> {
     const trouble = fingerprints.look(vault);
+    failed.add(vault);
     try {
       const findings = await lookAtVault(parts, vault);
       tell(vault, findings);
@@ -97,6 +102,7 @@ export function openKeeper(parts: KeeperParts): Keeper {
       if (findings.active !== null)
         await measureDaily(parts, vault, findings.active);
       alarms.clear(trouble);
+      failed.delete(vault);
     } catch (error) {
       if (error instanceof NoAnswer) throw error;
       alarms.raise({
@@ -141,10 +147,10 @@ export function openKeeper(parts: KeeperParts): Keeper {
   }
 
   return {
-    look: () =>
+    look: (quiet = new Set()) =>
       parts.turns(async () => {
         try {
-          await lookAtAll();
+          await lookAtAll(quiet);
           return true;
         } catch (error) {
           // That nothing answers is the checks' to tell.
@@ -174,6 +180,7 @@ export function openKeeper(parts: KeeperParts): Keeper {
   function forget(vault: string): void {
     const own = allFingerprints(vault);
     goneBefore.delete(vault);
+    failed.delete(vault);
     own.forEach(alarms.clear);
     state.stand(
       state.standing().filter(({ alarm }) => !own.includes(alarm.fingerprint)),

@@ -20,7 +20,7 @@ export function openPendingConflicts(
   couch: Couch,
   state: NotesState,
   now: () => number,
-): () => Promise<readonly Attention[]> {
+): (quiet?: ReadonlySet<string>) => Promise<readonly Attention[]> {
   const searched = new Map<string, Searched>();
 
   async function search(vault: string): Promise<void> {
@@ -38,10 +38,10 @@ export function openPendingConflicts(
     searched.set(vault, { seq: info.update_seq, at, more });
   }
 
-  return async () => {
+  return async (quiet = new Set()) => {
     const found: Attention[] = [];
     for (const vault of await vaultNames(couch)) {
-      await search(vault);
+      if (!quiet.has(vault)) await search(vault);
       const times = Object.values(state.vault(vault).conflicts);
       if (times.length === 0) continue;
       const count = `${searched.get(vault)?.more === true ? "more than " : ""}${times.length}`;

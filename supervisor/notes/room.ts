@@ -20,6 +20,7 @@ import { openNotesState } from "./notes-state.ts";
 import { vaultChoices } from "./plugin-settings.ts";
 import { openProvisioning } from "./provisioning.ts";
 import { dropUnfinished } from "./restore.ts";
+import { openQuietVaults } from "./quiet-vaults.ts";
 import { readRoster } from "./roster.ts";
 import { openEscrow } from "./seed-escrow.ts";
 import { takeTurns } from "./turns.ts";
@@ -62,6 +63,8 @@ export function openNotesRoom(surroundings: Surroundings): Room {
   const files = openVaultFiles(join(home.root, "vaults"));
   const backups = join(home.backups, "notes");
   const busy = new Set<string>();
+  const quiet = openQuietVaults(Date.now);
+  const devices = openDevices(couch);
   const pendingConflicts = openPendingConflicts(couch, state, Date.now);
   const turns = takeTurns();
   const freeBytes = () => freeBytesOf(home.root);
@@ -169,7 +172,9 @@ export function openNotesRoom(surroundings: Surroundings): Room {
     } catch (error) {
       trouble = error;
     }
-    const answered = await keeper.look();
+    const skipped = quiet.take();
+    const restored = new Set(busy);
+    const answered = await keeper.look(skipped);
     // Where nothing can be done at all, the look has told so.
     if (trouble === undefined) alarms.clear(beginFingerprint);
     else if (answered)
@@ -181,8 +186,12 @@ export function openNotesRoom(surroundings: Surroundings): Room {
         command: "hearth notes list",
       });
     if (answered) {
-      surroundings.showDevices(await devicesOf(couch));
-      surroundings.need("conflicts", await pendingConflicts());
+      const vaults = await vaultNames(couch);
+      surroundings.showDevices(await devices(vaults, skipped));
+      surroundings.need("conflicts", await pendingConflicts(skipped));
+      quiet.read(
+        vaults.filter((vault) => !restored.has(vault) && !busy.has(vault)),
+      );
     }
     nextLook = Date.now() + (answered ? lookEveryMs : 0);
   }
@@ -214,7 +223,11 @@ export function openNotesRoom(surroundings: Surroundings): Room {
     begin: () => {
       tick();
       timer = setInterval(tick, tickEveryMs);
-      void followDatabases(couch, keeper.lookAt, stopping.signal);
+      void followDatabases(
+        couch,
+        { created: keeper.lookAt, quiet },
+        stopping.signal,
+      );
     },
     stop: async () => {
       clearInterval(timer);
@@ -227,20 +240,31 @@ export function openNotesRoom(surroundings: Surroundings): Room {
   };
 }
 
-/** Of all vaults, as the status page shows them. */
-async function devicesOf(couch: Couch): Promise<readonly DeviceView[]> {
-  const seen: DeviceView[] = [];
-  for (const vault of await vaultNames(couch)) {
-    const { devices } = await readRoster(openDatabase(couch, vault));
-    for (const { name, lastSeen, behind } of devices)
-      seen.push({
-        vault,
-        name,
-        seenAt: lastSeen === 0 ? null : lastSeen,
-        behind,
-      });
-  }
-  return seen;
+/** The devices of vaults, as the status page shows them; those of quiet vaults as they were read last. */
+function openDevices(couch: Couch) {
+  const known = new Map<string, readonly DeviceView[]>();
+  return async (
+    vaults: readonly string[],
+    quiet: ReadonlySet<string>,
+  ): Promise<readonly DeviceView[]> => {
+    const all: DeviceView[] = [];
+    for (const vault of vaults) {
+      if (!quiet.has(vault)) known.set(vault, await devicesOf(couch, vault));
+      all.push(...(known.get(vault) ?? []));
+    }
+    return all;
+  };
+}
+
+async function devicesOf(
+  couch: Couch,
+  vault: string,
+): Promise<readonly DeviceView[]> {
+  const { devices } = await readRoster(openDatabase(couch, vault));
+  return devices.map(({ name, lastSeen, behind }) => ({
+    ...{ vault, name, behind },
+    seenAt: lastSeen === 0 ? null : lastSeen,
+  }));
 }
 
 function peerHint(peer: string | undefined): string {
