@@ -39,7 +39,7 @@ async function bystanders(): Promise<readonly unknown[]> {
     query(fixture.pool, "SELECT * FROM teams WHERE team_id = 'bystander'"),
     query(
       fixture.pool,
-      "SELECT * FROM team_members WHERE team_id = 'bystander'",
+      "SELECT * FROM team_members WHERE team_id = 'bystander' ORDER BY user_id",
     ),
     query(
       fixture.pool,
