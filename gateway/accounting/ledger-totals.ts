@@ -18,6 +18,7 @@ import type { PendingSums } from "./pending.ts";
 import { windowStart } from "./windows.ts";
 
 const CONFIRMED_AT_ONCE = 1_000;
+const RELOADED_AT_ONCE = 500;
 const NOTHING_SPENT: LastKnown = { total: 0, version: 0 };
 
 /** Brings totals of the ledger to the limit store. */
@@ -55,6 +56,9 @@ export function createLedgerTotals(options: LedgerTotalsOptions): LedgerTotals {
   const { callPool, limits, pending, log, alone } = options;
   /** Counters whose last known total is in use, by name. */
   const unconfirmed = new Map<string, Counter>();
+  /** Entities whose totals an admin changed, to be read again. */
+  const changed = new Set<string>();
+  let reloading: Promise<void> | null = null;
   const startedAt = Date.now();
 
   async function readTotalsOf(
@@ -112,6 +116,23 @@ export function createLedgerTotals(options: LedgerTotalsOptions): LedgerTotals {
     if (totals.length > 0) await limits.assign(partsOf(totals));
   }
 
+  /** All that changed meanwhile at once: an import changes thousands, and calls wait for their turn behind each reading. */
+  async function reloadChanged(): Promise<void> {
+    try {
+      while (changed.size > 0)
+        await alone(async () => {
+          const entities = [...changed].slice(0, RELOADED_AT_ONCE);
+          for (const entity of entities) changed.delete(entity);
+          const counters = await openCounters(callPool, entities);
+          await assign(await readTotalsOf(counters));
+        });
+    } finally {
+      // After a failure they are read again when the connection is back.
+      changed.clear();
+      reloading = null;
+    }
+  }
+
   function partsOf(totals: readonly Total[]): readonly CounterParts[] {
     return totals.map(({ entity, window, spend, version }) => ({
       entity,
@@ -133,10 +154,8 @@ export function createLedgerTotals(options: LedgerTotalsOptions): LedgerTotals {
         await readAlone(unknown, (totals) => limits.remember(partsOf(totals)));
     },
     async reload(entities) {
-      await alone(async () => {
-        const counters = await openCounters(callPool, entities);
-        await assign(await readTotalsOf(counters));
-      });
+      for (const entity of entities) changed.add(entity);
+      if (changed.size > 0) await (reloading ??= reloadChanged());
     },
     async confirm() {
       const used = [...unconfirmed].slice(0, CONFIRMED_AT_ONCE);
