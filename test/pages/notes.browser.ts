@@ -156,7 +156,9 @@ test("an encrypted conflict says that it cannot be read, and is chosen by what i
   await encryptedConflict(stand, "secret");
   const { page } = await openAt("/notes/secret");
   await page.getByText("encrypted and cannot be read here").waitFor();
-  expect(await page.getByText("inside the encryption").count()).toBe(2);
+  expect(
+    await page.getByText("inside the encryption", { exact: true }).count(),
+  ).toBe(2);
   expect(await page.getByText("Keep the newer…").count()).toBe(0);
   await takePicture(page, "vault-encrypted");
   await page.getByText("Keep A…").click();
