@@ -17,7 +17,7 @@ export interface Host {
   /** How hooks reach its engine. */
   readonly engine: EngineAddress;
   readonly provider: docker.Provider;
-  /** Everything else on the host depends on them: their hook refuses a host on which a stack of another state runs. */
+  /** All but volumes depends on them: their hook refuses a host on which a stack of another state runs. */
   readonly networks: readonly Resource[];
   /** On every container: an interrupted `up` leaves one behind, and "the name is already in use" would stop the next. */
   readonly beforeCreate: ResourceHook;

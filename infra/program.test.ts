@@ -116,6 +116,8 @@ test("volumes outlive a destroy, twice over", () => {
   for (const { name, options } of volumes) {
     expect(options.protect, name).toBe(true);
     expect(options.retainOnDelete, name).toBe(true);
+    // A destroy would leave what a volume depends on in the state, too.
+    expect(options.dependsOn, name).toEqual([]);
   }
 });
 

@@ -43,7 +43,10 @@ export function pullImage(
   );
 }
 
-/** A volume that outlives `destroy`. It never gets labels: a changed one would replace the volume, and its data with it. */
+/**
+ * A volume that outlives `destroy`. It depends on nothing, which would outlive it too, and never gets labels: a changed one would
+ * replace the volume, and its data with it.
+ */
 export function keepVolume(
   name: string,
   volume: string,
@@ -53,13 +56,7 @@ export function keepVolume(
   return new docker.Volume(
     name,
     { name: volume },
-    {
-      parent,
-      provider: host.provider,
-      dependsOn: [...host.networks],
-      protect: true,
-      retainOnDelete: true,
-    },
+    { parent, provider: host.provider, protect: true, retainOnDelete: true },
   );
 }
 

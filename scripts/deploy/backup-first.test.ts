@@ -89,7 +89,7 @@ async function session(
     exportStack: vi
       .fn()
       .mockResolvedValueOnce({
-        deployment: { resources: [{ type: "docker:index/volume:Volume" }] },
+        deployment: { resources: [{ type: "docker:index/network:Network" }] },
       })
       .mockImplementation(async () => {
         changed.push("state was read for up");

@@ -59,7 +59,7 @@ async function up(image: string): Promise<string> {
     exportStack: vi
       .fn()
       .mockResolvedValueOnce({
-        deployment: { resources: [{ type: "docker:index/volume:Volume" }] },
+        deployment: { resources: [{ type: "docker:index/network:Network" }] },
       })
       .mockRejectedValue(new Error("up goes on")),
   } as unknown as Stack;

@@ -1,6 +1,7 @@
 import type { Stack } from "@pulumi/pulumi/automation/stack.js";
 
 export const containerType = "docker:index/container:Container";
+export const networkType = "docker:index/network:Network";
 export const volumeType = "docker:index/volume:Volume";
 export const roleType = "postgresql:index/role:Role";
 
@@ -35,15 +36,19 @@ export async function readState(stack: Stack): Promise<State> {
   };
 }
 
-/** True of a stack that was never deployed, and of one whose state is lost or elsewhere. */
+/**
+ * True of a stack that was never deployed, and of one whose state is lost or elsewhere. Volumes are no sign of one: `destroy` keeps
+ * them, and a run that is refused may have taken them in by their name.
+ */
 export function knowsNothing({
   resources,
   pending_operations: pending,
 }: State): boolean {
   return (
     pending.length === 0 &&
-    // The stack itself, providers and components, which a run that failed at once leaves.
-    resources.every(({ type }) => /^(pulumi|hearth):/.test(type))
+    resources.every(
+      ({ type }) => type !== networkType && type !== containerType,
+    )
   );
 }
 
