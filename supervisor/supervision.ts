@@ -197,6 +197,7 @@ export async function openSupervision(
     stop: options.onStopAsked,
     credentials,
     publicUrl,
+    proxyHops: readProxyHops(env),
   });
   registerStatusPage(api, {
     status,
@@ -256,6 +257,16 @@ export async function openSupervision(
     },
     close: () => api.close(),
   };
+}
+
+/** How many proxies in front of this supervisor name those whom they speak for: wrong passwords are counted by address. */
+function readProxyHops(env: Environment): number {
+  const hops = readVariable("HEARTH_PROXY_HOPS", env) ?? "0";
+  if (!/^\d$/.test(hops))
+    throw new Failure(
+      `HEARTH_PROXY_HOPS is "${hops}": it must be a number from 0 to 9.`,
+    );
+  return Number(hops);
 }
 
 /** Where browsers reach this supervisor, if the operator says so. */

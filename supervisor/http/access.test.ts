@@ -32,8 +32,11 @@ afterEach(async () => {
 });
 
 /** As the supervisor has it after a start. */
-function newApi(): FastifyInstance {
+function newApi(
+  more: Pick<Parameters<typeof buildApi>[0], "proxyHops"> = {},
+): FastifyInstance {
   return buildApi({
+    ...more,
     status: () => {
       throw new Error("not asked");
     },
@@ -284,6 +287,22 @@ test("after five wrong passwords even the right one has to wait, by form and by 
   });
   const { path } = made.json<{ readonly path: string }>();
   expect(await statusWith(cookieOf(await ask({ url: path })))).toBe(200);
+});
+
+test("behind a proxy that names its callers, wrong passwords count for the address that it adds; else for the proxy", async () => {
+  const attempt = async (caller: string, given: string) =>
+    (await signIn(given, { "x-forwarded-for": caller })).statusCode;
+  await api.close();
+  api = newApi({ proxyHops: 1 });
+  for (let round = 0; round < 5; round += 1)
+    expect(await attempt("192.168.1.66", "wrong")).toBe(401);
+  expect(await attempt("192.168.1.10, 192.168.1.66", password)).toBe(429);
+  expect(await attempt("192.168.1.66, 192.168.1.10", password)).toBe(303);
+  await api.close();
+  api = newApi();
+  for (let round = 0; round < 5; round += 1)
+    expect(await attempt(`192.168.1.${round}`, "wrong")).toBe(401);
+  expect(await attempt("192.168.1.10", password)).toBe(429);
 });
 
 test("a wrong token opens nothing and delays no later request", async () => {

@@ -71,7 +71,7 @@ export function openDoor(parts: DoorParts): Door {
     request: FastifyRequest,
     isRight: boolean,
   ): "right" | "wrong" | { readonly ms: number } {
-    const address = request.socket.remoteAddress ?? "";
+    const address = request.ip;
     const ms = attempts.waitOf(address);
     if (ms > 0) return { ms };
     if (isRight) attempts.succeeded(address);

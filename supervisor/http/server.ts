@@ -40,6 +40,8 @@ export type ApiParts = {
   readonly credentials: () => Credentials;
   /** Where browsers reach this supervisor, if not at an address or a local name. */
   readonly publicUrl: string | undefined;
+  /** Proxies in front that say in X-Forwarded-For whom they speak for; without any, the header is ignored. */
+  readonly proxyHops?: number;
 };
 
 const mostLogLines = 5000;
@@ -52,6 +54,7 @@ const foreignHost =
 export function buildApi(parts: ApiParts): FastifyInstance {
   const server = Fastify({
     forceCloseConnections: true,
+    trustProxy: (_address, hop) => hop < (parts.proxyHops ?? 0),
     // Names in paths may be long; without this they would be as good as unknown.
     routerOptions: { maxParamLength: longestName },
   });
