@@ -1,14 +1,52 @@
+import { authorityFile, serverFile, tlsEndpointName } from "./certificates.ts";
 import { edgeProbeSeconds } from "./config-schema.ts";
 import type { HearthConfig } from "./config.ts";
-import { otherHost, ports, type Host, type Hosts } from "./hosts.ts";
+import { bracketed, otherHost, ports, type Host, type Hosts } from "./hosts.ts";
 
 /** Of one request to the gateway: what its configuration allows at most. */
 const MAX_BODY_MB = 1_000;
-/** Caddy's own limits are 1 MB and none. */
-const headerLimits = `max_header_size 64KiB
+/** HTTP/3 would need UDP ports. Caddy's own limits are 1 MB and none. */
+const serverOptions = `enable_full_duplex
+		protocols h1 h2
+		max_header_size 64KiB
 		timeouts {
 			read_header 10s
 		}`;
+const globalOptions = `# Nobody reconfigures a running Caddy: a changed one is replaced.
+	admin off
+	# Port 80 is not ours.
+	auto_https disable_redirects
+	# Else Go closes a request's body as soon as its answer begins, and the connection to the gateway with it when the body was
+	# not yet seen to end: on a busy machine one stream in some hundreds was cut.
+	servers {
+		${serverOptions}
+	}`;
+/** How the other host's TLS endpoint is asked: its certificate must be the authority's, and name its address. */
+const tlsTransport = `versions 1.1
+			tls_trust_pool file ${authorityFile}`;
+
+/**
+ * X-Forwarded-For decides whom the notes server locks out: it takes the last one. So it gets exactly one, the device's, which the
+ * TLS endpoint of the notes' host believes from the other host alone.
+ */
+const notesOptions = `lb_try_duration 5s
+		header_up X-Forwarded-For {client_ip}`;
+const passNotesOn = `reverse_proxy notes:${ports.notes} {
+		${notesOptions}
+	}`;
+
+/**
+ * How a gateway on this host is asked. A busy machine gets time: Caddy 2.10 cannot send a body again after a connection that
+ * failed (https://github.com/caddyserver/caddy/issues/7546).
+ */
+const gatewayOptions = `lb_try_duration 15s
+		lb_try_interval 100ms
+		transport http {
+			dial_timeout 10s
+			keepalive off
+		}`;
+/** Inside the edge: the other host's gateway as an upstream without TLS. */
+const relay = `127.0.0.1:${ports.gatewayTls}`;
 
 /**
  * The edge's configuration. The local gateway comes first; both are probed every second, which is why a gateway that stops says
@@ -20,40 +58,28 @@ export function buildCaddyfile(
   config: HearthConfig,
   hosts: Hosts,
   host: Host,
-  healthPort: number,
 ): string {
   const other = hosts[otherHost(host.name)];
   const gateways = `request_body {
 		max_size ${MAX_BODY_MB}MiB
 	}
-	reverse_proxy gateway:${ports.gateway} ${bracketed(other.address)}:${ports.gateway} {
+	reverse_proxy gateway:${ports.gateway} ${relay} {
 		lb_policy first
-		lb_try_duration 15s
-		lb_try_interval 100ms
 		fail_duration 1s
 		health_uri /health/readiness
 		health_interval ${edgeProbeSeconds}s
 		health_timeout 5s
+		${gatewayOptions}
+	}`;
+  const notes =
+    host.name === config.placement.notes
+      ? passNotesOn
+      : `reverse_proxy ${bracketed(other.address)}:${ports.notesTls} {
+		${notesOptions}
 		transport http {
-			dial_timeout 2s
-			keepalive off
+			${tlsTransport}
 		}
 	}`;
-  // X-Forwarded-For decides whom the notes server locks out: it takes the last one. So it gets exactly one, the device's, which
-  // the notes' own edge believes from the other host's edge alone.
-  const isNotesHost = host.name === config.placement.notes;
-  const notes = `reverse_proxy ${isNotesHost ? "notes" : bracketed(other.address)}:${ports.notes} {
-		lb_try_duration 5s
-		header_up X-Forwarded-For {client_ip}
-	}`;
-  const believed = isNotesHost
-    ? `
-	servers :${ports.notes} {
-		enable_full_duplex
-		${headerLimits}
-		trusted_proxies static ${other.address}/${other.address.includes(":") ? 128 : 32}
-	}`
-    : "";
   const { hostname, notesHostname, tls, email } = config.edge;
   const certificate = {
     none: "",
@@ -64,33 +90,70 @@ export function buildCaddyfile(
   const site = (address: string, body: string, head = "") =>
     `${address} {\n${head}\t${body}\n}\n`;
   return `{
-	# Nobody reconfigures a running edge: a changed one is replaced.
-	admin off
-	# Port 80 is not ours.
-	auto_https disable_redirects
-	# Else Go closes a request's body as soon as its answer begins, and the connection to the gateway with it when the body was
-	# not yet seen to end: on a busy machine one stream in some hundreds was cut.
-	servers {
-		enable_full_duplex
-		${headerLimits}
-	}${believed}
+	${globalOptions}
+	servers ${relay} {
+		${serverOptions}
+		trusted_proxies static 127.0.0.1/32
+	}
 }
 
 http://:${ports.edge} {
 	${gateways}
 }
 
-http://:${ports.notes} {
-	${notes}
+# Caddy 2.10 sends a call in clear to an upstream with TLS when an upstream without it failed first: so both are without.
+http://:${ports.gatewayTls} {
+	bind 127.0.0.1
+	reverse_proxy ${bracketed(other.address)}:${ports.gatewayTls} {
+		header_up X-Forwarded-For {client_ip}
+		transport http {
+			dial_timeout 2s
+			keepalive off
+			${tlsTransport}
+		}
+	}
 }
 
-http://:${healthPort} {
-	bind 127.0.0.1
-	respond "ok"
+http://:${ports.notes} {
+	${notes}
 }
 ${hostname === undefined ? "" : `\n${site(`https://${hostname}`, gateways, certificate)}`}${notesHostname === undefined ? "" : `\n${site(`https://${notesHostname}`, notes, certificate)}`}`;
 }
 
-function bracketed(address: string): string {
-  return address.includes(":") ? `[${address}]` : address;
+/**
+ * The configuration of a host's TLS endpoint: each port leads to one service of this host. Only the other host is believed about
+ * where a call comes from, and not about who uses the console.
+ */
+export function buildTlsCaddyfile(
+  { placement }: Pick<HearthConfig, "placement">,
+  hosts: Hosts,
+  host: Host,
+): string {
+  const { address } = hosts[otherHost(host.name)];
+  const believed = (port: number) => `
+	servers :${port} {
+		${serverOptions}
+		trusted_proxies static ${address}/${address.includes(":") ? 128 : 32}
+	}`;
+  const site = (port: number, body: string) => `
+https://:${port} {
+	tls ${serverFile(tlsEndpointName, "crt")} ${serverFile(tlsEndpointName, "key")}
+	${body}
+}
+`;
+  const hasNotes = host.name === placement.notes;
+  return `{
+	${globalOptions}${believed(ports.gatewayTls)}${hasNotes ? believed(ports.notesTls) : ""}
+}
+${site(
+  ports.gatewayTls,
+  `reverse_proxy gateway:${ports.gateway} {
+		${gatewayOptions}
+	}`,
+)}${hasNotes ? site(ports.notesTls, passNotesOn) : ""}${site(
+    ports.console,
+    `reverse_proxy supervisor:${ports.supervisor} {
+		lb_try_duration 5s
+	}`,
+  )}`;
 }

@@ -11,8 +11,9 @@ import {
 import { isIP } from "node:net";
 import * as x509 from "@peculiar/x509";
 import { secret } from "@pulumi/pulumi";
-import type { HearthConfig } from "./config.ts";
+import type { HearthConfig, HostName } from "./config.ts";
 import type { UploadedFile } from "./container.ts";
+import { everyAddress } from "./hosts.ts";
 
 /** PEM. */
 export interface ServerCertificate {
@@ -34,6 +35,8 @@ export interface Certificates {
   readonly authority: string;
   readonly postgres: ServerCertificate;
   readonly redis: ServerCertificate;
+  /** Of each host's TLS endpoint. */
+  readonly tls: Readonly<Record<HostName, ServerCertificate>>;
 }
 
 const dayMs = 86_400_000;
@@ -119,10 +122,13 @@ export async function issueCertificates({
   placement,
 }: Pick<HearthConfig, "caKey" | "hosts" | "placement">): Promise<Certificates> {
   const { authority, issue } = await openAuthority(caKey);
+  const tls = (host: HostName) =>
+    issue(`${tlsEndpointName}-${host}`, everyAddress(hosts[host]));
   return {
     authority,
     postgres: await issue("postgres", postgresNames({ hosts, placement })),
     redis: await issue("redis", ["redis", hosts[placement.redis].address]),
+    tls: { a: await tls("a"), b: await tls("b") },
   };
 }
 
@@ -134,6 +140,20 @@ export function postgresNames({
   const { address } = hosts[placement.postgres];
   return ["postgres", address, "localhost", "127.0.0.1"];
 }
+
+/** Their PEM texts, for the check of their days. */
+export function allCertificates({
+  postgres,
+  redis,
+  tls,
+}: Certificates): string {
+  return [postgres, redis, tls.a, tls.b]
+    .map(({ certificate }) => certificate)
+    .join("");
+}
+
+/** The container's alias, and what its files are called. */
+export const tlsEndpointName = "tls";
 
 const directory = "/run/hearth";
 /** Where containers find what they trust. */

@@ -1,5 +1,11 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { caddyfile, haproxyConfig } from "../test/infra/expected-files.ts";
+import {
+  caddyfile,
+  haproxyConfig,
+  notesHere,
+  notesThere,
+  tlsCaddyfile,
+} from "../test/infra/expected-files.ts";
 import {
   always,
   asksHttp,
@@ -64,7 +70,7 @@ describe.each([
         "REDIS_PASSWORD_FILE=/run/hearth/REDIS_PASSWORD",
         "REDIS_PORT=6379",
       ],
-      ports: [tcp(own, 4001)],
+      ports: [],
       volumes: [volume("hearth-journal", "/var/lib/hearth/journal")],
       networksAdvanced: [{ name: "hearth", aliases: ["gateway"] }],
       memory: 512,
@@ -110,20 +116,22 @@ describe.each([
         "GATEWAY_PUBLIC_URL=http://192.168.1.10:4000",
         "GATEWAY_URL=http://gateway:4001",
         "HEARTH_CERTIFICATES=/run/hearth/servers.crt",
-        `HEARTH_CONTAINERS=${onData ? "edge gateway notes postgres redis" : "edge gateway"}`,
+        `HEARTH_CONTAINERS=${onData ? "edge gateway notes postgres redis tls" : "edge gateway tls"}`,
         "HEARTH_HOME=/var/lib/hearth",
         `HEARTH_HOST_NAME=host ${host.toUpperCase()}`,
         `HEARTH_JOBS=${onData ? "on" : "off"}`,
         "HEARTH_OPERATOR_PASSWORD_FILE=/run/hearth/HEARTH_OPERATOR_PASSWORD",
-        `HEARTH_PEER_URL=http://${other}:4080`,
+        `HEARTH_PEER_URL=https://${other}:4443`,
+        "HEARTH_PROXY_HOPS=1",
         "HEARTH_RUNTIME=docker",
         "HEARTH_SUPERVISOR_HOST=0.0.0.0",
         "HEARTH_SUPERVISOR_PORT=4080",
         "HEARTH_URL=http://127.0.0.1:4080",
+        "NODE_EXTRA_CA_CERTS=/run/hearth/ca.crt",
         "NOTES_ADMIN_PASSWORD_FILE=/run/hearth/NOTES_ADMIN_PASSWORD",
         "NOTES_PUBLIC_URL=http://192.168.1.10:5984",
-        `NOTES_URL=http://${onData ? "notes" : "10.8.0.1"}:5984`,
-        `PEER_GATEWAY_URL=http://${other}:4001`,
+        `NOTES_URL=${onData ? "http://notes:5984" : "https://10.8.0.1:6984"}`,
+        `PEER_GATEWAY_URL=https://${other}:4444`,
         "PROXY_MASTER_KEY_FILE=/run/hearth/PROXY_MASTER_KEY",
         "REDIS_CA_FILE=/run/hearth/ca.crt",
         `REDIS_HOST=${redis}`,
@@ -131,9 +139,9 @@ describe.each([
         "REDIS_PORT=6379",
         "SLACK_URL_FILE=/run/hearth/SLACK_URL",
         "SUPERVISOR_DATABASE_URL_FILE=/run/hearth/SUPERVISOR_DATABASE_URL",
-        `SUPERVISOR_PUBLIC_URL=http://${onData ? "192.168.1.10" : "192.168.1.11"}:4080`,
+        `SUPERVISOR_PUBLIC_URL=https://${onData ? "192.168.1.10" : "192.168.1.11"}:4443`,
       ],
-      ports: everywhere.map((ip) => tcp(ip, 4080)),
+      ports: [],
       volumes: [
         volume("hearth-supervisor", "/var/lib/hearth"),
         volume("hearth-backups", "/var/lib/hearth/backups"),
@@ -161,7 +169,7 @@ describe.each([
       "/run/hearth/PROXY_MASTER_KEY": "0440 sk-master-0123456789abcdef",
       "/run/hearth/REDIS_PASSWORD": "0440 redis-0123456789abcdef",
       "/run/hearth/ca.crt": `0444 ${certificates.authority}`,
-      "/run/hearth/servers.crt": `0444 ${certificates.postgres.certificate}${certificates.redis.certificate}`,
+      "/run/hearth/servers.crt": `0444 ${certificates.postgres.certificate}${certificates.redis.certificate}${certificates.tls.a.certificate}${certificates.tls.b.certificate}`,
       "/run/hearth/SLACK_URL":
         "0440 https://hooks.example.org/slack-0123456789",
       "/run/hearth/SUPERVISOR_DATABASE_URL": `0440 postgresql://supervisor:supervisor-0123456789abcdef@${postgres}:5432/hearth?sslmode=verify-full&sslrootcert=/run/hearth/ca.crt`,
@@ -208,56 +216,69 @@ describe.each([
     });
   });
 
+  /** But for ports and volumes. */
+  const runsCaddy = (alias: string) => ({
+    ...always,
+    name: `hearth-${alias}`,
+    image: `sha256:of-${alias}-${host}-image`,
+    command: [
+      ...["caddy", "run"],
+      ...["--config", "/etc/caddy/Caddyfile"],
+      ...["--adapter", "caddyfile"],
+    ],
+    envs: [],
+    networksAdvanced: [{ name: "hearth", aliases: [alias] }],
+    memory: 128,
+    memorySwap: 128,
+    capabilities: { drops: ["ALL"], adds: ["CAP_NET_BIND_SERVICE"] },
+    healthcheck: {
+      tests: [
+        ...["CMD", "wget", "-q", "-O", "/dev/null"],
+        "http://127.0.0.1:2020/",
+      ],
+      interval: "10s",
+      timeout: "5s",
+      startPeriod: "5s",
+      retries: 3,
+    },
+    destroyGraceSeconds: 30,
+    waitTimeout: 150,
+  });
+
   test("the edge, exactly", () => {
     const { inputs, files } = containers[`edge-${host}`] ?? none;
     expect(inputs).toEqual({
-      ...always,
-      name: "hearth-edge",
-      image: `sha256:of-edge-${host}-image`,
-      command: [
-        ...["caddy", "run"],
-        ...["--config", "/etc/caddy/Caddyfile"],
-        ...["--adapter", "caddyfile"],
-      ],
-      envs: [],
+      ...runsCaddy("edge"),
       ports: [4000, 5984].flatMap((port) =>
         published.map((ip) => tcp(ip, port)),
       ),
       volumes: [volume("hearth-certificates", "/data")],
-      networksAdvanced: [{ name: "hearth", aliases: ["edge"] }],
-      memory: 128,
-      memorySwap: 128,
-      capabilities: { drops: ["ALL"], adds: ["CAP_NET_BIND_SERVICE"] },
-      healthcheck: {
-        tests: [
-          ...["CMD", "wget", "-q", "-O", "/dev/null"],
-          "http://127.0.0.1:2020/",
-        ],
-        interval: "10s",
-        timeout: "5s",
-        startPeriod: "5s",
-        retries: 3,
-      },
-      destroyGraceSeconds: 30,
-      waitTimeout: 150,
     });
     expect(files).toEqual({
       "/etc/caddy/Caddyfile": `0444 ${caddyfile({
         other,
-        notes: onData ? "notes" : "10.8.0.1",
-        // Only the other edge is believed about where a device's call comes from, and only where the notes are.
-        notesListener: onData
-          ? `
-	servers :5984 {
-		enable_full_duplex
-		max_header_size 64KiB
-		timeouts {
-			read_header 10s
-		}
-		trusted_proxies static 10.8.0.2/32
-	}`
-          : "",
+        notes: onData ? notesHere : notesThere,
       })}`,
+      "/run/hearth/ca.crt": `0444 ${certificates.authority}`,
+    });
+  });
+
+  test("the TLS endpoint, exactly", () => {
+    const { inputs, files } = containers[`tls-${host}`] ?? none;
+    expect(inputs).toEqual({
+      ...runsCaddy("tls"),
+      ports: [
+        ...everywhere.map((ip) => tcp(ip, 4443)),
+        tcp(own, 4444),
+        ...(onData ? [tcp(own, 6984)] : []),
+      ],
+      volumes: [],
+    });
+    const { certificate, key } = certificates.tls[onData ? "a" : "b"];
+    expect(files).toEqual({
+      "/etc/caddy/Caddyfile": `0444 ${tlsCaddyfile({ other, hasNotes: onData })}`,
+      "/run/hearth/tls.crt": `0444 ${certificate}`,
+      "/run/hearth/tls.key": `0400 ${key}`,
     });
   });
 });

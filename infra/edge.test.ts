@@ -4,6 +4,7 @@ import { rightConfig } from "../test/infra/stack-config.ts";
 import { buildCaddyfile } from "./caddyfile.ts";
 import { buildEdgeArgs } from "./components/edge.ts";
 import { buildSupervisorArgs } from "./components/supervisor.ts";
+import { buildTlsEndpointArgs } from "./components/tls-endpoint.ts";
 import { readConfig, type HearthConfig } from "./config.ts";
 import { expectedCertificates } from "../test/infra/expected-inputs.ts";
 import type { Hosts } from "./hosts.ts";
@@ -55,8 +56,8 @@ test("at a public address, nothing but https is published, and nothing else is n
   );
   const hosts = hostsOf(config);
   const published = [
-    ...buildEdgeArgs(config, hosts, hosts.b).ports,
-    ...buildSupervisorArgs(config, certificates, hosts, hosts.b).ports,
+    ...buildEdgeArgs(config, certificates, hosts, hosts.b).ports,
+    ...buildTlsEndpointArgs(config, certificates, hosts, hosts.b).ports,
   ];
   expect(published.filter(({ address }) => address === "203.0.113.5")).toEqual([
     { address: "203.0.113.5", port: 443 },
@@ -65,7 +66,7 @@ test("at a public address, nothing but https is published, and nothing else is n
     listenersOn("b", config).filter(({ address }) => address === "203.0.113.5"),
   ).toMatchObject([{ port: 443 }]);
   expect(supervisorAddresses(config, "b")).toEqual([
-    "http://192.168.1.11:4080",
+    "https://192.168.1.11:4443",
   ]);
 });
 
@@ -76,7 +77,9 @@ test("a host name of the notes alone is published on 443, looked at before an up
     email: "you@example.org",
   });
   const hosts = hostsOf(config);
-  expect(buildEdgeArgs(config, hosts, hosts.b).ports).toContainEqual({
+  expect(
+    buildEdgeArgs(config, certificates, hosts, hosts.b).ports,
+  ).toContainEqual({
     address: "192.168.1.11",
     port: 443,
   });
@@ -93,9 +96,10 @@ test("a host name of the notes alone is published on 443, looked at before an up
 test("the operator's own certificate is two files, the key readable by nobody but the edge", () => {
   const config = readRight({ tls: "files", ...names }, certificate);
   const hosts = hostsOf(config);
-  const { files, user } = buildEdgeArgs(config, hosts, hosts.a);
+  const { files, user } = buildEdgeArgs(config, certificates, hosts, hosts.a);
   expect(files.map(({ path, permissions }) => [path, permissions])).toEqual([
     ["/etc/caddy/Caddyfile", "0444"],
+    ["/run/hearth/ca.crt", "0444"],
     ["/run/hearth/edge.crt", "0444"],
     ["/run/hearth/edge.key", "0400"],
   ]);
@@ -113,11 +117,11 @@ test.each([
   );
   const hosts = hostsOf(config);
   for (const host of [hosts.a, hosts.b]) {
-    const [gateway, notes] = sitesOf(buildCaddyfile(config, hosts, host, 2020));
+    const [gateway, notes] = sitesOf(buildCaddyfile(config, hosts, host));
     expect(gateway).toContain(`https://hearth.example.org {\n\t${line}\n`);
     expect(gateway).toContain("reverse_proxy gateway:4001");
     expect(notes).toContain(`https://notes.example.org {\n\t${line}\n`);
-    expect(notes).toMatch(/reverse_proxy (notes|10\.8\.0\.1):5984/);
+    expect(notes).toMatch(/reverse_proxy (notes:5984|10\.8\.0\.1:6984)/);
   }
 });
 

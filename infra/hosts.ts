@@ -35,8 +35,12 @@ export const ports = {
   edge: 4000,
   edgeTls: 443,
   gateway: 4001,
+  gatewayTls: 4444,
   notes: 5984,
+  notesTls: 6984,
   supervisor: 4080,
+  /** The supervisor, by TLS. */
+  console: 4443,
   postgres: 5432,
   redis: 6379,
   socketProxy: 2375,
@@ -108,7 +112,7 @@ export function reach(
   hosts: Hosts,
   from: HostName,
   at: HostName,
-  service: "postgres" | "redis" | "notes" | "gateway" | "supervisor",
+  service: "postgres" | "redis",
 ): { readonly host: string; readonly port: number } {
   return {
     host: from === at ? service : hosts[at].address,
@@ -117,10 +121,24 @@ export function reach(
 }
 
 /** All private addresses of a host that are published on, without repetition. */
-export function everyAddress(host: Host): readonly string[] {
-  return [
-    ...new Set([...host.publish.filter(isPrivate), host.address]),
-  ].toSorted();
+export function everyAddress({
+  publish,
+  address,
+}: Pick<Host, "publish" | "address">): readonly string[] {
+  return [...new Set([...publish.filter(isPrivate), address])].toSorted();
+}
+
+/** As it stands in front of a port. */
+export function bracketed(address: string): string {
+  return address.includes(":") ? `[${address}]` : address;
+}
+
+/** A port of a host's TLS endpoint. */
+export function tlsUrl(
+  { address }: Pick<Host, "address">,
+  port: "gatewayTls" | "notesTls" | "console",
+): string {
+  return `https://${bracketed(address)}:${ports[port]}`;
 }
 
 export function otherHost(name: HostName): HostName {

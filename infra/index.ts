@@ -7,6 +7,7 @@ import { PostgresServer } from "./components/postgres-server.ts";
 import { RedisServer } from "./components/redis-server.ts";
 import { SocketProxy } from "./components/socket-proxy.ts";
 import { Supervisor } from "./components/supervisor.ts";
+import { TlsEndpoint } from "./components/tls-endpoint.ts";
 import { readStackConfig } from "./config.ts";
 import { createHosts } from "./hosts.ts";
 import { describeStack, type StackOutputs } from "./outputs.ts";
@@ -70,10 +71,21 @@ export async function program(): Promise<StackOutputs> {
       config,
       host,
     );
-    const edge = new Edge(`edge-${host.name}`, config, hosts, host, [
-      ...gateways,
-      notes.container,
-    ]);
+    const tls = new TlsEndpoint(
+      `tls-${host.name}`,
+      config,
+      certificates,
+      hosts,
+      host,
+    );
+    const edge = new Edge(
+      `edge-${host.name}`,
+      config,
+      certificates,
+      hosts,
+      host,
+      [...gateways, notes.container],
+    );
     // Last: it would take what is not there yet for down. And a new master key: first those that accept it, then those that
     // use it.
     new Supervisor(
@@ -87,6 +99,7 @@ export async function program(): Promise<StackOutputs> {
         postgres.supervisorRole,
         postgres.backupRole,
         edge.container,
+        tls.container,
       ],
     );
   }

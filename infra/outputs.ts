@@ -1,6 +1,6 @@
 import { secret, type Output } from "@pulumi/pulumi";
 import type { HearthConfig, HostName } from "./config.ts";
-import { ports } from "./hosts.ts";
+import { bracketed, ports } from "./hosts.ts";
 import { isPrivate } from "./private-addresses.ts";
 
 /** What `pulumi stack output` shows; secrets only with --show-secrets. */
@@ -22,7 +22,9 @@ export function describeStack(config: HearthConfig): StackOutputs {
   return {
     gateway: [gateway, ...others].map((address) => `${address}/v1`),
     notes: notesAddresses(config),
-    supervisor: publishedUrls(config, ports.supervisor),
+    supervisor: (["a", "b"] as const).flatMap((host) =>
+      supervisorAddresses(config, host),
+    ),
     nextCommands: [
       "npx pulumi stack output --show-secrets masterKey",
       `curl ${gateway}/key/generate -H "Authorization: Bearer $MASTER_KEY" -d '{"user_id": "me", "max_budget": 1}'`,
@@ -59,22 +61,22 @@ export function supervisorAddresses(
   config: HearthConfig,
   host: HostName,
 ): readonly string[] {
-  return urlsOn(config, host, ports.supervisor);
+  return urlsOn(config, host, "https", ports.console);
 }
 
 function publishedUrls(config: HearthConfig, port: number): readonly string[] {
-  return (["a", "b"] as const).flatMap((host) => urlsOn(config, host, port));
+  return (["a", "b"] as const).flatMap((host) =>
+    urlsOn(config, host, "http", port),
+  );
 }
 
 function urlsOn(
   { hosts }: HearthConfig,
   host: HostName,
+  scheme: "http" | "https",
   port: number,
 ): readonly string[] {
   return hosts[host].publish
     .filter(isPrivate)
-    .map(
-      (address) =>
-        `http://${address.includes(":") ? `[${address}]` : address}:${port}`,
-    );
+    .map((address) => `${scheme}://${bracketed(address)}:${port}`);
 }

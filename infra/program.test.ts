@@ -42,12 +42,14 @@ test("hosts A and B get what is placed on them", () => {
     "redis",
     "socket-proxy-a",
     "supervisor-a",
+    "tls-a",
   ]);
   expect(on("b")).toEqual([
     "edge-b",
     "gateway-b",
     "socket-proxy-b",
     "supervisor-b",
+    "tls-b",
   ]);
 });
 
@@ -134,7 +136,9 @@ test("gateways are replaced one after the other, and the supervisor comes when t
       expect.arrayContaining(["gateway-a", "gateway-b", "notes"]),
     );
     expect(dependsOn(`supervisor-${host}`)).toEqual(
-      expect.arrayContaining([`edge-${host}`, `socket-proxy-${host}`]),
+      expect.arrayContaining([
+        ...[`edge-${host}`, `tls-${host}`, `socket-proxy-${host}`],
+      ]),
     );
   }
 });
@@ -252,6 +256,11 @@ test("outputs tell addresses and next commands", () => {
     "http://192.168.1.10:4000/v1",
     "http://10.8.0.1:4000/v1",
     "http://192.168.1.11:4000/v1",
+  ]);
+  expect(outputs.supervisor).toEqual([
+    "https://192.168.1.10:4443",
+    "https://10.8.0.1:4443",
+    "https://192.168.1.11:4443",
   ]);
   expect(
     JSON.stringify([outputs.gateway, outputs.notes, outputs.nextCommands]),

@@ -80,7 +80,7 @@ export function buildGatewayArgs(
   );
   const settings = readGatewaySettings(config, {
     drain_timeout: config.drainTimeout,
-    // The two edges: the local one comes from Docker's own networks.
+    // The two edges: the local one and the TLS endpoint come from Docker's own networks.
     trusted_proxies: ["172.16.0.0/12", hosts[otherHost(host.name)].address],
   });
   return {
@@ -121,7 +121,8 @@ export function buildGatewayArgs(
         permissions: "0440",
       },
     ],
-    ports: [{ address: host.address, port: ports.gateway }],
+    // The edge reaches it inside the host, the other host through the TLS endpoint.
+    ports: [],
     volumes: [{ source: volumeName, path: journalDirectory }],
     networks: [{ name: networkName, aliases: ["gateway"] }],
     memoryMiB: config.memory.gateway,

@@ -38,6 +38,7 @@ const ours = [
   "hearth-postgres",
   "hearth-redis",
   "hearth-supervisor",
+  "hearth-tls",
 ];
 
 export function buildSocketProxyArgs(host: Host): ContainerSpec {

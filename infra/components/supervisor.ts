@@ -1,6 +1,7 @@
 import type * as docker from "@pulumi/docker";
 import * as pulumi from "@pulumi/pulumi";
 import {
+  allCertificates,
   authorityFile,
   authorityUpload,
   type Certificates,
@@ -8,12 +9,12 @@ import {
 import type { HearthConfig, HostName } from "../config.ts";
 import { httpHealthTest, type ContainerSpec } from "../container.ts";
 import {
-  everyAddress,
   networkName,
   otherHost,
   ports,
   reach,
   socketNetworkName,
+  tlsUrl,
   type Host,
   type Hosts,
 } from "../hosts.ts";
@@ -68,7 +69,7 @@ function servicesOn(
   const stores = (["notes", "postgres", "redis"] as const).filter(
     (store) => placement[store] === host,
   );
-  return ["edge", "gateway", ...stores];
+  return ["edge", "gateway", ...stores, "tls"];
 }
 
 /** Only where the jobs run: another host has no use for the key of all backups. */
@@ -95,7 +96,6 @@ export function buildSupervisorArgs(
 ): ContainerSpec {
   const data = config.placement.postgres;
   const postgres = reach(hosts, host.name, data, "postgres");
-  const notes = reach(hosts, host.name, config.placement.notes, "notes");
   const redis = reach(hosts, host.name, config.placement.redis, "redis");
   const peer = hosts[otherHost(host.name)];
   const certified = config.edge.hostname ?? config.edge.notesHostname;
@@ -145,16 +145,23 @@ export function buildSupervisorArgs(
       // What messages are signed with; the container's own name is a random one.
       HEARTH_HOST_NAME: `host ${host.name.toUpperCase()}`,
       HEARTH_JOBS: host.name === data ? "on" : "off",
-      HEARTH_PEER_URL: `http://${peer.address}:${ports.supervisor}`,
+      HEARTH_PEER_URL: tlsUrl(peer, "console"),
+      // Requests come through the TLS endpoint; whose they are, it says.
+      HEARTH_PROXY_HOPS: "1",
       HEARTH_RUNTIME: "docker",
       HEARTH_SUPERVISOR_HOST: "0.0.0.0",
       HEARTH_SUPERVISOR_PORT: String(ports.supervisor),
       // For `docker exec hearth-supervisor hearth …`.
       HEARTH_URL: `http://127.0.0.1:${ports.supervisor}`,
+      // For the other host's endpoint.
+      NODE_EXTRA_CA_CERTS: authorityFile,
       // What Setup URIs name, and what the doctor looks through.
       NOTES_PUBLIC_URL: notesAddresses(config)[0] ?? "",
-      NOTES_URL: `http://${notes.host}:${notes.port}`,
-      PEER_GATEWAY_URL: `http://${peer.address}:${ports.gateway}`,
+      NOTES_URL:
+        config.placement.notes === host.name
+          ? `http://notes:${ports.notes}`
+          : tlsUrl(peer, "notesTls"),
+      PEER_GATEWAY_URL: tlsUrl(peer, "gatewayTls"),
       REDIS_CA_FILE: authorityFile,
       REDIS_HOST: redis.host,
       REDIS_PORT: String(redis.port),
@@ -177,15 +184,12 @@ export function buildSupervisorArgs(
       authorityUpload(certificates),
       {
         path: watchedFile,
-        content:
-          certificates.postgres.certificate + certificates.redis.certificate,
+        content: allCertificates(certificates),
         permissions: "0444",
       },
     ],
-    ports: everyAddress(host).map((address) => ({
-      address,
-      port: ports.supervisor,
-    })),
+    // Only the TLS endpoint leads to it.
+    ports: [],
     volumes: [
       { source: historyVolume, path: home },
       {

@@ -119,7 +119,7 @@ test("when all can be had, one finding says so", () => {
 
 test("what is not reached is told with the firewall rule that lets it through", () => {
   const asked = reachedFrom("b", settings);
-  expect(asked.map(({ port }) => port)).toEqual([5984, 4001, 4080, 5432, 6379]);
+  expect(asked.map(({ port }) => port)).toEqual([4444, 6984, 4443, 5432, 6379]);
   const found = judgeReach(
     "b",
     settings,
@@ -130,19 +130,19 @@ test("what is not reached is told with the firewall rule that lets it through", 
     "host B: its containers do not reach Redis at 10.8.0.1:6379 on host A (no answer): let it through host A's firewall, such as ufw allow from 10.8.0.2 to any port 6379 proto tcp",
   ]);
   expect(reachedFrom("a", settings).map(({ port }) => port)).toEqual([
-    4001, 4080,
+    4444, 4443,
   ]);
 });
 
 test("what answers at an address that the settings do not name is reported, with what names the program", () => {
-  const ours = listenersOn("b", settings).filter(({ port }) => port === 4080);
+  const ours = listenersOn("b", settings).filter(({ port }) => port === 4443);
   const asked = elsewhere(ours, ["192.168.1.11", "203.0.113.5"]);
   expect(asked).toEqual([
-    { service: "the supervisor", address: "203.0.113.5", port: 4080 },
+    { service: "the supervisor", address: "203.0.113.5", port: 4443 },
   ]);
   expect(judgeExposed(hostB, asked, ["ECONNREFUSED"])).toEqual([]);
   expect(judgeExposed(hostB, asked, ["ok"]).map(sentenceOf)).toEqual([
-    'host B: port 4080 answers host A at 203.0.113.5 as well, which the settings do not name: ssh root@192.168.1.11 docker ps --filter publish=4080 names a container that does it, ssh root@192.168.1.11 ss -ltnp "sport = :4080" another program; stop it, or close that port at 203.0.113.5',
+    'host B: port 4443 answers host A at 203.0.113.5 as well, which the settings do not name: ssh root@192.168.1.11 docker ps --filter publish=4443 names a container that does it, ssh root@192.168.1.11 ss -ltnp "sport = :4443" another program; stop it, or close that port at 203.0.113.5',
   ]);
   expect(
     judgePublished("b", [

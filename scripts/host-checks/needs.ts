@@ -26,20 +26,22 @@ export function listenersOn(
     [...new Set(addresses)].map((each) => ({ service, address: each, port }));
   return [
     ...at("the edge", ports.edge, publish),
-    ...at(
-      "the notes store",
-      ports.notes,
-      placement.notes === host ? everywhere : publish,
-    ),
+    ...at("the notes store", ports.notes, publish),
     ...(servesHttps(settings) ? at("the edge", ports.edgeTls, published) : []),
-    ...at("the gateway", ports.gateway, [address]),
-    ...at("the supervisor", ports.supervisor, everywhere),
+    ...at("the gateway", ports.gatewayTls, [address]),
+    ...(placement.notes === host
+      ? at("the notes store", ports.notesTls, [address])
+      : []),
+    ...at("the supervisor", ports.console, everywhere),
     ...(placement.postgres === host
       ? at("Postgres", ports.postgres, [address])
       : []),
     ...(placement.redis === host ? at("Redis", ports.redis, [address]) : []),
   ];
 }
+
+/** Of the edge; no container asks for them. */
+const publicPorts: readonly number[] = [ports.edge, ports.notes, ports.edgeTls];
 
 /** What containers on `host` must reach on the other one. */
 export function reachedFrom(
@@ -50,10 +52,7 @@ export function reachedFrom(
   const { address } = settings.hosts[other];
   return listenersOn(other, settings).filter(
     (listener) =>
-      listener.address === address &&
-      (listener.port !== ports.notes || settings.placement.notes === other) &&
-      listener.port !== ports.edge &&
-      listener.port !== ports.edgeTls,
+      listener.address === address && !publicPorts.includes(listener.port),
   );
 }
 

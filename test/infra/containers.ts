@@ -11,8 +11,9 @@ export const containers = {
     "redis",
     "socket-proxy",
     "supervisor",
+    "tls",
   ],
-  b: ["edge", "gateway", "socket-proxy", "supervisor"],
+  b: ["edge", "gateway", "socket-proxy", "supervisor", "tls"],
 } as const;
 
 /** What these tests look at of `docker inspect`. */

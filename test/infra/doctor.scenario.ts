@@ -118,7 +118,7 @@ test("everything that is wrong is told at once, each with who has to do what", a
   await serveOnA(4000);
   await engines.docker(
     ...(["b", "run", "--detach", "--name", "squatter"] as const),
-    ...["--publish", `${addresses.b}:4080:80`, "hearth-test/node"],
+    ...["--publish", `${addresses.b}:4443:80`, "hearth-test/node"],
     ...["node", "-e", "setInterval(() => {}, 1e6)"],
   );
   const { code, findings } = await examine(
@@ -132,7 +132,7 @@ test("everything that is wrong is told at once, each with who has to do what", a
     "a address: 10.99.0.1 is no address of this host",
     `a port: ${addresses.a}:4000, where the edge is to listen, is taken by another program`,
     `a runner: ${runner}`,
-    `b port: ${addresses.b}:4080, where the supervisor is to listen, is taken by the container squatter`,
+    `b port: ${addresses.b}:4443, where the supervisor is to listen, is taken by the container squatter`,
     `b runner: ${runner}`,
   ]);
   for (const { ok, mend } of findings) if (!ok) expect(mend).not.toBeNull();
@@ -193,9 +193,9 @@ test("a container of the stack that answers at other addresses than the settings
 test("a port of the stack itself is in nobody's way", async () => {
   await engines.docker(
     ...(["a", "run", "--detach", "--name", "hearth-gateway"] as const),
-    ...["--label", "hearth.config=x", "--publish", `${addresses.a}:4001:4001`],
+    ...["--label", "hearth.config=x", "--publish", `${addresses.a}:4444:4444`],
     ...["hearth-test/node", "node", "-e"],
-    "require('net').createServer((s) => s.end()).listen(4001)",
+    "require('net').createServer((s) => s.end()).listen(4444)",
   );
   const { code, findings } = await examine();
   expect(wrongOf(findings)).toEqual([]);

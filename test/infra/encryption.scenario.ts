@@ -9,14 +9,15 @@ import { parallel } from "../../scripts/deploy-stack.ts";
 import { callSteadily, expectNoFailedCall } from "./callers.ts";
 import { allHealthy, changedSince, containerIds } from "./containers.ts";
 import { quiet, say, sessionOf, settingOf, timed } from "./day-two.ts";
-import { deployedStack, edges } from "./running.ts";
+import { chat, deployedStack, edges } from "./running.ts";
+import { askTls } from "./supervisors.ts";
 import { addresses } from "./two-engines.ts";
 
 const running = deployedStack();
 const yearMs = 365 * 86_400_000;
 afterEach(() => vi.restoreAllMocks());
 
-/** Traffic with Postgres and Redis: what each side refuses, and how certificates are renewed. */
+/** Traffic between the hosts: what each side refuses, and how certificates are renewed. */
 describe("encryption", () => {
   async function authorities(): Promise<{
     readonly own: string;
@@ -82,6 +83,61 @@ describe("encryption", () => {
     await expect(ping(foreign)).rejects.toThrow(/certificate/);
   });
 
+  test.each([
+    ["the gateway", 4444, "/health/liveliness", ["a", "b"]],
+    ["the notes store", 6984, "/_up", ["a"]],
+    ["the supervisor", 4443, "/healthz", ["a", "b"]],
+  ] as const)(
+    "%s answers by TLS alone, and who trusts another authority refuses it",
+    async (_service, port, path, hosts) => {
+      const { own, foreign } = await authorities();
+      for (const host of hosts) {
+        const url = `${addresses[host]}:${port}${path}`;
+        expect(await askTls(`https://${url}`, { ca: own })).toMatchObject({
+          status: 200,
+        });
+        await expect(askTls(`https://${url}`, { ca: foreign })).rejects.toThrow(
+          /certificate/,
+        );
+        const plain = await fetch(`http://${url}`);
+        expect(plain.status).toBe(400);
+        expect(await plain.text()).toContain("HTTP request to an HTTPS server");
+      }
+    },
+  );
+
+  test("the ports behind it are published nowhere", async () => {
+    for (const address of Object.values(addresses))
+      for (const port of [4001, 4080])
+        await expect(
+          fetch(`http://${address}:${port}/`),
+          `${address}:${port}`,
+        ).rejects.toMatchObject({ cause: { code: "ECONNREFUSED" } });
+  });
+
+  test("a supervisor refuses an endpoint whose certificate names another host", async () => {
+    const { stand } = running();
+    const asked = (name: string) =>
+      stand.docker(
+        ...(["a", "exec", "hearth-supervisor", "node", "-e"] as const),
+        `fetch("https://${name}:4443/healthz").then(({ status }) => console.log(status), ({ cause }) => console.log(cause.code))`,
+      );
+    expect(await asked(addresses.b)).toBe("200\n");
+    // This host's own endpoint, under a name of Docker's.
+    expect(await asked("tls")).toBe("ERR_TLS_CERT_ALTNAME_INVALID\n");
+  });
+
+  test("a host whose gateway is stopped is served by the other one's", async () => {
+    const { stand, key } = running();
+    await stand.docker("a", "stop", "--time", "150", "hearth-gateway");
+    try {
+      await chat(edges[0], key, "through both edges");
+    } finally {
+      await stand.docker("a", "start", "hearth-gateway");
+    }
+    await allHealthy(stand);
+  });
+
   test("certificates that are due are renewed under load, and what does not use them stays", async () => {
     const { stand, key } = running();
     const up = () => stand.stack.up({ parallel, onOutput: quiet });
@@ -97,7 +153,7 @@ describe("encryption", () => {
       await timed("renewal", up);
       expect(await changedSince(stand, before)).toEqual([
         ...["a hearth-postgres", "a hearth-redis", "a hearth-supervisor"],
-        "b hearth-supervisor",
+        ...["a hearth-tls", "b hearth-supervisor", "b hearth-tls"],
       ]);
       const renewed = await shownByRedis();
       expect(renewed.serialNumber).not.toBe(due.serialNumber);

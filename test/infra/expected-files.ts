@@ -1,10 +1,4 @@
-/** The edge of a host. */
-export const caddyfile = (of: {
-  readonly other: string;
-  readonly notes: string;
-  readonly notesListener: string;
-}) => `{
-	# Nobody reconfigures a running edge: a changed one is replaced.
+const globalOptions = `# Nobody reconfigures a running Caddy: a changed one is replaced.
 	admin off
 	# Port 80 is not ours.
 	auto_https disable_redirects
@@ -12,47 +6,141 @@ export const caddyfile = (of: {
 	# not yet seen to end: on a busy machine one stream in some hundreds was cut.
 	servers {
 		enable_full_duplex
+		protocols h1 h2
 		max_header_size 64KiB
 		timeouts {
 			read_header 10s
 		}
-	}${of.notesListener}
-}
+	}`;
 
-http://:4000 {
-	request_body {
-		max_size 1000MiB
-	}
-	reverse_proxy gateway:4001 ${of.other}:4001 {
-		lb_policy first
-		lb_try_duration 15s
-		lb_try_interval 100ms
-		fail_duration 1s
-		health_uri /health/readiness
-		health_interval 1s
-		health_timeout 5s
-		transport http {
-			dial_timeout 2s
-			keepalive off
-		}
-	}
-}
-
-http://:5984 {
-	reverse_proxy ${of.notes}:5984 {
-		lb_try_duration 5s
-		header_up X-Forwarded-For {client_ip}
-	}
-}
-
+const healthSite = `
 http://:2020 {
 	bind 127.0.0.1
 	respond "ok"
 }
 `;
 
+/** The edge of a host. */
+export const caddyfile = (of: {
+  readonly other: string;
+  /** How the notes are reached. */
+  readonly notes: string;
+}) => `{
+	${globalOptions}
+	servers 127.0.0.1:4444 {
+		enable_full_duplex
+		protocols h1 h2
+		max_header_size 64KiB
+		timeouts {
+			read_header 10s
+		}
+		trusted_proxies static 127.0.0.1/32
+	}
+}
+
+http://:4000 {
+	request_body {
+		max_size 1000MiB
+	}
+	reverse_proxy gateway:4001 127.0.0.1:4444 {
+		lb_policy first
+		fail_duration 1s
+		health_uri /health/readiness
+		health_interval 1s
+		health_timeout 5s
+		lb_try_duration 15s
+		lb_try_interval 100ms
+		transport http {
+			dial_timeout 10s
+			keepalive off
+		}
+	}
+}
+
+# Caddy 2.10 sends a call in clear to an upstream with TLS when an upstream without it failed first: so both are without.
+http://:4444 {
+	bind 127.0.0.1
+	reverse_proxy ${of.other}:4444 {
+		header_up X-Forwarded-For {client_ip}
+		transport http {
+			dial_timeout 2s
+			keepalive off
+			versions 1.1
+			tls_trust_pool file /run/hearth/ca.crt
+		}
+	}
+}
+
+http://:5984 {
+	${of.notes}
+}
+${healthSite}`;
+
+export const notesHere = `reverse_proxy notes:5984 {
+		lb_try_duration 5s
+		header_up X-Forwarded-For {client_ip}
+	}`;
+
+export const notesThere = `reverse_proxy 10.8.0.1:6984 {
+		lb_try_duration 5s
+		header_up X-Forwarded-For {client_ip}
+		transport http {
+			versions 1.1
+			tls_trust_pool file /run/hearth/ca.crt
+		}
+	}`;
+
+/** Of a host's TLS endpoint. Only the other host is believed about where a call comes from. */
+export const tlsCaddyfile = (of: {
+  readonly other: string;
+  readonly hasNotes: boolean;
+}) => {
+  const believed = (port: number) => `
+	servers :${port} {
+		enable_full_duplex
+		protocols h1 h2
+		max_header_size 64KiB
+		timeouts {
+			read_header 10s
+		}
+		trusted_proxies static ${of.other}/32
+	}`;
+  return `{
+	${globalOptions}${believed(4444)}${of.hasNotes ? believed(6984) : ""}
+}
+
+https://:4444 {
+	tls /run/hearth/tls.crt /run/hearth/tls.key
+	reverse_proxy gateway:4001 {
+		lb_try_duration 15s
+		lb_try_interval 100ms
+		transport http {
+			dial_timeout 10s
+			keepalive off
+		}
+	}
+}
+${
+  of.hasNotes
+    ? `
+https://:6984 {
+	tls /run/hearth/tls.crt /run/hearth/tls.key
+	${notesHere}
+}
+`
+    : ""
+}
+https://:4443 {
+	tls /run/hearth/tls.crt /run/hearth/tls.key
+	reverse_proxy supervisor:4080 {
+		lb_try_duration 5s
+	}
+}
+${healthSite}`;
+};
+
 const names =
-  "hearth-couchdb|hearth-edge|hearth-gateway|hearth-postgres|hearth-redis|hearth-supervisor";
+  "hearth-couchdb|hearth-edge|hearth-gateway|hearth-postgres|hearth-redis|hearth-supervisor|hearth-tls";
 
 /** The socket proxy: exact paths and nothing else. */
 export const haproxyConfig = `global

@@ -1,3 +1,5 @@
+import { get, type RequestOptions } from "node:https";
+import { text } from "node:stream/consumers";
 import { expect } from "vitest";
 import { rightConfig } from "./stack-config.ts";
 import type { Stand } from "./stand.ts";
@@ -107,11 +109,26 @@ export async function serviceState(
 
 async function askSupervisor(host: "a" | "b", path: string): Promise<unknown> {
   const password = rightConfig["operatorPassword"] ?? "";
-  const answer = await fetch(`http://${addresses[host]}:4080${path}`, {
-    headers: {
-      authorization: `Basic ${Buffer.from(`operator:${password}`).toString("base64")}`,
-    },
+  const { status, body } = await askTls(
+    `https://${addresses[host]}:4443${path}`,
+    // That clients can trust its certificate is encryption.scenario.ts's to show.
+    { rejectUnauthorized: false, auth: `operator:${password}` },
+  );
+  if (status !== 200) throw new Error(`${path}: ${status}`);
+  return JSON.parse(body);
+}
+
+/** One GET; `fetch` takes no authority. */
+export function askTls(
+  url: string,
+  options: Pick<RequestOptions, "auth" | "ca" | "rejectUnauthorized">,
+): Promise<{ readonly status: number | undefined; readonly body: string }> {
+  return new Promise((resolve, reject) => {
+    get(url, { ...options, agent: false }, (answer) => {
+      text(answer).then(
+        (body) => resolve({ status: answer.statusCode, body }),
+        reject,
+      );
+    }).once("error", reject);
   });
-  if (!answer.ok) throw new Error(`${path}: ${answer.status}`);
-  return answer.json();
 }

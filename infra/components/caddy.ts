@@ -1,0 +1,67 @@
+import type { ContainerSpec } from "../container.ts";
+import { networkName } from "../hosts.ts";
+
+const caddyfilePath = "/etc/caddy/Caddyfile";
+/** Inside the container alone. */
+const healthPort = 2020;
+
+const healthSite = `http://:${healthPort} {
+	bind 127.0.0.1
+	respond "ok"
+}
+`;
+
+/** A container that runs Caddy with this configuration. */
+export function caddySpec(
+  {
+    alias,
+    caddyfile,
+    files,
+  }: Pick<ContainerSpec, "files"> & {
+    readonly alias: string;
+    readonly caddyfile: string;
+  },
+  { ports, volumes }: Pick<ContainerSpec, "ports" | "volumes">,
+): ContainerSpec {
+  return {
+    name: `hearth-${alias}`,
+    command: [
+      "caddy",
+      "run",
+      "--config",
+      caddyfilePath,
+      "--adapter",
+      "caddyfile",
+    ],
+    environment: {},
+    files: [
+      {
+        path: caddyfilePath,
+        content: `${caddyfile}\n${healthSite}`,
+        permissions: "0444",
+      },
+      ...files,
+    ],
+    ports,
+    volumes,
+    networks: [{ name: networkName, aliases: [alias] }],
+    memoryMiB: 128,
+    // The binary carries it as a file capability and does not start where it cannot have it.
+    capabilities: ["CAP_NET_BIND_SERVICE"],
+    health: {
+      test: [
+        "CMD",
+        "wget",
+        "-q",
+        "-O",
+        "/dev/null",
+        `http://127.0.0.1:${healthPort}/`,
+      ],
+      interval: "10s",
+      timeout: "5s",
+      startPeriod: "5s",
+      retries: 3,
+    },
+    graceSeconds: 30,
+  };
+}
