@@ -48,12 +48,7 @@ export async function removeLeftoverNetwork(
       );
     if (attached.length > 0 && !withContainers)
       throw new Error(
-        `Hearth runs on ${engine.endpoint} (${attached
-          .map((container) => container.name)
-          .toSorted()
-          .join(
-            ", ",
-          )}), and this state does not know it; nothing was touched: give this command the PULUMI_BACKEND_URL that the \`up\` had; or, if the state is lost, \`npm run deploy -- adopt\`.`,
+        `Hearth runs on ${engine.endpoint} (${namesOf(attached)}), and this state does not know it; nothing was touched: give this command the PULUMI_BACKEND_URL that the \`up\` had; or, if the state is lost, \`npm run deploy -- adopt\`.`,
       );
     await stopAndRemove(
       engine,
@@ -116,6 +111,13 @@ async function stopAndRemove(
   if (ids.length === 0) return;
   await dockerAt(engine, ["stop", "--time", "60", ...ids]);
   await dockerAt(engine, ["rm", "--force", ...ids]);
+}
+
+function namesOf(containers: readonly Found[]): string {
+  return containers
+    .map(({ name }) => name)
+    .toSorted()
+    .join(", ");
 }
 
 function words(text: string): readonly string[] {

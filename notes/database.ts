@@ -35,7 +35,7 @@ export interface Database {
   readonly isClosed: () => boolean;
   /** Whether the thread does not answer. */
   readonly isHung: () => boolean;
-  /** No request, feed or compaction is under way. Whoever was given this database uses it before any timer runs. */
+  /** No request, feed or compaction is under way. Who opens a database uses it before any timer runs. */
   readonly isIdle: () => boolean;
   /** Resolves when the thread has ended and the file is free. */
   readonly exited: Promise<void>;

@@ -18,7 +18,7 @@ export async function refuseWhileRotating(session: Session): Promise<void> {
 
 /**
  * Takes over what runs on the hosts when the state was lost: volumes by their name, roles by `import`; containers cannot be
- * taken over, they are made anew over their data. Ends as `up --refresh` does. Harmless when nothing was lost.
+ * taken over, they are created again over their data. Ends as `up --refresh` does. Harmless when nothing was lost.
  */
 export async function adopt(session: Session): Promise<void> {
   const { engines, say } = session;

@@ -33,13 +33,13 @@ export async function lookBeforeDestroy(
 }
 
 /**
- * Refuses to deploy from an empty state over a stack that runs: what the state does not know would be removed and made anew. A host
+ * Refuses to deploy from an empty state over a stack that runs: what the state does not know would be removed and created again. A host
  * that does not answer is left to the engine, which cannot touch it either. Throws a sentence.
  */
 export async function refuseLostState(session: Session): Promise<void> {
   if (!knowsNothing(await readState(session.stack))) return;
-  const look = async (host: "a" | "b") => await lookAt(session.engines[host]);
-  const [a, b] = await Promise.all([look("a"), look("b")]);
+  const { engines } = session;
+  const [a, b] = await Promise.all([lookAt(engines.a), lookAt(engines.b)]);
   refuseUnknown(containersOn({ a, b }));
 }
 

@@ -1,13 +1,13 @@
-import { spawn, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { programEnv } from "../../test/servers/program-env.ts";
 import { operatorHeaders } from "../credentials.ts";
 import { projectRoot } from "../embedded/home.ts";
+import { startHearth, type CommandResult } from "../testing/hearth-command.ts";
 import { temporaryHome } from "../testing/temporary-home.ts";
 import { waitFor } from "../testing/wait-for.ts";
 import { startWatcher } from "../watcher.ts";
@@ -34,18 +34,8 @@ function environment() {
 }
 
 /** The same while this process goes on answering. */
-async function hearthThen(words: readonly string[]) {
-  const child = spawn(process.execPath, [program, ...words], {
-    env: environment(),
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  const [out, error, code] = await Promise.all([
-    text(child.stdout),
-    text(child.stderr),
-    new Promise<number | null>((resolve) => child.once("close", resolve)),
-  ]);
-  return { code, out, error };
-}
+const hearthThen = (words: readonly string[]): Promise<CommandResult> =>
+  startHearth(words, { HEARTH_HOME: place.home.root }).ended;
 
 /** Runs the CLI on a home of its own. */
 function hearth(...words: readonly string[]) {

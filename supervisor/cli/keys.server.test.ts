@@ -1,7 +1,4 @@
-import { spawn } from "node:child_process";
-import { join } from "node:path";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { programEnv } from "../../test/servers/program-env.ts";
 import {
   startAdminFixture,
   type AdminFixture,
@@ -11,7 +8,7 @@ import {
   makeLitellmTables,
   USUAL_DATA,
 } from "../../test/servers/litellm-database.ts";
-import { projectRoot } from "../embedded/home.ts";
+import { startHearth, type CommandResult } from "../testing/hearth-command.ts";
 import { temporaryHome } from "../testing/temporary-home.ts";
 
 /** What changes reaches the gateway by a notice; a busy machine may take its time. */
@@ -39,34 +36,14 @@ afterAll(async () => {
 });
 
 /** Runs the CLI against the gateway of this test. */
-async function hearth(
+const hearth = (
   words: readonly string[],
   env: Readonly<Record<string, string>> = {
     GATEWAY_URL: fixture.url,
     PROXY_MASTER_KEY: MASTER_KEY,
   },
-): Promise<{ code: number | null; out: string; error: string }> {
-  const child = spawn(
-    process.execPath,
-    [join(projectRoot, "supervisor", "cli", "main.ts"), ...words],
-    {
-      env: {
-        ...programEnv(),
-        HEARTH_HOME: place.home.root,
-        NO_COLOR: "1",
-        ...env,
-      },
-    },
-  );
-  let out = "";
-  let error = "";
-  child.stdout.on("data", (data) => (out += String(data)));
-  child.stderr.on("data", (data) => (error += String(data)));
-  const code = await new Promise<number | null>((resolve) =>
-    child.once("close", resolve),
-  );
-  return { code, out, error };
-}
+): Promise<CommandResult> =>
+  startHearth(words, { HEARTH_HOME: place.home.root, ...env }).ended;
 
 test("a key is made, listed, blocked and let go again", async () => {
   const made = await hearth([

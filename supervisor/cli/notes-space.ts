@@ -55,14 +55,12 @@ export const space = defineVerb({
 });
 
 function printSpace(space: VaultSpace): void {
-  const share = (bytes: number) =>
-    `${Math.round((100 * bytes) / Math.max(1, space.file))} %`;
   printTable(
     ["what", "size", "share", ""],
-    rowsOf(space).map(({ name, bytes, note }) => [
+    rowsOf(space).map(({ name, bytes, note, share }) => [
       { text: name },
       { text: sizeWords(bytes), right: true },
-      { text: share(bytes), right: true },
+      { text: `${share} %`, right: true },
       { text: note },
     ]),
   );

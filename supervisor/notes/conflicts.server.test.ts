@@ -8,7 +8,7 @@ import {
 import { openNotesStand, type NotesStand } from "../testing/notes-stand.ts";
 import { readTexts } from "./conflict-texts.ts";
 import { countConflicts, findConflicts, resolveConflict } from "./conflicts.ts";
-import { openDatabase } from "./database.ts";
+import { openDatabase, vaultNames } from "./database.ts";
 import { openPendingConflicts } from "./pending-conflicts.ts";
 import { vaultChoices } from "./plugin-settings.ts";
 
@@ -65,7 +65,8 @@ describe.each(serversUnderTest())("on $name", (under) => {
 
   test("a vault with a conflict needs attention until it is resolved", async () => {
     const { database } = await conflicted("vault-pending");
-    const pending = openPendingConflicts(stand.couch, stand.state, stand.now);
+    const look = openPendingConflicts(stand.couch, stand.state, stand.now);
+    const pending = async () => look(await vaultNames(stand.couch), new Set());
     const ofVault = async () =>
       (await pending()).filter(({ name }) => name === "vault vault-pending");
     const found = await ofVault();

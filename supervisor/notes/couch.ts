@@ -247,6 +247,15 @@ function noAnswer(
 /** Nothing answered at the store's address. */
 export class NoAnswer extends Failure {}
 
+/** Whether the store itself failed, or the program, as against a note that cannot be read. */
+export function isStoreFailure(error: unknown): boolean {
+  return (
+    error instanceof NoAnswer ||
+    error instanceof CouchRefusal ||
+    !(error instanceof Failure)
+  );
+}
+
 function parsed({ status, text }: RawAnswer, what: string): unknown {
   let body: unknown;
   try {

@@ -1,7 +1,7 @@
 import type { Attention } from "../status.ts";
 import { findConflicts } from "./conflicts.ts";
 import type { Couch } from "./couch.ts";
-import { openDatabase, vaultNames } from "./database.ts";
+import { openDatabase } from "./database.ts";
 import type { NotesState } from "./notes-state.ts";
 import { mostConflicts } from "./report-jobs.ts";
 
@@ -20,7 +20,10 @@ export function openPendingConflicts(
   couch: Couch,
   state: NotesState,
   now: () => number,
-): (quiet?: ReadonlySet<string>) => Promise<readonly Attention[]> {
+): (
+  vaults: readonly string[],
+  quiet: ReadonlySet<string>,
+) => Promise<readonly Attention[]> {
   const searched = new Map<string, Searched>();
 
   async function search(vault: string): Promise<void> {
@@ -38,9 +41,9 @@ export function openPendingConflicts(
     searched.set(vault, { seq: info.update_seq, at, more });
   }
 
-  return async (quiet = new Set()) => {
+  return async (vaults, quiet) => {
     const found: Attention[] = [];
-    for (const vault of await vaultNames(couch)) {
+    for (const vault of vaults) {
       if (!quiet.has(vault)) await search(vault);
       const times = Object.values(state.vault(vault).conflicts);
       if (times.length === 0) continue;

@@ -188,7 +188,7 @@ export function openNotesRoom(surroundings: Surroundings): Room {
     if (answered) {
       const vaults = await vaultNames(couch);
       surroundings.showDevices(await devices(vaults, skipped));
-      surroundings.need("conflicts", await pendingConflicts(skipped));
+      surroundings.need("conflicts", await pendingConflicts(vaults, skipped));
       quiet.read(
         vaults.filter((vault) => !restored.has(vault) && !busy.has(vault)),
       );

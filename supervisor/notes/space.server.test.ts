@@ -120,7 +120,7 @@ test("the supervisor measures each vault once a day, and warns when the disk wil
     level: "warning",
     command: `hearth notes space ${vault}`,
   });
-  // A database that is made anew begins again.
+  // A database that is created again begins again.
   await stand.provisioning.remove(vault);
   await stand.keeper.look();
   expect(stand.raised.has("notes-growth")).toBe(false);

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { Failure } from "../failure.ts";
-import { CouchRefusal, NoAnswer } from "./couch.ts";
+import { isStoreFailure } from "./couch.ts";
 import type { HistorySource, StoreSpace } from "./history-source.ts";
 import { openCipher } from "./note-cipher.ts";
 import { isBelow, readVaultAt, type PastVault } from "./vault-past.ts";
@@ -50,13 +50,8 @@ export async function measureVault(
   try {
     return spaceOf(stored, await readVaultAt(source, cipher, now));
   } catch (error) {
-    // Whatever encryption it is; only what the store itself says counts as a failure.
-    if (
-      error instanceof NoAnswer ||
-      error instanceof CouchRefusal ||
-      !(error instanceof Failure)
-    )
-      throw error;
+    // Whatever encryption it is.
+    if (isStoreFailure(error)) throw error;
     return spaceOf(stored);
   }
 }
@@ -135,9 +130,11 @@ export function rowsOf(space: VaultSpace): readonly {
   readonly name: string;
   readonly bytes: number;
   readonly note: string;
+  /** Percent of the whole file. */
+  readonly share: number;
 }[] {
   const { folders, smaller, unused, history, reclaimable, notes } = space;
-  return [
+  const rows = [
     ...(folders ?? []).map(({ path, files, bytes }) => ({
       ...{ name: path, bytes },
       note: path.endsWith("/")
@@ -175,4 +172,8 @@ export function rowsOf(space: VaultSpace): readonly {
     },
     { name: "Whole file", bytes: space.file, note: "" },
   ];
+  return rows.map((row) => ({
+    ...row,
+    share: Math.round((100 * row.bytes) / Math.max(1, space.file)),
+  }));
 }

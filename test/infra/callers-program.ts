@@ -4,7 +4,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Calling, LoadReport } from "./callers.ts";
 
-/** A call that takes longer than this has failed: nobody waits so long. How long the others took depends on the machine. */
+/** A call that takes longer than this has failed: no user waits so long. How long the others took depends on the machine. */
 const TIMEOUT_MS = 60_000;
 
 const { baseUrls, key, perSecond } = JSON.parse(

@@ -1,5 +1,5 @@
 import { Failure } from "../../failure.ts";
-import { CouchRefusal, NoAnswer } from "../../notes/couch.ts";
+import { isStoreFailure } from "../../notes/couch.ts";
 import type {
   HistorySource,
   HistorySummary,
@@ -126,14 +126,6 @@ async function textsOf(
   }
   const [then = "", now = ""] = texts;
   return [then, now];
-}
-
-function isStoreFailure(error: unknown): boolean {
-  return (
-    error instanceof NoAnswer ||
-    error instanceof CouchRefusal ||
-    !(error instanceof Failure)
-  );
 }
 
 async function versionsOf(

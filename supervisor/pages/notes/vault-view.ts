@@ -115,9 +115,8 @@ function viewSpace({ growth, space }: VaultGrowth, timeZone: string) {
     rows:
       space === null
         ? []
-        : rowsOf(space).map(({ name, note, bytes }) => ({
-            ...{ name, note, size: sizeWords(bytes) },
-            share: Math.round((100 * bytes) / Math.max(1, space.file)),
+        : rowsOf(space).map(({ name, note, bytes, share }) => ({
+            ...{ name, note, share, size: sizeWords(bytes) },
           })),
   };
 }
