@@ -66,7 +66,7 @@ const authorityKey = z.string().refine((text) => {
 /** How often the edges ask whether a gateway is ready. */
 export const edgeProbeSeconds = 1;
 
-export const configSchema = z.strictObject({
+const plainSettings = {
   hosts: z.strictObject({ a: host, b: host }),
   placement: z
     .strictObject({
@@ -118,10 +118,6 @@ export const configSchema = z.strictObject({
     .string()
     .regex(/^-----BEGIN CERTIFICATE-----/, "must be a PEM certificate chain")
     .optional(),
-  edgeKey: z
-    .string()
-    .regex(/^-----BEGIN [A-Z ]*PRIVATE KEY-----/, "must be a PEM private key")
-    .optional(),
   drainTimeout: seconds.prefault("120s"),
   /** Longer than two of the edges' probes: one call in 1,642 failed at a replacement without it. */
   drainNotice: seconds
@@ -160,6 +156,25 @@ export const configSchema = z.strictObject({
     .string("must be REMOTE:PATH as rclone takes it")
     .regex(/^[\w.+@ -]+:/, "must be REMOTE:PATH as rclone takes it")
     .optional(),
+  /** CouchDB's limit of file descriptors, from which Erlang sizes its tables. */
+  notesOpenFiles: wholeNumber(1024, 1_048_576).default(65_536),
+  notesUuid: z
+    .string("must be 32 hexadecimal digits")
+    .regex(/^[0-9a-f]{32}$/, "must be 32 hexadecimal digits"),
+  masterKeyPreviousUntil: z.iso
+    .datetime({
+      offset: true,
+      error: "must be a time such as 2027-01-31T12:00:00Z",
+    })
+    .optional(),
+};
+
+/** Stored with --secret. */
+const secretSettings = {
+  edgeKey: z
+    .string()
+    .regex(/^-----BEGIN [A-Z ]*PRIVATE KEY-----/, "must be a PEM private key")
+    .optional(),
   /** The age identity that they are encrypted for. */
   offsiteIdentity: z
     .string()
@@ -173,20 +188,9 @@ export const configSchema = z.strictObject({
     .string()
     .regex(/^\[.+\]$/m, "must be the content of an rclone.conf")
     .optional(),
-  /** CouchDB's limit of file descriptors, from which Erlang sizes its tables. */
-  notesOpenFiles: wholeNumber(1024, 1_048_576).default(65_536),
-  notesUuid: z
-    .string("must be 32 hexadecimal digits")
-    .regex(/^[0-9a-f]{32}$/, "must be 32 hexadecimal digits"),
   masterKey: password,
   /** Accepted until `masterKeyPreviousUntil`: the key before the last rotation. */
   masterKeyPrevious: password.optional(),
-  masterKeyPreviousUntil: z.iso
-    .datetime({
-      offset: true,
-      error: "must be a time such as 2027-01-31T12:00:00Z",
-    })
-    .optional(),
   saltKey: password,
   postgresPassword: password,
   gatewayPassword: password,
@@ -205,30 +209,17 @@ export const configSchema = z.strictObject({
   providerKeys: namedSecrets("OPENAI_API_KEY", "must be the key itself"),
   /** What `notify:` of the supervisor's file names as ${NAME}. */
   alertSecrets: namedSecrets("SLACK_URL", "must be the secret itself"),
+};
+
+export const configSchema = z.strictObject({
+  ...plainSettings,
+  ...secretSettings,
 });
 
-/** Fields that must be stored with --secret. */
-export const secretFields: readonly string[] = [
-  "masterKey",
-  "masterKeyPrevious",
-  "saltKey",
-  "postgresPassword",
-  "gatewayPassword",
-  "supervisorPassword",
-  "backupPassword",
-  "redisPassword",
-  "redisPasswordPrevious",
-  "notesAdminPassword",
-  "notesCookieSecret",
-  "operatorPassword",
-  "caKey",
-  "rotation",
-  "providerKeys",
-  "alertSecrets",
-  "offsiteIdentity",
-  "offsiteRcloneConfig",
-  "edgeKey",
-];
+export type SecretField = keyof typeof secretSettings;
+
+/** Settings that must be stored with --secret. */
+export const secretFields: readonly string[] = Object.keys(secretSettings);
 
 /** What the hosts must offer, and nothing secret: readable without the stack's passphrase. */
 export const hostSettingsSchema = configSchema.pick({
