@@ -1,7 +1,8 @@
 import { authorityFile, serverFile, tlsEndpointName } from "./certificates.ts";
 import { edgeProbeSeconds } from "./config-schema.ts";
-import type { HearthConfig } from "./config.ts";
-import { bracketed, otherHost, ports, type Host, type Hosts } from "./hosts.ts";
+import type { EdgeArgs } from "./components/edge.ts";
+import type { TlsEndpointArgs } from "./components/tls-endpoint.ts";
+import { bracketed, ports } from "./hosts.ts";
 
 /** Of one request to the gateway: what its configuration allows at most. */
 const MAX_BODY_MB = 1_000;
@@ -54,12 +55,11 @@ const relay = `127.0.0.1:${ports.gatewayTls}`;
  * Answers of unknown length (streams, change feeds) are passed on as they come. Headers have limits of size and time; a body
  * has the largest `max_request_size_mb` at the gateway, which enforces its own setting, and none at the notes (attachments).
  */
-export function buildCaddyfile(
-  config: HearthConfig,
-  hosts: Hosts,
-  host: Host,
-): string {
-  const other = hosts[otherHost(host.name)];
+export function buildCaddyfile({
+  peer,
+  hasNotes,
+  https: { hostname, notesHostname, tls, email },
+}: Pick<EdgeArgs, "peer" | "hasNotes" | "https">): string {
   const gateways = `request_body {
 		max_size ${MAX_BODY_MB}MiB
 	}
@@ -71,16 +71,14 @@ export function buildCaddyfile(
 		health_timeout 5s
 		${gatewayOptions}
 	}`;
-  const notes =
-    host.name === config.placement.notes
-      ? passNotesOn
-      : `reverse_proxy ${bracketed(other.address)}:${ports.notesTls} {
+  const notes = hasNotes
+    ? passNotesOn
+    : `reverse_proxy ${bracketed(peer.address)}:${ports.notesTls} {
 		${notesOptions}
 		transport http {
 			${tlsTransport}
 		}
 	}`;
-  const { hostname, notesHostname, tls, email } = config.edge;
   const certificate = {
     none: "",
     files: "\ttls /run/hearth/edge.crt /run/hearth/edge.key\n",
@@ -104,7 +102,7 @@ http://:${ports.edge} {
 # Caddy 2.10 sends a call in clear to an upstream with TLS when an upstream without it failed first: so both are without.
 http://:${ports.gatewayTls} {
 	bind 127.0.0.1
-	reverse_proxy ${bracketed(other.address)}:${ports.gatewayTls} {
+	reverse_proxy ${bracketed(peer.address)}:${ports.gatewayTls} {
 		header_up X-Forwarded-For {client_ip}
 		transport http {
 			dial_timeout 2s
@@ -124,12 +122,10 @@ ${hostname === undefined ? "" : `\n${site(`https://${hostname}`, gateways, certi
  * The configuration of a host's TLS endpoint: each port leads to one service of this host. Only the other host is believed about
  * where a call comes from, and not about who uses the console.
  */
-export function buildTlsCaddyfile(
-  { placement }: Pick<HearthConfig, "placement">,
-  hosts: Hosts,
-  host: Host,
-): string {
-  const { address } = hosts[otherHost(host.name)];
+export function buildTlsCaddyfile({
+  peer: { address },
+  hasNotes,
+}: Pick<TlsEndpointArgs, "peer" | "hasNotes">): string {
   const believed = (port: number) => `
 	servers :${port} {
 		${serverOptions}
@@ -141,7 +137,6 @@ https://:${port} {
 	${body}
 }
 `;
-  const hasNotes = host.name === placement.notes;
   return `{
 	${globalOptions}${believed(ports.gatewayTls)}${hasNotes ? believed(ports.notesTls) : ""}
 }

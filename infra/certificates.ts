@@ -10,13 +10,19 @@ import {
 } from "node:crypto";
 import { isIP } from "node:net";
 import * as x509 from "@peculiar/x509";
-import { secret } from "@pulumi/pulumi";
-import type { HearthConfig, HostName } from "./config.ts";
+import { all, unsecret, type Input, type Output } from "@pulumi/pulumi";
+import type { HearthConfig, HostName, ProgramConfig } from "./config.ts";
 import type { UploadedFile } from "./container.ts";
 import { everyAddress } from "./hosts.ts";
 
 /** PEM. */
 export interface ServerCertificate {
+  readonly certificate: Input<string>;
+  /** Secret. */
+  readonly key: Input<string>;
+}
+
+interface IssuedCertificate extends ServerCertificate {
   readonly certificate: string;
   readonly key: string;
 }
@@ -27,16 +33,17 @@ interface Authority {
   readonly issue: (
     name: string,
     alternatives: readonly string[],
-  ) => Promise<ServerCertificate>;
+  ) => Promise<IssuedCertificate>;
 }
 
 /** Of the running stack. */
-export interface Certificates {
-  readonly authority: string;
-  readonly postgres: ServerCertificate;
-  readonly redis: ServerCertificate;
+export interface Certificates<Certificate = ServerCertificate> {
+  /** PEM: what clients trust. */
+  readonly authority: Input<string>;
+  readonly postgres: Certificate;
+  readonly redis: Certificate;
   /** Of each host's TLS endpoint. */
-  readonly tls: Readonly<Record<HostName, ServerCertificate>>;
+  readonly tls: Readonly<Record<HostName, Certificate>>;
 }
 
 const dayMs = 86_400_000;
@@ -120,7 +127,9 @@ export async function issueCertificates({
   caKey,
   hosts,
   placement,
-}: Pick<HearthConfig, "caKey" | "hosts" | "placement">): Promise<Certificates> {
+}: Pick<HearthConfig, "caKey" | "hosts" | "placement">): Promise<
+  Certificates<IssuedCertificate> & { readonly authority: string }
+> {
   const { authority, issue } = await openAuthority(caKey);
   const tls = (host: HostName) =>
     issue(`${tlsEndpointName}-${host}`, everyAddress(hosts[host]));
@@ -129,6 +138,29 @@ export async function issueCertificates({
     postgres: await issue("postgres", postgresNames({ hosts, placement })),
     redis: await issue("redis", ["redis", hosts[placement.redis].address]),
     tls: { a: await tls("a"), b: await tls("b") },
+  };
+}
+
+/** The same as the program passes them on: of all that follows from the authority's key, only the servers' keys stay secret. */
+export function certificatesOf({
+  caKey,
+  hosts,
+  placement,
+}: Pick<ProgramConfig, "caKey" | "hosts" | "placement">): Certificates {
+  const issued = caKey.apply((key) =>
+    issueCertificates({ caKey: key, hosts, placement }),
+  );
+  const keepKey = (
+    of: (all: Certificates<IssuedCertificate>) => IssuedCertificate,
+  ): ServerCertificate => ({
+    certificate: unsecret(issued.apply((each) => of(each).certificate)),
+    key: issued.apply((each) => of(each).key),
+  });
+  return {
+    authority: unsecret(issued.authority),
+    postgres: keepKey(({ postgres }) => postgres),
+    redis: keepKey(({ redis }) => redis),
+    tls: { a: keepKey(({ tls }) => tls.a), b: keepKey(({ tls }) => tls.b) },
   };
 }
 
@@ -146,10 +178,10 @@ export function allCertificates({
   postgres,
   redis,
   tls,
-}: Certificates): string {
-  return [postgres, redis, tls.a, tls.b]
-    .map(({ certificate }) => certificate)
-    .join("");
+}: Certificates): Output<string> {
+  return all(
+    [postgres, redis, tls.a, tls.b].map(({ certificate }) => certificate),
+  ).apply((texts) => texts.join(""));
 }
 
 /** The container's alias, and what its files are called. */
@@ -159,7 +191,7 @@ const directory = "/run/hearth";
 /** Where containers find what they trust. */
 export const authorityFile = `${directory}/ca.crt`;
 
-export function authorityUpload({ authority }: Certificates): UploadedFile {
+export function authorityUpload(authority: Input<string>): UploadedFile {
   return { path: authorityFile, content: authority, permissions: "0444" };
 }
 
@@ -178,7 +210,7 @@ export function serverUploads(
       content: certificate,
       permissions: "0444",
     },
-    { path: serverFile(service, "key"), content: secret(key), permissions },
+    { path: serverFile(service, "key"), content: key, permissions },
   ];
 }
 

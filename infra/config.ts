@@ -1,4 +1,4 @@
-import { RunError } from "@pulumi/pulumi";
+import { Config, RunError, type Output } from "@pulumi/pulumi";
 import * as stackConfig from "@pulumi/pulumi/runtime/config.js";
 import type { z } from "zod";
 import {
@@ -10,14 +10,26 @@ import {
   configSchema,
   hostSettingsSchema,
   secretFields,
+  type SecretField,
 } from "./config-schema.ts";
 import { readGatewaySettings } from "./gateway-settings.ts";
 import { pinnedImages, type PulledImage } from "./images.ts";
 import { isPrivate } from "./private-addresses.ts";
 import { readNamedFile } from "./project-files.ts";
 
-/** The stack's configuration, checked. Secrets are clear here and are wrapped where they become inputs. Times in seconds, memory in MiB. */
+/** The stack's configuration, checked; secrets in clear, for commands of the operator's machine. Times in seconds, memory in MiB. */
 export type HearthConfig = Readonly<z.output<typeof configSchema>>;
+/** The same as the program has it: each secret is an Output, which the engine keeps encrypted. */
+export type ProgramConfig = {
+  readonly [Key in keyof HearthConfig]: Key extends SecretField
+    ? Kept<HearthConfig[Key]>
+    : HearthConfig[Key];
+};
+type Kept<Secret> = Secret extends string
+  ? Output<string>
+  : Secret extends object
+    ? Readonly<Record<string, Output<string>>>
+    : Secret;
 /** Of the configuration, what the hosts must offer. */
 export type HostSettings = Readonly<z.output<typeof hostSettingsSchema>>;
 export type HostName = "a" | "b";
@@ -41,7 +53,7 @@ export class ConfigRefused extends RunError {
   }
 }
 
-const namespace = "hearth:";
+const namespace = "hearth";
 
 /** HOST:PORT at which this machine reaches Postgres for one run; counts before hearth:postgresAt. */
 export const postgresAtVariable = "HEARTH_POSTGRES_AT";
@@ -52,22 +64,47 @@ const { isConfigSecret } = stackConfig as unknown as {
 };
 
 /** The configuration of the running Pulumi program. Throws ConfigRefused with every mistake. */
-export function readStackConfig(): HearthConfig {
+export function readStackConfig(): ProgramConfig {
   const own = Object.entries(stackConfig.allConfig()).filter(([key]) =>
-    key.startsWith(namespace),
+    key.startsWith(`${namespace}:`),
   );
   const result = readConfig({
     values: {
       ...Object.fromEntries(
-        own.map(([key, value]) => [key.slice(namespace.length), value]),
+        own.map(([key, value]) => [key.slice(namespace.length + 1), value]),
       ),
       ...postgresAtFrom(process.env[postgresAtVariable]),
     },
-    isSecret: (key) => isConfigSecret(`${namespace}${key}`),
+    isSecret: (key) => isConfigSecret(`${namespace}:${key}`),
   });
   const errors = result.ok ? unusableFiles(result.config) : result.errors;
   if (!result.ok || errors.length > 0) throw new ConfigRefused(errors);
-  return result.config;
+  return keepSecrets(result.config);
+}
+
+/** Checked in clear, secrets go on as what Pulumi itself reads. */
+function keepSecrets(config: HearthConfig): ProgramConfig {
+  const settings = new Config(namespace);
+  const kept = secretFields.flatMap((key) => {
+    const value = config[key as SecretField];
+    if (value === undefined) return [];
+    return [
+      [
+        key,
+        typeof value === "string"
+          ? settings.requireSecret(key)
+          : Object.fromEntries(
+              Object.keys(value).map((name) => [
+                name,
+                settings
+                  .requireSecretObject<Record<string, string>>(key)
+                  .apply((all) => all[name] ?? ""),
+              ]),
+            ),
+      ],
+    ];
+  });
+  return { ...config, ...Object.fromEntries(kept) } as ProgramConfig;
 }
 
 /** What is wrong with the files that settings name: found before anything is registered. */

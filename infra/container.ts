@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type * as docker from "@pulumi/docker";
-import type { Input } from "@pulumi/pulumi";
+import { output, unsecret, type Input } from "@pulumi/pulumi";
 
 export interface UploadedFile {
   readonly path: string;
@@ -39,7 +39,7 @@ export interface ContainerSpec {
   readonly environment: Readonly<Record<string, string>>;
   readonly files: readonly UploadedFile[];
   /** What a file says apart from a rotated secret, where `ignoreChanges` hides the file: a change of it is a new container. */
-  readonly contents?: string;
+  readonly contents?: Input<string>;
   readonly ports: readonly PublishedPort[];
   readonly volumes: readonly VolumeMount[];
   readonly networks: readonly {
@@ -140,8 +140,17 @@ export function containerArgs(
     destroyGraceSeconds: spec.graceSeconds,
     wait: true,
     waitTimeout: healthyWithinSeconds,
-    labels: [{ label: configLabel, value: configHash(spec) }],
+    labels: [{ label: configLabel, value: labelOf(spec) }],
   };
+}
+
+function labelOf(spec: ContainerSpec): Input<string> {
+  const { contents } = spec;
+  if (contents === undefined) return configHash(spec);
+  // A hash over random secrets leads back to none of them.
+  return unsecret(
+    output(contents).apply((text) => configHash({ ...spec, contents: text })),
+  );
 }
 
 /**

@@ -1,36 +1,34 @@
 import { expect, test } from "vitest";
 import { listenersOn } from "../scripts/host-checks/needs.ts";
+import { none, registerContainers } from "../test/infra/expected-inputs.ts";
+import { listOf } from "../test/infra/registered.ts";
 import { rightConfig } from "../test/infra/stack-config.ts";
-import { buildCaddyfile } from "./caddyfile.ts";
-import { buildEdgeArgs } from "./components/edge.ts";
-import { buildSupervisorArgs } from "./components/supervisor.ts";
-import { buildTlsEndpointArgs } from "./components/tls-endpoint.ts";
-import { readConfig, type HearthConfig } from "./config.ts";
-import { expectedCertificates } from "../test/infra/expected-inputs.ts";
-import type { Hosts } from "./hosts.ts";
+import { readHostSettings, type HostSettings } from "./config.ts";
 import { supervisorAddresses } from "./outputs.ts";
 
-function readRight(
+function withEdge(
   edge: object,
   more: Readonly<Record<string, string>> = {},
-): HearthConfig {
-  const read = readConfig({
-    values: { ...rightConfig, ...more, edge: JSON.stringify(edge) },
-    isSecret: () => true,
-  });
+): typeof rightConfig {
+  // Ready images: none has to be put together here.
+  const image = `example.org/image:1@sha256:${"0".repeat(64)}`;
+  const images = JSON.stringify({ gateway: image, supervisor: image });
+  return { ...rightConfig, images, ...more, edge: JSON.stringify(edge) };
+}
+
+function hostSettings(values: typeof rightConfig): HostSettings {
+  const read = readHostSettings(values);
   if (!read.ok) throw new Error(read.errors.join());
   return read.config;
 }
 
-/** Without their providers, which nothing here asks. */
-function hostsOf(config: HearthConfig): Hosts {
-  return {
-    a: { name: "a", ...config.hosts.a },
-    b: { name: "b", ...config.hosts.b },
-  } as unknown as Hosts;
-}
+/** Addresses and ports that a container is published at. */
+const publishedBy = ({ inputs }: typeof none) =>
+  listOf(inputs["ports"]).map(({ ip, external }) => ({
+    address: ip,
+    port: external,
+  }));
 
-const certificates = await expectedCertificates();
 const certificate = {
   edgeCertificate: "-----BEGIN CERTIFICATE-----\n…",
   edgeKey: "-----BEGIN PRIVATE KEY-----\n…",
@@ -40,8 +38,8 @@ const names = {
   notesHostname: "notes.example.org",
 };
 
-test("at a public address, nothing but https is published, and nothing else is named to people", () => {
-  const config = readRight(
+test("at a public address, nothing but https is published, and nothing else is named to people", async () => {
+  const config = withEdge(
     { tls: "acme", ...names, email: "you@example.org" },
     {
       hosts: JSON.stringify({
@@ -54,70 +52,74 @@ test("at a public address, nothing but https is published, and nothing else is n
       }),
     },
   );
-  const hosts = hostsOf(config);
+  const containers = await registerContainers(config);
+  const settings = hostSettings(config);
   const published = [
-    ...buildEdgeArgs(config, certificates, hosts, hosts.b).ports,
-    ...buildTlsEndpointArgs(config, certificates, hosts, hosts.b).ports,
+    ...publishedBy(containers["edge-b"] ?? none),
+    ...publishedBy(containers["tls-b"] ?? none),
   ];
   expect(published.filter(({ address }) => address === "203.0.113.5")).toEqual([
     { address: "203.0.113.5", port: 443 },
   ]);
   expect(
-    listenersOn("b", config).filter(({ address }) => address === "203.0.113.5"),
+    listenersOn("b", settings).filter(
+      ({ address }) => address === "203.0.113.5",
+    ),
   ).toMatchObject([{ port: 443 }]);
-  expect(supervisorAddresses(config, "b")).toEqual([
+  expect(supervisorAddresses(settings, "b")).toEqual([
     "https://192.168.1.11:4443",
   ]);
 });
 
-test("a host name of the notes alone is published on 443, looked at before an up, and its certificate watched", () => {
-  const config = readRight({
+test("a host name of the notes alone is published on 443, looked at before an up, and its certificate watched", async () => {
+  const config = withEdge({
     tls: "acme",
     notesHostname: "notes.example.org",
     email: "you@example.org",
   });
-  const hosts = hostsOf(config);
-  expect(
-    buildEdgeArgs(config, certificates, hosts, hosts.b).ports,
-  ).toContainEqual({
+  const containers = await registerContainers(config);
+  expect(publishedBy(containers["edge-b"] ?? none)).toContainEqual({
     address: "192.168.1.11",
     port: 443,
   });
-  expect(
-    buildSupervisorArgs(config, certificates, hosts, hosts.a).environment,
-  ).toHaveProperty("EDGE_URL", "https://notes.example.org");
-  expect(listenersOn("b", config)).toContainEqual({
+  expect(containers["supervisor-a"]?.inputs["envs"]).toContain(
+    "EDGE_URL=https://notes.example.org",
+  );
+  expect(listenersOn("b", hostSettings(config))).toContainEqual({
     service: "the edge",
     address: "192.168.1.11",
     port: 443,
   });
 });
 
-test("the operator's own certificate is two files, the key readable by nobody but the edge", () => {
-  const config = readRight({ tls: "files", ...names }, certificate);
-  const hosts = hostsOf(config);
-  const { files, user } = buildEdgeArgs(config, certificates, hosts, hosts.a);
-  expect(files.map(({ path, permissions }) => [path, permissions])).toEqual([
+test("the operator's own certificate is two files, the key readable by nobody but the edge", async () => {
+  const config = withEdge({ tls: "files", ...names }, certificate);
+  const { files, inputs } =
+    (await registerContainers(config))["edge-a"] ?? none;
+  expect(
+    Object.entries(files).map(([path, text]) => [path, text.split(" ")[0]]),
+  ).toEqual([
     ["/etc/caddy/Caddyfile", "0444"],
     ["/run/hearth/ca.crt", "0444"],
     ["/run/hearth/edge.crt", "0444"],
     ["/run/hearth/edge.key", "0400"],
   ]);
-  expect(user).toBeUndefined();
+  expect(inputs).not.toHaveProperty("user");
 });
 
 test.each([
   ["files", "tls /run/hearth/edge.crt /run/hearth/edge.key"],
   ["internal", "tls internal"],
   ["acme", "tls you@example.org"],
-])("with tls %s both names are served by %s", (tls, line) => {
-  const config = readRight(
+])("with tls %s both names are served by %s", async (tls, line) => {
+  const config = withEdge(
     { tls, ...names, email: "you@example.org" },
     certificate,
   );
-  const hosts = hostsOf(config);
-  for (const host of [hosts.a, hosts.b]) {
-    const [gateway, notes] = sitesOf(buildCaddyfile(config, hosts, host));
+  const containers = await registerContainers(config);
+  for (const edge of ["edge-a", "edge-b"]) {
+    const { files } = containers[edge] ?? none;
+    const [gateway, notes] = sitesOf(files["/etc/caddy/Caddyfile"] ?? "");
     expect(gateway).toContain(`https://hearth.example.org {\n\t${line}\n`);
     expect(gateway).toContain("reverse_proxy gateway:4001");
     expect(notes).toContain(`https://notes.example.org {\n\t${line}\n`);

@@ -46,11 +46,16 @@ export const ports = {
   socketProxy: 2375,
 } as const;
 
-export function createHosts(config: HearthConfig): Hosts {
+export function createHosts(
+  config: Pick<HearthConfig, "hosts" | "importRoles">,
+): Hosts {
   return { a: createHost("a", config), b: createHost("b", config) };
 }
 
-function createHost(name: HostName, config: HearthConfig): Host {
+function createHost(
+  name: HostName,
+  config: Pick<HearthConfig, "hosts" | "importRoles">,
+): Host {
   const {
     docker: endpoint,
     address,
@@ -107,15 +112,14 @@ export function clearWay(
   );
 }
 
-/** Host and port at which containers on `from` reach a service placed on `at`: by alias on the same host, else by address. */
+/** Where containers on one host reach a service that is placed `at` one: by alias on the same host, else by address. */
 export function reach(
-  hosts: Hosts,
-  from: HostName,
-  at: HostName,
+  from: Pick<Host, "name">,
+  at: Pick<Host, "name" | "address">,
   service: "postgres" | "redis",
 ): { readonly host: string; readonly port: number } {
   return {
-    host: from === at ? service : hosts[at].address,
+    host: from.name === at.name ? service : at.address,
     port: ports[service],
   };
 }

@@ -1,8 +1,9 @@
 import { existsSync, readFileSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { assembleImage } from "./image-context.ts";
+import { imageContext } from "./image-context.ts";
 import type { BuiltImage } from "./images.ts";
+import { inProject } from "./project-files.ts";
 
 const megabytes = (directory: string): number =>
   readdirSync(directory, { recursive: true, withFileTypes: true })
@@ -18,7 +19,8 @@ const images: readonly BuiltImage[] = ["gateway", "supervisor", "notes"];
 test.each(images)(
   "%s: sources and production packages, in at most 80 MB, copied and nothing run",
   (image) => {
-    const { directory, hash } = assembleImage(image, "base:1");
+    const { assemble, hash } = imageContext(image, "base:1");
+    const directory = assemble();
     expect(hash).toMatch(/^[0-9a-f]{16}$/);
     expect(megabytes(directory)).toBeLessThan(80);
     const dockerfile = readFileSync(join(directory, "Dockerfile"), "utf8");
@@ -52,15 +54,24 @@ test.each(images)(
 );
 
 test("the same content has the same hash and place; another base has not", () => {
-  const first = assembleImage("notes", "base:1");
-  expect(assembleImage("notes", "base:1")).toEqual(first);
-  expect(assembleImage("notes", "base:2").hash).not.toBe(first.hash);
+  const first = imageContext("notes", "base:1");
+  const again = imageContext("notes", "base:1");
+  expect(again.hash).toBe(first.hash);
+  expect(again.assemble()).toBe(first.assemble());
+  expect(imageContext("notes", "base:2").hash).not.toBe(first.hash);
+});
+
+test("a preview, which only asks for the hash, writes nothing", () => {
+  const { hash } = imageContext("notes", `preview:${String(Date.now())}`);
+  expect(existsSync(inProject(`.hearth/images/notes-${hash}`))).toBe(false);
 });
 
 test("Debian's packages are installed where they are asked for, before our files and as root only there", () => {
-  const { directory, hash } = assembleImage("supervisor", "base:1", ["rclone"]);
-  expect(hash).not.toBe(assembleImage("supervisor", "base:1").hash);
-  const lines = readFileSync(join(directory, "Dockerfile"), "utf8").split("\n");
+  const { assemble, hash } = imageContext("supervisor", "base:1", ["rclone"]);
+  expect(hash).not.toBe(imageContext("supervisor", "base:1").hash);
+  const lines = readFileSync(join(assemble(), "Dockerfile"), "utf8").split(
+    "\n",
+  );
   expect(lines.slice(0, 3)).toEqual([
     "FROM base:1",
     "USER root",

@@ -18,10 +18,13 @@ import { findProductionPackages } from "./production-packages.ts";
 import { inProject, projectRoot } from "./project-files.ts";
 
 export interface ImageContext {
-  /** Holds the Dockerfile and everything it copies. */
-  readonly directory: string;
+  readonly image: BuiltImage;
+  /** Reference of the image below ours. */
+  readonly base: string;
   /** Of the whole content: 16 hex digits. */
   readonly hash: string;
+  /** Gives a directory that holds the Dockerfile and everything it copies; written unless it is there already. */
+  readonly assemble: () => string;
 }
 
 interface Recipe {
@@ -94,27 +97,34 @@ interface ContextEntry {
 }
 
 /**
- * A build context under `.hearth/images/`: sources, the production packages they need, a Dockerfile that only copies. So a host
- * needs no package registry and no BuildKit, and what runs is what is installed here. It is named after its content and copied
- * only when it is not there yet.
+ * A build context: sources, the production packages they need, a Dockerfile that only copies. So a host needs no package registry
+ * and no BuildKit, and what runs is what is installed here. Nothing is written before `assemble`; then it lies under
+ * `.hearth/images/` by the name of its content.
  */
-export function assembleImage(
+export function imageContext(
   image: BuiltImage,
   base: string,
   packages: readonly string[] = [],
 ): ImageContext {
-  const parent = inProject(join(".hearth", "images"));
-  mkdirSync(parent, { recursive: true });
   const entries = listEntries(
     image,
     buildDockerfile(recipes[image], base, packages),
   );
   const hash = hashEntries(entries);
-  const directory = join(parent, `${image}-${hash}`);
-  removeOldContexts(parent, directory);
-  if (!existsSync(directory))
-    writeContext(entries, directory, join(parent, `.${image}-`));
-  return { directory, hash };
+  return {
+    image,
+    base,
+    hash,
+    assemble() {
+      const parent = inProject(join(".hearth", "images"));
+      const directory = join(parent, `${image}-${hash}`);
+      mkdirSync(parent, { recursive: true });
+      removeOldContexts(parent, directory);
+      if (!existsSync(directory))
+        writeContext(entries, directory, join(parent, `.${image}-`));
+      return directory;
+    },
+  };
 }
 
 const KEPT_MS = 60 * 60 * 1000;

@@ -1,5 +1,15 @@
 import { RunError } from "@pulumi/pulumi";
-import { issueCertificates } from "./certificates.ts";
+import {
+  couchArgs,
+  drawBlueprint,
+  edgeArgs,
+  gatewayArgs,
+  postgresArgs,
+  redisArgs,
+  socketProxyArgs,
+  supervisorArgs,
+  tlsEndpointArgs,
+} from "./component-args.ts";
 import { CouchServer } from "./components/couch-server.ts";
 import { Edge } from "./components/edge.ts";
 import { Gateway } from "./components/gateway.ts";
@@ -8,100 +18,62 @@ import { RedisServer } from "./components/redis-server.ts";
 import { SocketProxy } from "./components/socket-proxy.ts";
 import { Supervisor } from "./components/supervisor.ts";
 import { TlsEndpoint } from "./components/tls-endpoint.ts";
-import { readStackConfig } from "./config.ts";
-import { createHosts } from "./hosts.ts";
+import { readStackConfig, type HostName } from "./config.ts";
 import { describeStack, type StackOutputs } from "./outputs.ts";
 
 /** What a plain `pulumi` command runs: only `npm run deploy -- rotate` knows what a server must be told in a rotation. */
 export async function programOutsideRotations(): Promise<StackOutputs> {
-  const { rotation } = readStackConfig();
-  if (rotation !== undefined) {
-    const { of } = JSON.parse(rotation) as { readonly of: string };
+  if (readStackConfig().rotation !== undefined)
     throw new RunError(
-      `a rotation of ${of} is not over, nothing was touched: \`npm run deploy -- doctor\` names the command that goes on with it.`,
+      "a rotation is not over, nothing was touched: `npm run deploy -- doctor` names the command that goes on with it.",
     );
-  }
   return program();
 }
 
 /** The whole stack on hosts A and B. Throws ConfigRefused, with every mistake, before anything is registered. */
 export async function program(): Promise<StackOutputs> {
-  const config = readStackConfig();
-  const hosts = createHosts(config);
-  const { placement } = config;
-  const certificates = await issueCertificates(config);
+  const plan = drawBlueprint(readStackConfig());
+  const { placement } = plan.config;
+  const on = (host: HostName) => ({ providers: [plan.hosts[host].provider] });
 
-  const postgres = new PostgresServer(
-    "postgres",
-    config,
-    certificates,
-    hosts[placement.postgres],
-  );
-  const redis = new RedisServer(
-    "redis",
-    config,
-    certificates,
-    hosts[placement.redis],
-  );
-  const notes = new CouchServer("notes", config, hosts[placement.notes]);
+  const stores = {
+    postgres: new PostgresServer(
+      "postgres",
+      postgresArgs(plan),
+      on(placement.postgres),
+    ),
+    redis: new RedisServer("redis", redisArgs(plan), on(placement.redis)),
+  };
+  const notes = new CouchServer("notes", couchArgs(plan), on(placement.notes));
 
-  // One after the other: B is replaced and healthy before A is touched.
-  const stores = [postgres.gatewayRole, redis.container];
-  const gatewayB = new Gateway(
-    "gateway-b",
-    config,
-    certificates,
-    hosts,
-    hosts.b,
-    stores,
-  );
-  const gatewayA = new Gateway(
-    "gateway-a",
-    config,
-    certificates,
-    hosts,
-    hosts.a,
-    [...stores, gatewayB.container],
-  );
+  const b = new Gateway("gateway-b", gatewayArgs(plan, "b", stores), on("b"));
+  const argsA = { ...gatewayArgs(plan, "a", stores), after: b };
+  const a = new Gateway("gateway-a", argsA, on("a"));
+  const upstreams = [a.container, b.container, notes.container];
 
-  const gateways = [gatewayA.container, gatewayB.container];
-  for (const host of [hosts.a, hosts.b]) {
-    const { container: socketProxy } = new SocketProxy(
-      `socket-proxy-${host.name}`,
-      config,
-      host,
+  for (const host of ["a", "b"] as const) {
+    const socketProxy = new SocketProxy(
+      `socket-proxy-${host}`,
+      socketProxyArgs(plan, host),
+      on(host),
     );
     const tls = new TlsEndpoint(
-      `tls-${host.name}`,
-      config,
-      certificates,
-      hosts,
-      host,
+      `tls-${host}`,
+      tlsEndpointArgs(plan, host),
+      on(host),
     );
     const edge = new Edge(
-      `edge-${host.name}`,
-      config,
-      certificates,
-      hosts,
-      host,
-      [...gateways, notes.container],
+      `edge-${host}`,
+      edgeArgs(plan, host, upstreams),
+      on(host),
     );
-    // Last: it would take what is not there yet for down. And a new master key: first those that accept it, then those that
-    // use it.
+    // Last. And a new master key: first those that accept it, then those that use it.
+    const watches = [socketProxy.container, edge.container, tls.container];
     new Supervisor(
-      `supervisor-${host.name}`,
-      config,
-      certificates,
-      hosts,
-      host,
-      [
-        socketProxy,
-        postgres.supervisorRole,
-        postgres.backupRole,
-        edge.container,
-        tls.container,
-      ],
+      `supervisor-${host}`,
+      supervisorArgs(plan, host, stores, watches),
+      on(host),
     );
   }
-  return describeStack(config);
+  return describeStack(plan.config);
 }

@@ -1,5 +1,5 @@
-import { secret, type Output } from "@pulumi/pulumi";
-import type { HearthConfig, HostName } from "./config.ts";
+import type { Output } from "@pulumi/pulumi";
+import type { HearthConfig, HostName, ProgramConfig } from "./config.ts";
 import { bracketed, ports } from "./hosts.ts";
 import { isPrivate } from "./private-addresses.ts";
 
@@ -17,7 +17,7 @@ export interface StackOutputs {
   readonly notesAdminPassword: Output<string>;
 }
 
-export function describeStack(config: HearthConfig): StackOutputs {
+export function describeStack(config: ProgramConfig): StackOutputs {
   const [gateway = "", ...others] = gatewayAddresses(config);
   return {
     gateway: [gateway, ...others].map((address) => `${address}/v1`),
@@ -32,14 +32,16 @@ export function describeStack(config: HearthConfig): StackOutputs {
       "docker exec hearth-supervisor hearth open",
       "docker exec -it hearth-supervisor hearth notes setup-uri notes",
     ],
-    masterKey: secret(config.masterKey),
-    operatorPassword: secret(config.operatorPassword),
-    notesAdminPassword: secret(config.notesAdminPassword),
+    masterKey: config.masterKey,
+    operatorPassword: config.operatorPassword,
+    notesAdminPassword: config.notesAdminPassword,
   };
 }
 
+type Addressed = Pick<HearthConfig, "hosts" | "edge">;
+
 /** Where programs reach the gateway, the best first. */
-export function gatewayAddresses(config: HearthConfig): readonly string[] {
+export function gatewayAddresses(config: Addressed): readonly string[] {
   const { hostname } = config.edge;
   return [
     ...(hostname === undefined ? [] : [`https://${hostname}`]),
@@ -48,7 +50,7 @@ export function gatewayAddresses(config: HearthConfig): readonly string[] {
 }
 
 /** Where devices reach the notes store, the best first. */
-export function notesAddresses(config: HearthConfig): readonly string[] {
+export function notesAddresses(config: Addressed): readonly string[] {
   const { notesHostname } = config.edge;
   return [
     ...(notesHostname === undefined ? [] : [`https://${notesHostname}`]),
@@ -58,20 +60,20 @@ export function notesAddresses(config: HearthConfig): readonly string[] {
 
 /** Where browsers reach the supervisor of a host, the best first. */
 export function supervisorAddresses(
-  config: HearthConfig,
+  config: Addressed,
   host: HostName,
 ): readonly string[] {
   return urlsOn(config, host, "https", ports.console);
 }
 
-function publishedUrls(config: HearthConfig, port: number): readonly string[] {
+function publishedUrls(config: Addressed, port: number): readonly string[] {
   return (["a", "b"] as const).flatMap((host) =>
     urlsOn(config, host, "http", port),
   );
 }
 
 function urlsOn(
-  { hosts }: HearthConfig,
+  { hosts }: Addressed,
   host: HostName,
   scheme: "http" | "https",
   port: number,

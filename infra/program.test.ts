@@ -1,3 +1,4 @@
+import * as pulumi from "@pulumi/pulumi";
 import type { Stack } from "@pulumi/pulumi/automation/stack.js";
 import { beforeAll, expect, test } from "vitest";
 import { expectedCertificates } from "../test/infra/expected-inputs.ts";
@@ -7,7 +8,7 @@ import {
   registerProgram,
   type Registered,
 } from "../test/infra/registered.ts";
-import { rightConfig } from "../test/infra/stack-config.ts";
+import { rightConfig, secretsOf } from "../test/infra/stack-config.ts";
 import { openSession } from "../scripts/deploy/session.ts";
 import { listenersOn } from "../scripts/host-checks/needs.ts";
 import { ConfigRefused, readHostSettings } from "./config.ts";
@@ -268,6 +269,28 @@ test("outputs tell addresses and next commands", () => {
   expect(outputs.nextCommands).toContain(
     "docker exec -it hearth-supervisor hearth notes setup-uri notes",
   );
+});
+
+test("no input holds a secret of the configuration, or what follows from one, in clear", async () => {
+  const certificates = await expectedCertificates();
+  const secrets = [
+    ...secretsOf(rightConfig),
+    certificates.postgres.key,
+    certificates.redis.key,
+    certificates.tls.a.key,
+    certificates.tls.b.key,
+  ];
+  expect(secrets.length).toBeGreaterThan(15);
+  for (const { name, plainTexts } of resources)
+    for (const text of plainTexts)
+      for (const secret of [...secrets, "SCRAM-SHA-256$", "PRIVATE KEY"])
+        expect(text.includes(secret), `${name}: ${text}`).toBe(false);
+  for (const name of [
+    "masterKey",
+    "operatorPassword",
+    "notesAdminPassword",
+  ] as const)
+    expect(await pulumi.isSecret(outputs[name]), name).toBe(true);
 });
 
 test("a wrong configuration registers nothing", async () => {

@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { parseArgs } from "node:util";
-import { assembleImage } from "../infra/image-context.ts";
+import { imageContext } from "../infra/image-context.ts";
 import { pinnedImages, type BuiltImage } from "../infra/images.ts";
 
 const usage = `usage: npm run images -- [gateway] [supervisor] [notes] [--base IMAGE] [--build] [--tag PREFIX]
@@ -58,10 +58,11 @@ if (values.help === true || unknown.length > 0) {
 for (const image of positionals.length === 0
   ? all
   : positionals.filter(isImage)) {
-  const { directory, hash } = assembleImage(
+  const { hash, assemble } = imageContext(
     image,
     values.base ?? pinnedImages.nodeBase,
   );
+  const directory = assemble();
   process.stdout.write(`${image} ${hash} ${directory}\n`);
   if (values.build === true) {
     const tag = `${values.tag ?? "hearth"}/${image}:${hash}`;

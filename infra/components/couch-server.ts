@@ -1,32 +1,47 @@
 import type * as docker from "@pulumi/docker";
 import * as pulumi from "@pulumi/pulumi";
-import { imageReferenceOf, type HearthConfig } from "../config.ts";
 import { httpHealthTest, type ContainerSpec } from "../container.ts";
 import { buildCouchIni } from "../couchdb-ini.ts";
 import { networkName, ports, type Host } from "../hosts.ts";
 import { keepVolume, placeContainer, pullImage } from "./placed.ts";
 
-/** The notes store. The image of `notes/` can take CouchDB's place: it reads the same ini at the same path. */
+export interface CouchServerArgs {
+  /** Where it runs. */
+  readonly host: Host;
+  /** Reference of CouchDB's image, or of the one of `notes/`, which reads the same ini at the same path. */
+  readonly image: string;
+  /** 32 hexadecimal digits that never change: clients' checkpoints are made from it. */
+  readonly uuid: string;
+  /** Signs session cookies. */
+  readonly cookieSecret: pulumi.Input<string>;
+  /** Of the user `admin`. Rotated in the running server; a new container carries the new one. */
+  readonly adminPassword: pulumi.Input<string>;
+  /** "volume", or a directory of the host that belongs to user 5984. */
+  readonly data: string;
+  /** Limit of file descriptors. */
+  readonly openFiles: number;
+}
+
+/** The notes store. */
 export class CouchServer extends pulumi.ComponentResource {
   readonly container: docker.Container;
 
-  constructor(name: string, config: HearthConfig, host: Host) {
-    super("hearth:data:CouchServer", name);
+  constructor(
+    name: string,
+    args: CouchServerArgs,
+    opts?: pulumi.ComponentResourceOptions,
+  ) {
+    super("hearth:data:CouchServer", name, {}, opts);
     const volume =
-      config.notesData === "volume"
-        ? [keepVolume(`${name}-data`, volumeName, host, this)]
+      args.data === "volume"
+        ? [keepVolume(`${name}-data`, volumeName, this)]
         : [];
-    const image = pullImage(
-      `${name}-image`,
-      imageReferenceOf(config, "couchdb"),
-      host,
-      this,
-    );
+    const image = pullImage(`${name}-image`, args.image, args.host, this);
     this.container = placeContainer(
       name,
-      buildCouchArgs(config),
-      image.imageId,
-      host,
+      buildCouchArgs(args),
+      image,
+      args.host,
       {
         parent: this,
         dependsOn: volume,
@@ -35,19 +50,23 @@ export class CouchServer extends pulumi.ComponentResource {
         ignoreChanges: ["uploads[0].content"],
       },
     );
-    this.registerOutputs({});
+    this.registerOutputs({ container: this.container });
   }
 }
 
 const volumeName = "hearth-notes";
 
-export function buildCouchArgs(config: HearthConfig): ContainerSpec {
-  const ini = (adminPassword: string) =>
-    buildCouchIni({
-      uuid: config.notesUuid,
-      cookieSecret: config.notesCookieSecret,
-      adminPassword,
-    });
+export function buildCouchArgs(args: CouchServerArgs): ContainerSpec {
+  const ini = (adminPassword: pulumi.Input<string>) =>
+    pulumi
+      .all([args.cookieSecret, adminPassword])
+      .apply(([cookieSecret, password]) =>
+        buildCouchIni({
+          uuid: args.uuid,
+          cookieSecret,
+          adminPassword: password,
+        }),
+      );
   return {
     name: "hearth-couchdb",
     contents: ini(""),
@@ -58,7 +77,7 @@ export function buildCouchArgs(config: HearthConfig): ContainerSpec {
       {
         // Not the last of the chain: that one is written by the server.
         path: "/opt/couchdb/etc/local.d/10-hearth.ini",
-        content: pulumi.secret(ini(config.notesAdminPassword)),
+        content: ini(args.adminPassword),
         permissions: "0440",
       },
     ],
@@ -66,7 +85,7 @@ export function buildCouchArgs(config: HearthConfig): ContainerSpec {
     ports: [],
     volumes: [
       {
-        source: config.notesData === "volume" ? volumeName : config.notesData,
+        source: args.data === "volume" ? volumeName : args.data,
         path: "/opt/couchdb/data",
       },
     ],
@@ -74,7 +93,7 @@ export function buildCouchArgs(config: HearthConfig): ContainerSpec {
     memoryMiB: 1024,
     reservationMiB: 512,
     // Erlang sizes its tables from it: unlimited, it takes 2.2 GB at boot and dies of its limit. A host may allow less.
-    noFile: config.notesOpenFiles,
+    noFile: args.openFiles,
     capabilities: [],
     health: {
       // There is no curl inside. Without credentials: a stale password would lock this address out.

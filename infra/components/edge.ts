@@ -1,13 +1,33 @@
 import type * as docker from "@pulumi/docker";
 import * as pulumi from "@pulumi/pulumi";
 import { buildCaddyfile } from "../caddyfile.ts";
-import { authorityUpload, type Certificates } from "../certificates.ts";
-import { imageReferenceOf, servesHttps, type HearthConfig } from "../config.ts";
+import { authorityUpload } from "../certificates.ts";
+import { servesHttps, type HearthConfig } from "../config.ts";
 import type { ContainerSpec, UploadedFile } from "../container.ts";
-import { ports, type Host, type Hosts } from "../hosts.ts";
+import { ports, type Host } from "../hosts.ts";
 import { isPrivate } from "../private-addresses.ts";
 import { caddySpec } from "./caddy.ts";
 import { keepVolume, placeContainer, pullImage } from "./placed.ts";
+
+export interface EdgeArgs {
+  /** Where it runs, and at whose addresses people and devices reach it. */
+  readonly host: Host;
+  /** The other host: its gateway is the second choice. */
+  readonly peer: Pick<Host, "address">;
+  /** Reference of Caddy's image. */
+  readonly image: string;
+  /** Whether the notes store runs on this host; else it is the other one's. */
+  readonly hasNotes: boolean;
+  /** Host names, and how they get their certificates. */
+  readonly https: HearthConfig["edge"];
+  /** With tls "files": PEM. */
+  readonly certificate?: pulumi.Input<string> | undefined;
+  readonly key?: pulumi.Input<string> | undefined;
+  /** Of the other host's endpoint; PEM. */
+  readonly authority: pulumi.Input<string>;
+  /** What it passes calls on to: made first. */
+  readonly upstreams: readonly pulumi.Resource[];
+}
 
 /** What people and devices talk to: one address for both gateways and the notes, on each host. */
 export class Edge extends pulumi.ComponentResource {
@@ -15,71 +35,61 @@ export class Edge extends pulumi.ComponentResource {
 
   constructor(
     name: string,
-    config: HearthConfig,
-    certificates: Certificates,
-    hosts: Hosts,
-    host: Host,
-    dependsOn: readonly pulumi.Resource[],
+    args: EdgeArgs,
+    opts?: pulumi.ComponentResourceOptions,
   ) {
-    super("hearth:edge:Edge", name);
-    const volume = keepVolume(`${name}-certificates`, volumeName, host, this);
-    const image = pullImage(
-      `${name}-image`,
-      imageReferenceOf(config, "caddy"),
-      host,
-      this,
-    );
+    super("hearth:edge:Edge", name, {}, opts);
+    const volume = keepVolume(`${name}-certificates`, volumeName, this);
+    const image = pullImage(`${name}-image`, args.image, args.host, this);
     this.container = placeContainer(
       name,
-      buildEdgeArgs(config, certificates, hosts, host),
-      image.imageId,
-      host,
-      { parent: this, dependsOn: [volume, ...dependsOn] },
+      buildEdgeArgs(args),
+      image,
+      args.host,
+      { parent: this, dependsOn: [volume, ...args.upstreams] },
     );
-    this.registerOutputs({});
+    this.registerOutputs({ container: this.container });
   }
 }
 
 const volumeName = "hearth-certificates";
 
-export function buildEdgeArgs(
-  config: HearthConfig,
-  certificates: Certificates,
-  hosts: Hosts,
-  host: Host,
-): ContainerSpec {
+export function buildEdgeArgs(args: EdgeArgs): ContainerSpec {
+  const { publish } = args.host;
   const published = (port: number, addresses: readonly string[]) =>
     [...new Set(addresses)].map((address) => ({ address, port }));
-  const inside = host.publish.filter(isPrivate);
+  const inside = publish.filter(isPrivate);
   return caddySpec(
     {
       alias: "edge",
-      caddyfile: buildCaddyfile(config, hosts, host),
-      files: [authorityUpload(certificates), ...certificateFiles(config)],
+      caddyfile: buildCaddyfile(args),
+      files: [authorityUpload(args.authority), ...certificateFiles(args)],
     },
     {
       ports: [
         ...published(ports.edge, inside),
         ...published(ports.notes, inside),
-        ...(servesHttps(config) ? published(ports.edgeTls, host.publish) : []),
+        ...(servesHttps({ edge: args.https })
+          ? published(ports.edgeTls, publish)
+          : []),
       ],
       volumes: [{ source: volumeName, path: "/data" }],
     },
   );
 }
 
-function certificateFiles(config: HearthConfig): readonly UploadedFile[] {
-  if (config.edge.tls !== "files") return [];
+function certificateFiles({
+  https,
+  certificate = "",
+  key = "",
+}: EdgeArgs): readonly UploadedFile[] {
+  if (https.tls !== "files") return [];
   return [
     {
       path: "/run/hearth/edge.crt",
-      content: config.edgeCertificate ?? "",
+      content: certificate,
       permissions: "0444",
     },
-    {
-      path: "/run/hearth/edge.key",
-      content: pulumi.secret(config.edgeKey ?? ""),
-      permissions: "0400",
-    },
+    { path: "/run/hearth/edge.key", content: key, permissions: "0400" },
   ];
 }

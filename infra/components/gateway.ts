@@ -1,24 +1,52 @@
 import type * as docker from "@pulumi/docker";
 import * as pulumi from "@pulumi/pulumi";
-import {
-  authorityFile,
-  authorityUpload,
-  type Certificates,
-} from "../certificates.ts";
-import type { HearthConfig } from "../config.ts";
+import { authorityFile, authorityUpload } from "../certificates.ts";
 import { httpHealthTest, type ContainerSpec } from "../container.ts";
-import { readGatewaySettings } from "../gateway-settings.ts";
+import type { GatewaySettings } from "../gateway-settings.ts";
+import { networkName, ports, type Host } from "../hosts.ts";
 import {
-  networkName,
-  otherHost,
-  ports,
-  reach,
-  type Host,
-  type Hosts,
-} from "../hosts.ts";
-import { builtImage } from "./built-image.ts";
-import { keepVolume, placeContainer, secretFiles } from "./placed.ts";
-import { gatewayRoleName } from "./postgres-server.ts";
+  keepVolume,
+  operatorsFile,
+  placeContainer,
+  secretFiles,
+} from "./placed.ts";
+import type { DatabaseLogin } from "./postgres-server.ts";
+import { programImage, type ImageSource } from "./program-image.ts";
+import type { RedisConnection } from "./redis-server.ts";
+
+export interface GatewayArgs {
+  /** Where it runs. */
+  readonly host: Host;
+  readonly image: ImageSource;
+  readonly memoryMiB: number;
+  readonly database: DatabaseLogin;
+  readonly redis: RedisConnection;
+  /** Of Postgres' and Redis' certificates; PEM. */
+  readonly authority: pulumi.Input<string>;
+  /** The administrator's key. */
+  readonly masterKey: pulumi.Input<string>;
+  /** The master key before the last rotation, accepted until then (ISO 8601). */
+  readonly previousMasterKey?:
+    | {
+        readonly key: pulumi.Input<string>;
+        readonly until: string | undefined;
+      }
+    | undefined;
+  /** Encrypts what the gateway keeps of providers' keys. */
+  readonly saltKey: pulumi.Input<string>;
+  /** Providers' keys by the names of their variables. */
+  readonly providerKeys: Readonly<Record<string, pulumi.Input<string>>>;
+  /** URLs of local model runners by the names of their variables. */
+  readonly localRunners: Readonly<Record<string, string>>;
+  /** Its configuration. */
+  readonly settings: GatewaySettings;
+  /** From the stop signal until the listener closes: longer than two of the edges' probes. */
+  readonly drainNoticeSeconds: number;
+  /** From then on, how long running calls may take. */
+  readonly drainSeconds: number;
+  /** The gateway that is replaced and healthy before this one is touched: never both are away. */
+  readonly after?: Gateway;
+}
 
 /** The AI gateway of one host. */
 export class Gateway extends pulumi.ComponentResource {
@@ -26,24 +54,28 @@ export class Gateway extends pulumi.ComponentResource {
 
   constructor(
     name: string,
-    config: HearthConfig,
-    certificates: Certificates,
-    hosts: Hosts,
-    host: Host,
-    /** Among them the other gateway, for the second of the two: never both are away. */
-    dependsOn: readonly pulumi.Resource[],
+    args: GatewayArgs,
+    opts?: pulumi.ComponentResourceOptions,
   ) {
-    super("hearth:gateway:Gateway", name);
-    const journal = keepVolume(`${name}-journal`, volumeName, host, this);
-    const image = builtImage(`${name}-image`, "gateway", config, host, this);
+    super("hearth:gateway:Gateway", name, {}, opts);
+    const journal = keepVolume(`${name}-journal`, volumeName, this);
+    const image = programImage(`${name}-image`, args.image, args.host, this);
     this.container = placeContainer(
       name,
-      buildGatewayArgs(config, certificates, hosts, host),
-      image.imageId,
-      host,
-      { parent: this, dependsOn: [journal, ...dependsOn] },
+      buildGatewayArgs(args),
+      image,
+      args.host,
+      {
+        parent: this,
+        dependsOn: [
+          journal,
+          args.database.role,
+          args.redis.server,
+          ...(args.after === undefined ? [] : [args.after.container]),
+        ],
+      },
     );
-    this.registerOutputs({});
+    this.registerOutputs({ container: this.container });
   }
 }
 
@@ -52,43 +84,27 @@ const journalDirectory = "/var/lib/hearth/journal";
 const configFile = "/app/config.yaml";
 const layerFile = "/app/hearth.yaml";
 
-export function buildGatewayArgs(
-  config: HearthConfig,
-  certificates: Certificates,
-  hosts: Hosts,
-  host: Host,
-): ContainerSpec {
-  const postgres = reach(
-    hosts,
-    host.name,
-    config.placement.postgres,
-    "postgres",
-  );
-  const redis = reach(hosts, host.name, config.placement.redis, "redis");
+export function buildGatewayArgs(args: GatewayArgs): ContainerSpec {
+  const { redis, previousMasterKey: previous } = args;
   const secrets = secretFiles(
     {
-      ...config.providerKeys,
-      DATABASE_URL: `postgresql://${gatewayRoleName(config)}:${config.gatewayPassword}@${postgres.host}:${postgres.port}/hearth?sslmode=verify-full&sslrootcert=${authorityFile}`,
-      HEARTH_SALT_KEY: config.saltKey,
-      PROXY_MASTER_KEY: config.masterKey,
-      REDIS_PASSWORD: config.redisPassword,
-      ...(config.masterKeyPrevious === undefined
+      ...args.providerKeys,
+      DATABASE_URL: args.database.url,
+      HEARTH_SALT_KEY: args.saltKey,
+      PROXY_MASTER_KEY: args.masterKey,
+      REDIS_PASSWORD: redis.password,
+      ...(previous === undefined
         ? {}
-        : { PROXY_MASTER_KEY_PREVIOUS: config.masterKeyPrevious }),
+        : { PROXY_MASTER_KEY_PREVIOUS: previous.key }),
     },
     "0440",
   );
-  const settings = readGatewaySettings(config, {
-    drain_timeout: config.drainTimeout,
-    // The two edges: the local one and the TLS endpoint come from Docker's own networks.
-    trusted_proxies: ["172.16.0.0/12", hosts[otherHost(host.name)].address],
-  });
   return {
     name: "hearth-gateway",
     user: "1000:0",
     environment: {
       ...secrets.environment,
-      HEARTH_DRAIN_NOTICE: `${config.drainNotice}s`,
+      HEARTH_DRAIN_NOTICE: `${args.drainNoticeSeconds}s`,
       HEARTH_EXTRA_CONFIG: layerFile,
       HEARTH_GATEWAY_CONFIG: configFile,
       HEARTH_GATEWAY_HOST: "0.0.0.0",
@@ -97,35 +113,22 @@ export function buildGatewayArgs(
       REDIS_CA_FILE: authorityFile,
       REDIS_HOST: redis.host,
       REDIS_PORT: String(redis.port),
-      ...(config.masterKeyPreviousUntil === undefined
+      ...(previous?.until === undefined
         ? {}
-        : { PROXY_MASTER_KEY_PREVIOUS_UNTIL: config.masterKeyPreviousUntil }),
-      ...(config.localRunnerA === undefined
-        ? {}
-        : { LOCAL_RUNNER_A_URL: config.localRunnerA }),
-      ...(config.localRunnerB === undefined
-        ? {}
-        : { LOCAL_RUNNER_B_URL: config.localRunnerB }),
+        : { PROXY_MASTER_KEY_PREVIOUS_UNTIL: previous.until }),
+      ...args.localRunners,
     },
     files: [
       ...secrets.files,
-      authorityUpload(certificates),
-      {
-        path: configFile,
-        content: pulumi.secret(settings.file),
-        permissions: "0440",
-      },
-      {
-        path: layerFile,
-        content: pulumi.secret(settings.layer),
-        permissions: "0440",
-      },
+      authorityUpload(args.authority),
+      operatorsFile(configFile, args.settings.file),
+      operatorsFile(layerFile, args.settings.layer),
     ],
     // The edge reaches it inside the host, the other host through the TLS endpoint.
     ports: [],
     volumes: [{ source: volumeName, path: journalDirectory }],
     networks: [{ name: networkName, aliases: ["gateway"] }],
-    memoryMiB: config.memory.gateway,
+    memoryMiB: args.memoryMiB,
     capabilities: [],
     health: {
       // Not readiness: a gateway whose database is away lives, and restarting it would lose what it knows.
@@ -136,6 +139,6 @@ export function buildGatewayArgs(
       retries: 3,
     },
     // Readiness says 503 for longer than two of the edge's probes before the listener closes; then calls finish.
-    graceSeconds: config.drainTimeout + config.drainNotice + 10,
+    graceSeconds: args.drainSeconds + args.drainNoticeSeconds + 10,
   };
 }

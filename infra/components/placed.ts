@@ -1,13 +1,17 @@
 import * as docker from "@pulumi/docker";
 import * as pulumi from "@pulumi/pulumi";
-import { containerArgs, type ContainerSpec } from "../container.ts";
+import {
+  containerArgs,
+  type ContainerSpec,
+  type UploadedFile,
+} from "../container.ts";
 import type { Host } from "../hosts.ts";
 
 /** Puts a container on a host. `name` is the resource's; the container's own stands in the spec. */
 export function placeContainer(
   name: string,
   spec: ContainerSpec,
-  image: pulumi.Input<string>,
+  image: docker.RemoteImage,
   host: Host,
   options: {
     readonly parent: pulumi.Resource;
@@ -15,9 +19,8 @@ export function placeContainer(
     readonly ignoreChanges?: readonly string[];
   },
 ): docker.Container {
-  return new docker.Container(name, containerArgs(spec, image), {
+  return new docker.Container(name, containerArgs(spec, image.imageId), {
     parent: options.parent,
-    provider: host.provider,
     // Order without values: an input made from another container's output would replace this one too.
     dependsOn: [...host.networks, ...(options.dependsOn ?? [])],
     hooks: { beforeCreate: [host.beforeCreate] },
@@ -39,7 +42,7 @@ export function pullImage(
   return new docker.RemoteImage(
     name,
     { name: reference, keepLocally: true },
-    { parent, provider: host.provider, dependsOn: [...host.networks] },
+    { parent, dependsOn: [...host.networks] },
   );
 }
 
@@ -50,13 +53,12 @@ export function pullImage(
 export function keepVolume(
   name: string,
   volume: string,
-  host: Host,
   parent: pulumi.Resource,
 ): docker.Volume {
   return new docker.Volume(
     name,
     { name: volume },
-    { parent, provider: host.provider, protect: true, retainOnDelete: true },
+    { parent, protect: true, retainOnDelete: true },
   );
 }
 
@@ -65,16 +67,9 @@ export const secretDirectory = "/run/hearth";
 
 /** Environment and files for secrets: NAME becomes the file and NAME_FILE the variable. */
 export function secretFiles(
-  secrets: Readonly<Record<string, string>>,
+  secrets: Readonly<Record<string, pulumi.Input<string>>>,
   permissions: "0400" | "0440",
-): {
-  readonly environment: Readonly<Record<string, string>>;
-  readonly files: readonly {
-    readonly path: string;
-    readonly content: pulumi.Output<string>;
-    readonly permissions: "0400" | "0440";
-  }[];
-} {
+): Pick<ContainerSpec, "environment" | "files"> {
   const names = Object.keys(secrets).toSorted();
   return {
     environment: Object.fromEntries(
@@ -82,8 +77,16 @@ export function secretFiles(
     ),
     files: names.map((name) => ({
       path: `${secretDirectory}/${name}`,
-      content: pulumi.secret(secrets[name] ?? ""),
+      content: secrets[name] ?? "",
       permissions,
     })),
   };
+}
+
+/**
+ * A file that an operator wrote, in which keys may stand. It comes from this machine's disk and not from the configuration: no
+ * other text has to be marked as a secret here.
+ */
+export function operatorsFile(path: string, text: string): UploadedFile {
+  return { path, content: pulumi.secret(text), permissions: "0440" };
 }

@@ -3,14 +3,14 @@ import type * as docker from "@pulumi/docker";
 import * as postgresql from "@pulumi/postgresql";
 import * as pulumi from "@pulumi/pulumi";
 import {
-  postgresNames,
+  authorityFile,
   serverFile,
   serverUploads,
-  type Certificates,
+  type ServerCertificate,
 } from "../certificates.ts";
-import { imageReferenceOf, type HearthConfig } from "../config.ts";
+import type { HearthConfig } from "../config.ts";
 import type { ContainerSpec } from "../container.ts";
-import { clearWay, networkName, ports, type Host } from "../hosts.ts";
+import { clearWay, networkName, ports, reach, type Host } from "../hosts.ts";
 import { removeLeftoverRole } from "../leftover.ts";
 import { scramVerifier } from "../scram.ts";
 import {
@@ -20,114 +20,137 @@ import {
   secretFiles,
 } from "./placed.ts";
 
+export interface PostgresServerArgs {
+  /** Where it runs. */
+  readonly host: Host;
+  /** Reference of the image. */
+  readonly image: string;
+  /** Of that image, such as "18": what the provider may ask for depends on it. */
+  readonly version: string;
+  readonly memoryMiB: number;
+  /** The superuser's. Acts at initdb; rotated in the running server. */
+  readonly password: pulumi.Input<string>;
+  /** For the host's address, of the stack's authority. */
+  readonly certificate: ServerCertificate;
+  /** PEM. */
+  readonly authority: pulumi.Input<string>;
+  /** How this machine reaches the server. */
+  readonly reachedAt: {
+    readonly host: string;
+    readonly port: number;
+    /** Whether the certificate holds for that name; an operator's forwarding no certificate can know. */
+    readonly isNamed: boolean;
+  };
+  readonly logins: Readonly<Record<LoginKind, LoginArgs>>;
+}
+
+/** A login role: it owns nothing and is granted nothing of its own. */
+export interface LoginArgs {
+  readonly name: string;
+  readonly password: pulumi.Input<string>;
+  /** Whether it is there already, unknown to the state, and is taken over. */
+  readonly isImported: boolean;
+}
+
+/** Gateways own what is in the database, supervisors read reports, backups read everything. */
+export type LoginKind = "gateway" | "supervisor" | "backup";
+
+/** What a container needs to log in. */
+export interface DatabaseLogin {
+  /** `postgresql://…`, with the password. */
+  readonly url: pulumi.Output<string>;
+  /** Made before who uses it. */
+  readonly role: pulumi.Resource;
+}
+
 /** The database with its owner roles and login roles. */
 export class PostgresServer extends pulumi.ComponentResource {
   readonly container: docker.Container;
-  /** The gateways' login role: they depend on it. */
-  readonly gatewayRole: postgresql.Role;
-  readonly supervisorRole: postgresql.Role;
-  readonly backupRole: postgresql.Role;
+  readonly roles: Readonly<Record<LoginKind, postgresql.Role>>;
+  readonly #args: PostgresServerArgs;
 
   constructor(
     name: string,
-    config: HearthConfig,
-    certificates: Certificates,
-    host: Host,
+    args: PostgresServerArgs,
+    opts?: pulumi.ComponentResourceOptions,
   ) {
-    super("hearth:data:PostgresServer", name);
-    const volume = keepVolume(`${name}-data`, volumeName, host, this);
-    const image = pullImage(
-      `${name}-image`,
-      imageReferenceOf(config, "postgres"),
-      host,
-      this,
-    );
-    const spec = buildPostgresArgs(config, certificates, host);
+    super("hearth:data:PostgresServer", name, {}, opts);
+    this.#args = args;
+    const { host } = args;
+    const volume = keepVolume(`${name}-data`, volumeName, this);
+    const image = pullImage(`${name}-image`, args.image, host, this);
+    const spec = buildPostgresArgs(args);
     // The password acts at initdb only. Its rotation is an ALTER ROLE over the container's socket and must not replace the
     // server; a container made for another reason carries the new one.
     const passwordAt = spec.files.findIndex(({ path }) =>
       path.endsWith("/POSTGRES_PASSWORD"),
     );
-    this.container = placeContainer(name, spec, image.imageId, host, {
+    this.container = placeContainer(name, spec, image, host, {
       parent: this,
       dependsOn: [volume],
       ignoreChanges: [`uploads[${passwordAt}].content`],
     });
-    const at = config.postgresAt?.host ?? host.address;
-    const { certificate: cert, key } = certificates.postgres;
     const provider = new postgresql.Provider(
       `${name}-login`,
-      {
-        // Plain strings: an output of the container would make the provider, and the roles with it, depend on its replacement.
-        host: at,
-        port: config.postgresAt?.port ?? ports.postgres,
-        username: "postgres",
-        password: pulumi.secret(config.postgresPassword),
-        // Another name than the server's own is an operator's forwarding, which no certificate can know.
-        sslmode: postgresNames(config).includes(at)
-          ? "verify-full"
-          : "verify-ca",
-        // As a text, not a file of one operator's machine: the plugin reads it so only beside a client's certificate, for which
-        // the server does not ask.
-        sslrootcert: certificates.authority,
-        clientcert: { cert, key: pulumi.secret(key), sslinline: true },
-        expectedVersion: config.postgresVersion,
-        // What a dropped role owned is reassigned in this database only.
-        database: "hearth",
-        superuser: true,
-      },
+      buildProviderArgs(args),
       // It pings once and never again: the container's `wait` is what it waits for.
       { parent: this, dependsOn: [this.container] },
     );
     const clearRole = clearWay("clear-role", (role) =>
       removeLeftoverRole(host.engine, role),
     );
-    const roles = Object.fromEntries(
-      buildRoles(config).map((role) => [
-        role.kind,
-        // Named like the role: with gateway_b in gateway_a's place the engine makes b, replaces both gateways, and drops a last.
-        // One resource for both would rename the role under the sessions that use it.
-        new postgresql.Role(`${name}-${String(role.args.name)}`, role.args, {
+    const makeRole = (kind: LoginKind) => {
+      const login = args.logins[kind];
+      // Named like the role: with gateway_b in gateway_a's place the engine makes b, replaces both gateways, and drops a last.
+      // One resource for both would rename the role under the sessions that use it.
+      return new postgresql.Role(
+        `${name}-${login.name}`,
+        buildRoleArgs(kind, login),
+        {
           parent: this,
           provider,
           dependsOn: [this.container],
           hooks: { beforeCreate: [clearRole] },
           additionalSecretOutputs: ["password"],
           // Adopts roles of a server whose state was lost; harmless for those in state, refused for those that are not there.
-          ...(isImported(config, String(role.args.name))
-            ? { import: String(role.args.name) }
-            : {}),
-        }),
-      ]),
-    ) as Record<"gateway" | "supervisor" | "backup", postgresql.Role>;
-    this.gatewayRole = roles.gateway;
-    this.supervisorRole = roles.supervisor;
-    this.backupRole = roles.backup;
-    this.registerOutputs({});
+          ...(login.isImported ? { import: login.name } : {}),
+        },
+      );
+    };
+    this.roles = {
+      gateway: makeRole("gateway"),
+      supervisor: makeRole("supervisor"),
+      backup: makeRole("backup"),
+    };
+    this.registerOutputs({ container: this.container, roles: this.roles });
+  }
+
+  /** For containers on this host. */
+  loginFrom(from: Host, kind: LoginKind): DatabaseLogin {
+    const { name, password } = this.#args.logins[kind];
+    const { host, port } = reach(from, this.#args.host, "postgres");
+    return {
+      url: pulumi.interpolate`postgresql://${name}:${password}@${host}:${port}/hearth?sslmode=verify-full&sslrootcert=${authorityFile}`,
+      role: this.roles[kind],
+    };
   }
 }
 
 const volumeName = "hearth-postgres";
 
 /** The role the gateways log in as. The letter is no host: the other one exists only while the password is rotated. */
-export function gatewayRoleName(config: HearthConfig): string {
-  return `gateway_${config.gatewayRole}`;
-}
-
-function isImported({ importRoles }: HearthConfig, role: string): boolean {
-  return importRoles === "yes" || importRoles.split(",").includes(role);
+export function gatewayRoleName({
+  gatewayRole,
+}: Pick<HearthConfig, "gatewayRole">): string {
+  return `gateway_${gatewayRole}`;
 }
 
 const ownKey = "/run/hearth/postgres-own.key";
 const accessFile = "/run/hearth/pg_hba.conf";
 
-export function buildPostgresArgs(
-  config: HearthConfig,
-  certificates: Certificates,
-  host: Host,
-): ContainerSpec {
+export function buildPostgresArgs(args: PostgresServerArgs): ContainerSpec {
   const secrets = secretFiles(
-    { POSTGRES_PASSWORD: config.postgresPassword },
+    { POSTGRES_PASSWORD: args.password },
     // The official entrypoint reads it as root before it steps down.
     "0400",
   );
@@ -141,7 +164,7 @@ export function buildPostgresArgs(
       "bash",
       "postgres",
       "-c",
-      `shared_buffers=${Math.floor(config.memory.postgres / 4)}MB`,
+      `shared_buffers=${Math.floor(args.memoryMiB / 4)}MB`,
       "-c",
       "max_connections=100",
       // A statement that fails is not written to the log: those about roles carry verifiers.
@@ -175,13 +198,13 @@ hostssl all all all scram-sha-256
 `,
         permissions: "0444",
       },
-      ...serverUploads("postgres", certificates.postgres, "0400"),
+      ...serverUploads("postgres", args.certificate, "0400"),
     ],
-    ports: [{ address: host.address, port: ports.postgres }],
+    ports: [{ address: args.host.address, port: ports.postgres }],
     // 18's layout: PGDATA is a directory of the version below it.
     volumes: [{ source: volumeName, path: "/var/lib/postgresql" }],
     networks: [{ name: networkName, aliases: ["postgres"] }],
-    memoryMiB: config.memory.postgres,
+    memoryMiB: args.memoryMiB,
     sharedMemoryMiB: 256,
     // For the root entrypoint, which gives the volume to postgres and becomes it.
     capabilities: [
@@ -203,44 +226,52 @@ hostssl all all all scram-sha-256
   };
 }
 
+function buildProviderArgs({
+  password,
+  authority,
+  certificate: { certificate: cert, key },
+  reachedAt: { host, port, isNamed },
+  version,
+}: PostgresServerArgs): postgresql.ProviderArgs {
+  return {
+    // Plain strings: an output of the container would make the provider, and the roles with it, depend on its replacement.
+    host,
+    port,
+    username: "postgres",
+    password,
+    sslmode: isNamed ? "verify-full" : "verify-ca",
+    // As a text, not a file of one operator's machine: the plugin reads it so only beside a client's certificate, for which
+    // the server does not ask.
+    sslrootcert: authority,
+    clientcert: { cert, key, sslinline: true },
+    expectedVersion: version,
+    // What a dropped role owned is reassigned in this database only.
+    database: "hearth",
+    superuser: true,
+  };
+}
+
 /**
- * The login roles. They own nothing and are granted nothing of their own: what they may do comes from the groups that initdb
- * made, so they can be dropped and made again. No Grant and no DefaultPrivileges resources: many at once fail with
- * "tuple concurrently updated", and they keep `destroy` from dropping the role (2BP01).
+ * What a login role may do comes from the groups that initdb made, so it can be dropped and made again. No Grant and no
+ * DefaultPrivileges resources: many at once fail with "tuple concurrently updated", and they keep `destroy` from dropping the
+ * role (2BP01).
  */
-export function buildRoles(config: HearthConfig): readonly {
-  readonly kind: "gateway" | "supervisor" | "backup";
-  readonly args: postgresql.RoleArgs;
-}[] {
-  const login = (name: string, password: string) => ({
+function buildRoleArgs(
+  kind: LoginKind,
+  { name, password }: LoginArgs,
+): postgresql.RoleArgs {
+  const rights = {
+    gateway: { roles: ["hearth_owner"], assumeRole: "hearth_owner" },
+    supervisor: { roles: ["hearth_reports"] },
+    // Restore drills go into a database of their own.
+    backup: { roles: ["hearth_reader"], createDatabase: true },
+  };
+  return {
     name,
     login: true,
-    password: pulumi.secret(scramVerifier(name, password)),
-  });
-  return [
-    {
-      kind: "gateway",
-      args: {
-        ...login(gatewayRoleName(config), config.gatewayPassword),
-        roles: ["hearth_owner"],
-        assumeRole: "hearth_owner",
-      },
-    },
-    {
-      kind: "supervisor",
-      args: {
-        ...login("supervisor", config.supervisorPassword),
-        roles: ["hearth_reports"],
-      },
-    },
-    {
-      kind: "backup",
-      args: {
-        ...login("backup", config.backupPassword),
-        roles: ["hearth_reader"],
-        // Restore drills go into a database of their own.
-        createDatabase: true,
-      },
-    },
-  ];
+    password: pulumi
+      .output(password)
+      .apply((text) => scramVerifier(name, text)),
+    ...rights[kind],
+  };
 }

@@ -5,40 +5,60 @@ import {
   authorityUpload,
   serverFile,
   serverUploads,
-  type Certificates,
+  type ServerCertificate,
 } from "../certificates.ts";
-import { imageReferenceOf, type HearthConfig } from "../config.ts";
 import type { ContainerSpec } from "../container.ts";
-import { networkName, ports, type Host } from "../hosts.ts";
+import { networkName, ports, reach, type Host } from "../hosts.ts";
 import {
   buildRedisUsers,
   redisCli,
   redisPasswordFile,
-  redisPasswords,
   redisUsersFile,
 } from "../redis-login.ts";
 import { keepVolume, placeContainer, pullImage } from "./placed.ts";
 
+export interface RedisServerArgs {
+  /** Where it runs. */
+  readonly host: Host;
+  /** Reference of the image of Redis or Valkey. */
+  readonly image: string;
+  /** The container's limit; Redis keeps to a share of it. */
+  readonly memoryMiB: number;
+  /** Rotated in the running server; a new container carries the new one. */
+  readonly password: pulumi.Input<string>;
+  /** Accepted as well, while a rotation is under way. */
+  readonly previousPassword?: pulumi.Input<string> | undefined;
+  /** For the host's address, of the stack's authority. */
+  readonly certificate: ServerCertificate;
+  /** PEM. */
+  readonly authority: pulumi.Input<string>;
+}
+
+/** What a container needs to talk to Redis. */
+export interface RedisConnection {
+  readonly host: string;
+  readonly port: number;
+  readonly password: pulumi.Input<string>;
+  /** Made before who uses it. */
+  readonly server: pulumi.Resource;
+}
+
 /** Counters, limits and the response cache of both gateways. */
 export class RedisServer extends pulumi.ComponentResource {
   readonly container: docker.Container;
+  readonly #args: RedisServerArgs;
 
   constructor(
     name: string,
-    config: HearthConfig,
-    certificates: Certificates,
-    host: Host,
+    args: RedisServerArgs,
+    opts?: pulumi.ComponentResourceOptions,
   ) {
-    super("hearth:data:RedisServer", name);
-    const volume = keepVolume(`${name}-data`, volumeName, host, this);
-    const image = pullImage(
-      `${name}-image`,
-      imageReferenceOf(config, "redis"),
-      host,
-      this,
-    );
-    const spec = buildRedisArgs(config, certificates, host);
-    this.container = placeContainer(name, spec, image.imageId, host, {
+    super("hearth:data:RedisServer", name, {}, opts);
+    this.#args = args;
+    const volume = keepVolume(`${name}-data`, volumeName, this);
+    const image = pullImage(`${name}-image`, args.image, args.host, this);
+    const spec = buildRedisArgs(args);
+    this.container = placeContainer(name, spec, image, args.host, {
       parent: this,
       dependsOn: [volume],
       // Rotated in the running server (redis-login.ts), which must not be replaced for it; one that is made for another
@@ -49,18 +69,28 @@ export class RedisServer extends pulumi.ComponentResource {
           : [],
       ),
     });
-    this.registerOutputs({});
+    this.registerOutputs({ container: this.container });
+  }
+
+  /** For containers on this host. */
+  connectionFrom(host: Host): RedisConnection {
+    return {
+      ...reach(host, this.#args.host, "redis"),
+      password: this.#args.password,
+      server: this.container,
+    };
   }
 }
 
 const volumeName = "hearth-redis";
 const configFile = "/run/hearth/redis.conf";
 
-export function buildRedisArgs(
-  config: HearthConfig,
-  certificates: Certificates,
-  host: Host,
-): ContainerSpec {
+export function buildRedisArgs(args: RedisServerArgs): ContainerSpec {
+  const { password, previousPassword, memoryMiB } = args;
+  const accepted = [
+    password,
+    ...(previousPassword === undefined ? [] : [previousPassword]),
+  ];
   return {
     name: "hearth-redis",
     command: ["redis-server", configFile],
@@ -70,26 +100,26 @@ export function buildRedisArgs(
     files: [
       {
         path: redisPasswordFile,
-        content: pulumi.secret(config.redisPassword),
+        content: password,
         permissions: "0440",
       },
       {
         path: configFile,
-        content: buildRedisConf(config),
+        content: buildRedisConf(memoryMiB),
         permissions: "0440",
       },
       {
         path: redisUsersFile,
-        content: pulumi.secret(buildRedisUsers(redisPasswords(config))),
+        content: pulumi.all(accepted).apply(buildRedisUsers),
         permissions: "0440",
       },
-      authorityUpload(certificates),
-      ...serverUploads("redis", certificates.redis, "0440"),
+      authorityUpload(args.authority),
+      ...serverUploads("redis", args.certificate, "0440"),
     ],
-    ports: [{ address: host.address, port: ports.redis }],
+    ports: [{ address: args.host.address, port: ports.redis }],
     volumes: [{ source: volumeName, path: "/data" }],
     networks: [{ name: networkName, aliases: ["redis"] }],
-    memoryMiB: config.memory.redis,
+    memoryMiB,
     capabilities: [],
     health: {
       // From a file and by the environment: an argument would be seen by everybody on the host.
@@ -103,7 +133,7 @@ export function buildRedisArgs(
   };
 }
 
-function buildRedisConf(config: HearthConfig): string {
+function buildRedisConf(memoryMiB: number): string {
   return `bind * -::*
 # No plain text.
 port 0
@@ -118,7 +148,7 @@ protected-mode no
 aclfile ${redisUsersFile}
 dir /data
 # Below the container's limit: copy-on-write while the AOF is rewritten needs the rest.
-maxmemory ${Math.floor(config.memory.redis * 0.7)}mb
+maxmemory ${Math.floor(memoryMiB * 0.7)}mb
 # Only what expires may go: cache entries do, counters of open windows do not.
 maxmemory-policy volatile-lru
 appendonly yes

@@ -1,30 +1,35 @@
 import type * as docker from "@pulumi/docker";
 import * as pulumi from "@pulumi/pulumi";
-import { imageReferenceOf, type HearthConfig } from "../config.ts";
 import { httpHealthTest, type ContainerSpec } from "../container.ts";
 import { ports, socketNetworkName, type Host } from "../hosts.ts";
 import { placeContainer, pullImage } from "./placed.ts";
+
+export interface SocketProxyArgs {
+  /** Where it runs, and whose Docker socket it stands before. */
+  readonly host: Host;
+  /** Reference of HAProxy's image. */
+  readonly image: string;
+}
 
 /** Stands between the supervisor and the host's Docker socket: whoever holds that socket is root on the host. */
 export class SocketProxy extends pulumi.ComponentResource {
   readonly container: docker.Container;
 
-  constructor(name: string, config: HearthConfig, host: Host) {
-    super("hearth:ops:SocketProxy", name);
-    const image = pullImage(
-      `${name}-image`,
-      imageReferenceOf(config, "haproxy"),
-      host,
-      this,
-    );
+  constructor(
+    name: string,
+    args: SocketProxyArgs,
+    opts?: pulumi.ComponentResourceOptions,
+  ) {
+    super("hearth:ops:SocketProxy", name, {}, opts);
+    const image = pullImage(`${name}-image`, args.image, args.host, this);
     this.container = placeContainer(
       name,
-      buildSocketProxyArgs(host),
-      image.imageId,
-      host,
+      buildSocketProxyArgs(args),
+      image,
+      args.host,
       { parent: this },
     );
-    this.registerOutputs({});
+    this.registerOutputs({ container: this.container });
   }
 }
 
@@ -41,7 +46,7 @@ const ours = [
   "hearth-tls",
 ];
 
-export function buildSocketProxyArgs(host: Host): ContainerSpec {
+export function buildSocketProxyArgs({ host }: SocketProxyArgs): ContainerSpec {
   return {
     name: "hearth-socket-proxy",
     command: ["haproxy", "-W", "-db", "-f", configFile],

@@ -1,31 +1,78 @@
 import type * as docker from "@pulumi/docker";
 import * as pulumi from "@pulumi/pulumi";
-import {
-  allCertificates,
-  authorityFile,
-  authorityUpload,
-  type Certificates,
-} from "../certificates.ts";
-import type { HearthConfig, HostName } from "../config.ts";
+import { authorityFile, authorityUpload } from "../certificates.ts";
 import { httpHealthTest, type ContainerSpec } from "../container.ts";
 import {
   networkName,
-  otherHost,
   ports,
-  reach,
   socketNetworkName,
   tlsUrl,
   type Host,
-  type Hosts,
 } from "../hosts.ts";
 import {
-  gatewayAddresses,
-  notesAddresses,
-  supervisorAddresses,
-} from "../outputs.ts";
-import { readNamedFile } from "../project-files.ts";
-import { builtImage } from "./built-image.ts";
-import { keepVolume, placeContainer, secretFiles } from "./placed.ts";
+  keepVolume,
+  operatorsFile,
+  placeContainer,
+  secretFiles,
+} from "./placed.ts";
+import type { DatabaseLogin } from "./postgres-server.ts";
+import { programImage, type ImageSource } from "./program-image.ts";
+import type { RedisConnection } from "./redis-server.ts";
+
+export interface SupervisorArgs {
+  /** Where it runs. */
+  readonly host: Host;
+  /** The other host, whose supervisor and gateway it probes. */
+  readonly peer: Pick<Host, "address">;
+  readonly image: ImageSource;
+  readonly memoryMiB: number;
+  /** Whether it runs the jobs: one of the two does. */
+  readonly hasJobs: boolean;
+  /** What is to run on this host besides it, by the names of the status page: each is looked at, also one that is gone. */
+  readonly services: readonly string[];
+  /** For reports. */
+  readonly database: DatabaseLogin;
+  /** For backups and drills. */
+  readonly backupDatabase: DatabaseLogin;
+  readonly redis: RedisConnection;
+  /** Where it reaches the notes store. */
+  readonly notesUrl: string;
+  /** An edge that is probed by name, for the days of its certificate; none where nobody trusts it. */
+  readonly edgeUrl?: string | undefined;
+  /** Of the stack's certificates; PEM. */
+  readonly authority: pulumi.Input<string>;
+  /** The certificates of the servers, for the check of their days; PEM. */
+  readonly certificates: pulumi.Input<string>;
+  readonly masterKey: pulumi.Input<string>;
+  readonly notesAdminPassword: pulumi.Input<string>;
+  /** Of the user `operator`. */
+  readonly operatorPassword: pulumi.Input<string>;
+  /** What its configuration names as ${NAME}. */
+  readonly alertSecrets: Readonly<Record<string, pulumi.Input<string>>>;
+  /** The operator's configuration in place of the shipped one: YAML. */
+  readonly config?: string | undefined;
+  /** "volume", or a directory of the host that belongs to user 1000. */
+  readonly backups: string;
+  /** Where encrypted backups go. */
+  readonly offsite?: OffsiteArgs | undefined;
+  /** Where people reach each of these, as links and messages name it; "" for nowhere. */
+  readonly publicUrls: {
+    readonly gateway: string;
+    readonly notes: string;
+    readonly supervisor: string;
+  };
+  /** What it watches: made first, as it would take what is not there yet for down. */
+  readonly watches: readonly pulumi.Resource[];
+}
+
+export interface OffsiteArgs {
+  /** REMOTE:PATH, as rclone takes it. */
+  readonly target: string;
+  /** The age identity that backups are encrypted for. */
+  readonly identity: pulumi.Input<string>;
+  /** Content of an rclone.conf with the remote. */
+  readonly rcloneConfig: pulumi.Input<string>;
+}
 
 /** Watches its own host's containers, probes the other host; the one on the data host runs the jobs. */
 export class Supervisor extends pulumi.ComponentResource {
@@ -33,102 +80,61 @@ export class Supervisor extends pulumi.ComponentResource {
 
   constructor(
     name: string,
-    config: HearthConfig,
-    certificates: Certificates,
-    hosts: Hosts,
-    host: Host,
-    dependsOn: readonly pulumi.Resource[],
+    args: SupervisorArgs,
+    opts?: pulumi.ComponentResourceOptions,
   ) {
-    super("hearth:ops:Supervisor", name);
-    const volumes = [keepVolume(`${name}-history`, historyVolume, host, this)];
-    if (config.backupDirectory === "volume")
-      volumes.push(keepVolume(`${name}-backups`, backupVolume, host, this));
-    const image = builtImage(`${name}-image`, "supervisor", config, host, this);
+    super("hearth:ops:Supervisor", name, {}, opts);
+    const volumes = [keepVolume(`${name}-history`, historyVolume, this)];
+    if (args.backups === "volume")
+      volumes.push(keepVolume(`${name}-backups`, backupVolume, this));
+    const image = programImage(`${name}-image`, args.image, args.host, this);
     this.container = placeContainer(
       name,
-      buildSupervisorArgs(config, certificates, hosts, host),
-      image.imageId,
-      host,
-      { parent: this, dependsOn: [...volumes, ...dependsOn] },
+      buildSupervisorArgs(args),
+      image,
+      args.host,
+      {
+        parent: this,
+        dependsOn: [
+          ...volumes,
+          args.database.role,
+          args.backupDatabase.role,
+          ...args.watches,
+        ],
+      },
     );
-    this.registerOutputs({});
+    this.registerOutputs({ container: this.container });
   }
 }
 
 const historyVolume = "hearth-supervisor";
 const backupVolume = "hearth-backups";
 const home = "/var/lib/hearth";
-/** The certificates of the servers, for the check of their days. */
 const watchedFile = "/run/hearth/servers.crt";
+const configFile = "/app/supervisor.yaml";
 
-/** By the names that the supervisor calls them. */
-function servicesOn(
-  { placement }: HearthConfig,
-  host: HostName,
-): readonly string[] {
-  const stores = (["notes", "postgres", "redis"] as const).filter(
-    (store) => placement[store] === host,
-  );
-  return ["edge", "gateway", ...stores, "tls"];
-}
-
-/** Only where the jobs run: another host has no use for the key of all backups. */
-function offsiteSecrets(
-  { offsiteIdentity, offsiteRcloneConfig }: HearthConfig,
-  hasJobs: boolean,
-): Readonly<Record<string, string>> {
-  if (!hasJobs) return {};
-  return {
-    ...(offsiteIdentity === undefined
-      ? {}
-      : { OFFSITE_IDENTITY: offsiteIdentity }),
-    ...(offsiteRcloneConfig === undefined
-      ? {}
-      : { OFFSITE_RCLONE_CONFIG: offsiteRcloneConfig }),
-  };
-}
-
-export function buildSupervisorArgs(
-  config: HearthConfig,
-  certificates: Certificates,
-  hosts: Hosts,
-  host: Host,
-): ContainerSpec {
-  const data = config.placement.postgres;
-  const postgres = reach(hosts, host.name, data, "postgres");
-  const redis = reach(hosts, host.name, config.placement.redis, "redis");
-  const peer = hosts[otherHost(host.name)];
-  const certified = config.edge.hostname ?? config.edge.notesHostname;
-  const databaseUrl = (role: string, password: string) =>
-    `postgresql://${role}:${password}@${postgres.host}:${postgres.port}/hearth?sslmode=verify-full&sslrootcert=${authorityFile}`;
+export function buildSupervisorArgs(args: SupervisorArgs): ContainerSpec {
+  const { host, peer, offsite, redis } = args;
   const secrets = secretFiles(
     {
-      ...config.alertSecrets,
-      ...offsiteSecrets(config, host.name === data),
-      BACKUP_DATABASE_URL: databaseUrl("backup", config.backupPassword),
-      HEARTH_OPERATOR_PASSWORD: config.operatorPassword,
-      NOTES_ADMIN_PASSWORD: config.notesAdminPassword,
-      PROXY_MASTER_KEY: config.masterKey,
-      REDIS_PASSWORD: config.redisPassword,
-      SUPERVISOR_DATABASE_URL: databaseUrl(
-        "supervisor",
-        config.supervisorPassword,
-      ),
+      ...args.alertSecrets,
+      ...(offsite === undefined
+        ? {}
+        : {
+            OFFSITE_IDENTITY: offsite.identity,
+            OFFSITE_RCLONE_CONFIG: offsite.rcloneConfig,
+          }),
+      BACKUP_DATABASE_URL: args.backupDatabase.url,
+      HEARTH_OPERATOR_PASSWORD: args.operatorPassword,
+      NOTES_ADMIN_PASSWORD: args.notesAdminPassword,
+      PROXY_MASTER_KEY: args.masterKey,
+      REDIS_PASSWORD: redis.password,
+      SUPERVISOR_DATABASE_URL: args.database.url,
     },
     "0440",
   );
   const ownConfig =
-    config.supervisorConfig === undefined
-      ? []
-      : [
-          {
-            path: "/app/supervisor.yaml",
-            content: pulumi.secret(
-              readNamedFile("hearth:supervisorConfig", config.supervisorConfig),
-            ),
-            permissions: "0440" as const,
-          },
-        ];
+    args.config === undefined ? [] : [operatorsFile(configFile, args.config)];
   return {
     name: "hearth-supervisor",
     user: "1000:0",
@@ -136,15 +142,14 @@ export function buildSupervisorArgs(
       ...secrets.environment,
       DOCKER_HOST: `tcp://socket-proxy:${ports.socketProxy}`,
       // What the snippets for key holders name.
-      GATEWAY_PUBLIC_URL: gatewayAddresses(config)[0] ?? "",
+      GATEWAY_PUBLIC_URL: args.publicUrls.gateway,
       GATEWAY_URL: `http://gateway:${ports.gateway}`,
-      // What is to run on this host besides the supervisor: each is looked at, also one that is gone.
-      HEARTH_CONTAINERS: servicesOn(config, host.name).join(" "),
+      HEARTH_CONTAINERS: args.services.join(" "),
       HEARTH_CERTIFICATES: watchedFile,
       HEARTH_HOME: home,
       // What messages are signed with; the container's own name is a random one.
       HEARTH_HOST_NAME: `host ${host.name.toUpperCase()}`,
-      HEARTH_JOBS: host.name === data ? "on" : "off",
+      HEARTH_JOBS: args.hasJobs ? "on" : "off",
       HEARTH_PEER_URL: tlsUrl(peer, "console"),
       // Requests come through the TLS endpoint; whose they are, it says.
       HEARTH_PROXY_HOPS: "1",
@@ -156,35 +161,27 @@ export function buildSupervisorArgs(
       // For the other host's endpoint.
       NODE_EXTRA_CA_CERTS: authorityFile,
       // What Setup URIs name, and what the doctor looks through.
-      NOTES_PUBLIC_URL: notesAddresses(config)[0] ?? "",
-      NOTES_URL:
-        config.placement.notes === host.name
-          ? `http://notes:${ports.notes}`
-          : tlsUrl(peer, "notesTls"),
+      NOTES_PUBLIC_URL: args.publicUrls.notes,
+      NOTES_URL: args.notesUrl,
       PEER_GATEWAY_URL: tlsUrl(peer, "gatewayTls"),
       REDIS_CA_FILE: authorityFile,
       REDIS_HOST: redis.host,
       REDIS_PORT: String(redis.port),
       // What the links of `hearth open` name.
-      SUPERVISOR_PUBLIC_URL: supervisorAddresses(config, host.name)[0] ?? "",
-      ...(config.offsiteTarget === undefined || host.name !== data
-        ? {}
-        : { OFFSITE_TARGET: config.offsiteTarget }),
-      // A certificate of the edge's own making is trusted by nobody here, and renewed by itself.
-      ...(certified === undefined || config.edge.tls === "internal"
-        ? {}
-        : { EDGE_URL: `https://${certified}` }),
+      SUPERVISOR_PUBLIC_URL: args.publicUrls.supervisor,
+      ...(offsite === undefined ? {} : { OFFSITE_TARGET: offsite.target }),
+      ...(args.edgeUrl === undefined ? {} : { EDGE_URL: args.edgeUrl }),
       ...(ownConfig.length === 0
         ? {}
-        : { HEARTH_SUPERVISOR_CONFIG: "/app/supervisor.yaml" }),
+        : { HEARTH_SUPERVISOR_CONFIG: configFile }),
     },
     files: [
       ...secrets.files,
       ...ownConfig,
-      authorityUpload(certificates),
+      authorityUpload(args.authority),
       {
         path: watchedFile,
-        content: allCertificates(certificates),
+        content: args.certificates,
         permissions: "0444",
       },
     ],
@@ -193,10 +190,7 @@ export function buildSupervisorArgs(
     volumes: [
       { source: historyVolume, path: home },
       {
-        source:
-          config.backupDirectory === "volume"
-            ? backupVolume
-            : config.backupDirectory,
+        source: args.backups === "volume" ? backupVolume : args.backups,
         path: `${home}/backups`,
       },
     ],
@@ -204,7 +198,7 @@ export function buildSupervisorArgs(
       { name: networkName, aliases: ["supervisor"] },
       { name: socketNetworkName, aliases: [] },
     ],
-    memoryMiB: config.memory.supervisor,
+    memoryMiB: args.memoryMiB,
     capabilities: [],
     health: {
       test: httpHealthTest(ports.supervisor, "/healthz"),

@@ -4,13 +4,25 @@ import { buildTlsCaddyfile } from "../caddyfile.ts";
 import {
   serverUploads,
   tlsEndpointName,
-  type Certificates,
+  type ServerCertificate,
 } from "../certificates.ts";
-import { imageReferenceOf, type HearthConfig } from "../config.ts";
 import type { ContainerSpec } from "../container.ts";
-import { everyAddress, ports, type Host, type Hosts } from "../hosts.ts";
+import { everyAddress, ports, type Host } from "../hosts.ts";
 import { caddySpec } from "./caddy.ts";
 import { placeContainer, pullImage } from "./placed.ts";
+
+export interface TlsEndpointArgs {
+  /** Where it runs. */
+  readonly host: Host;
+  /** The other host: it alone is believed about where a call comes from. */
+  readonly peer: Pick<Host, "address">;
+  /** Reference of Caddy's image. */
+  readonly image: string;
+  /** For the host's addresses, of the stack's authority. */
+  readonly certificate: ServerCertificate;
+  /** Whether the notes store runs on this host. */
+  readonly hasNotes: boolean;
+}
 
 /**
  * Where the other host reaches this one's gateway, notes and supervisor, and browsers the console: by TLS alone, with a
@@ -21,53 +33,36 @@ export class TlsEndpoint extends pulumi.ComponentResource {
 
   constructor(
     name: string,
-    config: HearthConfig,
-    certificates: Certificates,
-    hosts: Hosts,
-    host: Host,
+    args: TlsEndpointArgs,
+    opts?: pulumi.ComponentResourceOptions,
   ) {
-    super("hearth:edge:TlsEndpoint", name);
-    const image = pullImage(
-      `${name}-image`,
-      imageReferenceOf(config, "caddy"),
-      host,
-      this,
-    );
+    super("hearth:edge:TlsEndpoint", name, {}, opts);
+    const image = pullImage(`${name}-image`, args.image, args.host, this);
     this.container = placeContainer(
       name,
-      buildTlsEndpointArgs(config, certificates, hosts, host),
-      image.imageId,
-      host,
+      buildTlsEndpointArgs(args),
+      image,
+      args.host,
       { parent: this },
     );
-    this.registerOutputs({});
+    this.registerOutputs({ container: this.container });
   }
 }
 
-export function buildTlsEndpointArgs(
-  config: HearthConfig,
-  certificates: Certificates,
-  hosts: Hosts,
-  host: Host,
-): ContainerSpec {
+export function buildTlsEndpointArgs(args: TlsEndpointArgs): ContainerSpec {
+  const { host } = args;
   const published = (port: number, addresses: readonly string[]) =>
     addresses.map((address) => ({ address, port }));
   return caddySpec(
     {
       alias: tlsEndpointName,
-      caddyfile: buildTlsCaddyfile(config, hosts, host),
-      files: serverUploads(
-        tlsEndpointName,
-        certificates.tls[host.name],
-        "0400",
-      ),
+      caddyfile: buildTlsCaddyfile(args),
+      files: serverUploads(tlsEndpointName, args.certificate, "0400"),
     },
     {
       ports: [
         ...published(ports.gatewayTls, [host.address]),
-        ...(host.name === config.placement.notes
-          ? published(ports.notesTls, [host.address])
-          : []),
+        ...(args.hasNotes ? published(ports.notesTls, [host.address]) : []),
         ...published(ports.console, everyAddress(host)),
       ],
       volumes: [],

@@ -15,10 +15,10 @@ export interface RegisteredContainer {
 }
 
 /** Registers the whole program and gives its containers by the names of their resources. */
-export async function registerContainers(): Promise<
-  Readonly<Record<string, RegisteredContainer>>
-> {
-  const { resources } = await registerProgram(rightConfig);
+export async function registerContainers(
+  config = rightConfig,
+): Promise<Readonly<Record<string, RegisteredContainer>>> {
+  const { resources } = await registerProgram(config);
   return Object.fromEntries(
     containersOf(resources).map(({ name, inputs: { uploads, ...inputs } }) => [
       name,

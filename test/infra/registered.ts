@@ -10,6 +10,8 @@ export interface Registered {
   readonly type: string;
   readonly name: string;
   readonly inputs: Readonly<Record<string, unknown>>;
+  /** Every text in the inputs that is no secret and no part of one. */
+  readonly plainTexts: readonly string[];
   readonly provider: string;
   readonly options: RegisteredOptions;
 }
@@ -33,6 +35,7 @@ export interface RegisteredOptions {
 interface RegisterRequest {
   getName(): string;
   getType(): string;
+  getObject(): { toJavaScript(): unknown } | undefined;
   getProtect(): boolean;
   getRetainondelete(): boolean;
   getDependenciesList(): readonly string[];
@@ -65,8 +68,11 @@ export async function registerProgram(
   readonly resources: readonly Registered[];
   readonly outputs: StackOutputs;
 }> {
-  const resources: Omit<Registered, "options">[] = [];
-  const options = new Map<string, RegisteredOptions>();
+  const resources: Omit<Registered, "options" | "plainTexts">[] = [];
+  const requests = new Map<
+    string,
+    Pick<Registered, "options" | "plainTexts">
+  >();
   await pulumi.runtime.setMocks(
     {
       newResource(args) {
@@ -93,10 +99,11 @@ export async function registerProgram(
   const register = monitor.registerResource.bind(monitor);
   Object.assign(monitor, {
     registerResource: (request: RegisterRequest, done: unknown) => {
-      options.set(
-        `${request.getType()} ${request.getName()}`,
-        optionsOf(request),
-      );
+      requests.set(`${request.getType()} ${request.getName()}`, {
+        options: optionsOf(request),
+        // From the request itself: in what mocks get, a list with a secret in it is a secret as a whole.
+        plainTexts: plainTextsIn(request.getObject()?.toJavaScript()),
+      });
       return register(request, done);
     },
     // Pulumi's mock monitor does not know resource hooks, and without an answer nothing that has one is registered.
@@ -127,10 +134,10 @@ export async function registerProgram(
   if (outputs === undefined) throw new Error("the program gave no outputs");
   return {
     resources: resources.map((resource) => {
-      const found = options.get(`${resource.type} ${resource.name}`);
+      const found = requests.get(`${resource.type} ${resource.name}`);
       if (found === undefined)
         throw new Error(`${resource.name} was not registered`);
-      return { ...resource, options: found };
+      return { ...resource, ...found };
     }),
     outputs,
   };
@@ -180,6 +187,13 @@ export function listOf(
   return typeof value === "object" && value !== null && "secret" in value
     ? listOf(value.secret)
     : [];
+}
+
+function plainTextsIn(value: unknown): readonly string[] {
+  if (typeof value === "string") return [value];
+  if (typeof value !== "object" || value === null || secretSignature in value)
+    return [];
+  return Object.values(value).flatMap(plainTextsIn);
 }
 
 function showSecrets(value: unknown): unknown {

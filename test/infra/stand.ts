@@ -11,7 +11,7 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import type { Stack } from "@pulumi/pulumi/automation/stack.js";
 import { secretFields } from "../../infra/config-schema.ts";
-import { assembleImage } from "../../infra/image-context.ts";
+import { imageContext } from "../../infra/image-context.ts";
 import { containerLog } from "../../infra/engine.ts";
 import { inProject } from "../../infra/project-files.ts";
 import { openStack } from "../../scripts/deploy-stack.ts";
@@ -102,7 +102,7 @@ export async function openStand(state?: string): Promise<Stand> {
       "--quiet",
       "--tag",
       "hearth-test/notes",
-      assembleImage("notes", "hearth-test/node").directory,
+      imageContext("notes", "hearth-test/node").assemble(),
     );
     await configure(settingsFor(engines));
   }
