@@ -2,6 +2,20 @@ import { isIP } from "node:net";
 import { z } from "zod";
 import { isPrivate } from "./private-addresses.ts";
 
+declare module "zod" {
+  /** What stands beside a setting's rules; `description` is its documentation in the annotated stack file. */
+  interface GlobalMeta {
+    /** A valid value as it is typed in a shell, which runs `$(…)`. By default, the setting's default. */
+    readonly example?: string;
+    /** Of a secret: the command that prints one. */
+    readonly source?: string;
+    /** Of a secret without a source: what `pulumi config set` asks for. */
+    readonly asks?: string;
+    /** Of a group with names of the operator's choice: one of them. */
+    readonly entry?: string;
+  }
+}
+
 /** "30s", "2m": whole seconds once read. */
 export const seconds = z
   .string()
@@ -60,7 +74,8 @@ export const password = z
   .regex(
     /^[A-Za-z0-9_-]{20,}$/,
     "must be at least 20 letters, digits, - and _ (it goes into addresses as it is)",
-  );
+  )
+  .meta({ source: "openssl rand -hex 24" });
 
 export const webAddress = z
   .url({
@@ -104,6 +119,7 @@ export const imageReference = z
   .regex(
     /^[a-z0-9][\w.:/-]*(@sha256:[0-9a-f]{64})?$/,
     "must be an image such as docker.io/library/redis:8@sha256:<64 hex digits>",
-  );
+  )
+  .meta({ example: "NAME:TAG@sha256:DIGEST" });
 
 export const mebibytes = wholeNumber(64, 1_048_576);

@@ -412,9 +412,9 @@ test.each(
 });
 
 test.each(passwords)("%s: too short, in clear, or missing", (name) => {
-  const mend = `openssl rand -hex 24 | npx pulumi config set --secret hearth:${name}`;
+  const fix = `openssl rand -hex 24 | npx pulumi config set --secret hearth:${name}`;
   expect(errorsOf({ [name]: "short" })).toContain(
-    `hearth:${name} must be at least 20 letters, digits, - and _ (it goes into addresses as it is): ${mend}`,
+    `hearth:${name} must be at least 20 letters, digits, - and _ (it goes into addresses as it is): ${fix}`,
   );
   expect(
     errorsOf(
@@ -425,10 +425,10 @@ test.each(passwords)("%s: too short, in clear, or missing", (name) => {
       (key) => key !== name && secretFields.includes(key),
     ),
   ).toEqual([
-    `hearth:${name} is stored in clear; change it, then encrypt it: ${mend}`,
+    `hearth:${name} is stored in clear; change it, then encrypt it: ${fix}`,
   ]);
   expect(errorsOf({ [name]: undefined })).toEqual(
-    name.endsWith("Previous") ? [] : [`hearth:${name} is missing: ${mend}`],
+    name.endsWith("Previous") ? [] : [`hearth:${name} is missing: ${fix}`],
   );
 });
 

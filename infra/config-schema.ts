@@ -1,4 +1,3 @@
-import { createPrivateKey } from "node:crypto";
 import { z } from "zod";
 import {
   absolutePath,
@@ -8,7 +7,6 @@ import {
   hostName,
   imageReference,
   mebibytes,
-  password,
   privateAddress,
   roleNames,
   seconds,
@@ -16,66 +14,82 @@ import {
   webAddress,
   wholeNumber,
 } from "./config-fields.ts";
+import { secretSettings } from "./config-secrets.ts";
 
-const host = z.strictObject({
-  docker: dockerEndpoint,
-  /** Where the other host and the operator reach this one. */
-  address: privateAddress,
-  /** Where people and devices reach it: LAN, VPN, loopback; at a public address, by https alone. */
-  publish: z
-    .array(address, "must be a list of addresses")
-    .min(1, "must be a list of at least one address"),
-  socket: absolutePath.default("/var/run/docker.sock"),
-  sshOpts: z
-    .array(
-      z.string("must be an option of ssh"),
-      "must be a list of ssh options",
-    )
-    .default([
-      // The provider dials ssh once for every request: one connection serves them all.
-      "-o",
-      "ControlMaster=auto",
-      "-o",
-      "ControlPath=~/.ssh/hearth-%C",
-      "-o",
-      "ControlPersist=60s",
-    ]),
-});
-
-const image = imageReference.optional();
-
-/** Secrets by the names of the variables that bring them. */
-function namedSecrets(example: string, empty: string) {
-  return z
-    .record(
-      z.string().regex(/^[A-Z][A-Z0-9_]*$/, `must be named like ${example}`),
-      z.string(empty).min(1, empty),
-    )
-    .default({});
+/** One host; `example` is an address of it. */
+function host(example: string) {
+  return z.strictObject({
+    docker: dockerEndpoint.meta({
+      description:
+        "Its Docker engine: ssh://USER@HOST, unix:///var/run/docker.sock when this machine is that host, or tcp://HOST:PORT.",
+      example: `ssh://root@${example}`,
+    }),
+    address: privateAddress.meta({
+      description:
+        "Where the other host and the operator reach it (LAN or VPN): Postgres, Redis and the gateway listen here.",
+      example,
+    }),
+    publish: z
+      .array(address, "must be a list of addresses")
+      .min(1, "must be a list of at least one address")
+      .meta({
+        description:
+          "Where people and devices reach it: a list of the host's own addresses (LAN, VPN, loopback), never 0.0.0.0. At a public address, only HTTPS is served.",
+        example,
+      }),
+    socket: absolutePath.default("/var/run/docker.sock").meta({
+      description: "The engine's own socket on that host.",
+    }),
+    sshOpts: z
+      .array(
+        z.string("must be an option of ssh"),
+        "must be a list of ssh options",
+      )
+      .default([
+        // The provider dials ssh once for every request: one connection serves them all.
+        "-o",
+        "ControlMaster=auto",
+        "-o",
+        "ControlPath=~/.ssh/hearth-%C",
+        "-o",
+        "ControlPersist=60s",
+      ])
+      .meta({
+        description: "Options of ssh, in place of these.",
+        example: "-oControlMaster=auto",
+      }),
+  });
 }
 
-/** The key of the stack's own authority: RSA, whose signatures are the same each time (certificates.ts). */
-const authorityKey = z.string().refine((text) => {
-  try {
-    return createPrivateKey(text).asymmetricKeyType === "rsa";
-  } catch {
-    return false;
-  }
-}, "must be an RSA private key in PEM form");
+const image = imageReference.optional();
 
 /** How often the edges ask whether a gateway is ready. */
 export const edgeProbeSeconds = 1;
 
 const plainSettings = {
-  hosts: z.strictObject({ a: host, b: host }),
+  hosts: z
+    .strictObject({ a: host("192.168.1.10"), b: host("192.168.1.11") })
+    .meta({ description: "The two hosts." }),
+  localRunnerA: webAddress.optional().meta({
+    description:
+      "The local model runner at host A, as containers reach it: not localhost.",
+    example: "http://192.168.1.10:11434",
+  }),
+  localRunnerB: webAddress.optional().meta({
+    description: "The local model runner at host B.",
+    example: "http://192.168.1.11:1234/v1",
+  }),
   placement: z
     .strictObject({
       postgres: hostName.default("a"),
       redis: hostName.default("a"),
       notes: hostName.default("a"),
     })
-    .prefault({}),
-  /** MiB. CouchDB's 1024 is fixed: see components/couch-server.ts. */
+    .prefault({})
+    .meta({
+      description:
+        "Which host runs each store, a or b. To move one that has data: docs/deploy.md.",
+    }),
   memory: z
     .strictObject({
       postgres: mebibytes.default(1024),
@@ -83,7 +97,11 @@ const plainSettings = {
       gateway: mebibytes.default(512),
       supervisor: mebibytes.default(256),
     })
-    .prefault({}),
+    .prefault({})
+    .meta({
+      description:
+        "Memory limits in MiB. CouchDB's is always 1024 (components/couch-server.ts).",
+    }),
   images: z
     .strictObject({
       postgres: image,
@@ -95,10 +113,18 @@ const plainSettings = {
       gateway: image,
       supervisor: image,
     })
-    .prefault({}),
+    .prefault({})
+    .meta({
+      description:
+        "Images in place of those that infra/images.ts names. Gateway and supervisor are built from this repository, on nodeBase, unless named here.",
+    }),
   imagesWithoutDigest: z
     .enum(["refuse", "allow"], "must be refuse or allow")
-    .default("refuse"),
+    .default("refuse")
+    .meta({
+      description:
+        "refuse or allow images without a digest; allow is for images that exist only on the hosts.",
+    }),
   edge: z
     .strictObject({
       tls: z
@@ -106,109 +132,139 @@ const plainSettings = {
           ["none", "files", "internal", "acme"],
           "must be none, files, internal or acme",
         )
-        .default("none"),
-      hostname: dnsName.optional(),
-      notesHostname: dnsName.optional(),
+        .default("none")
+        .meta({
+          description:
+            "Where certificates come from: none (no HTTPS), files (edgeCertificate and edgeKey), internal (an authority of each edge's own) or acme (Let's Encrypt).",
+          example: "internal",
+        }),
+      hostname: dnsName.optional().meta({
+        description: "The gateway's host name.",
+        example: "hearth.example.org",
+      }),
+      notesHostname: dnsName.optional().meta({
+        description: "The notes' host name; phones sync over HTTPS only.",
+        example: "notes.example.org",
+      }),
       email: z
         .email("must be a mail address; the certificate authority asks for one")
-        .optional(),
+        .optional()
+        .meta({
+          description: "With acme: where the certificate authority writes to.",
+          example: "you@example.org",
+        }),
     })
-    .prefault({}),
+    .prefault({})
+    .meta({ description: "HTTPS on port 443 of both hosts." }),
   edgeCertificate: z
     .string()
     .regex(/^-----BEGIN CERTIFICATE-----/, "must be a PEM certificate chain")
-    .optional(),
-  drainTimeout: seconds.prefault("120s"),
-  /** Longer than two of the edges' probes: one call in 1,642 failed at a replacement without it. */
+    .optional()
+    .meta({
+      description:
+        "With edge.tls: files, the certificate chain in PEM form, for both host names.",
+      example: '"$(cat fullchain.pem)"',
+    }),
+  drainTimeout: seconds.prefault("120s").meta({
+    description:
+      "How long running calls may take to finish when a gateway is replaced.",
+  }),
+  // One call in 1,642 failed at a replacement with a shorter one.
   drainNotice: seconds
     .refine(
       (notice) => notice > 2 * edgeProbeSeconds,
       `must be longer than ${2 * edgeProbeSeconds}s: both edges have to see that a gateway is about to stop`,
     )
-    .prefault("5s"),
-  localRunnerA: webAddress.optional(),
-  localRunnerB: webAddress.optional(),
-  gatewayConfig: z.string().min(1, "must be the path of a file").optional(),
-  supervisorConfig: z.string().min(1, "must be the path of a file").optional(),
-  gatewayRole: hostName.default("a"),
-  /** Which login roles are there already and are to be taken over: none, all, or names separated by commas. */
-  importRoles: roleNames.default("no"),
+    .prefault("5s")
+    .meta({
+      description:
+        "How long a gateway that is about to stop reports that it is not ready: longer than two of the edges' probes.",
+    }),
+  gatewayConfig: z
+    .string()
+    .min(1, "must be the path of a file")
+    .optional()
+    .meta({
+      description:
+        "A file in place of config/gateway.yaml with config/gateway.local.yaml over it.",
+      example: "config/gateway.local.yaml",
+    }),
+  supervisorConfig: z
+    .string()
+    .min(1, "must be the path of a file")
+    .optional()
+    .meta({
+      description: "A file in place of config/supervisor.yaml.",
+      example: "config/supervisor.local.yaml",
+    }),
+  gatewayRole: hostName.default("a").meta({
+    description:
+      "Which of the roles gateway_a and gateway_b both gateways log in to Postgres as. Changed by `npm run deploy -- rotate postgres`.",
+  }),
+  importRoles: roleNames.default("no").meta({
+    description:
+      "Which login roles exist and are taken over: no, yes (all), or names separated by commas. Set by `npm run deploy -- adopt` for one up.",
+  }),
+  masterKeyPreviousUntil: z.iso
+    .datetime({
+      offset: true,
+      error: "must be a time such as 2027-01-31T12:00:00Z",
+    })
+    .optional()
+    .meta({
+      description:
+        "When masterKeyPrevious expires. Set by `npm run deploy -- rotate master`.",
+      example: "2027-01-31T12:00:00Z",
+    }),
   postgresVersion: z
     .union([z.string(), z.number()])
     .transform(String)
     .pipe(
       z.string().regex(/^\d+(\.\d+)*$/, "must be a version such as 18 or 18.6"),
     )
-    .default("18"),
-  /** How the operator's machine reaches Postgres, when not at the host's address. */
+    .default("18")
+    .meta({ description: "The version of the Postgres image." }),
   postgresAt: z
     .strictObject({
       host: z
         .string("must be a host or address")
-        .min(1, "must be a host or address"),
-      port: wholeNumber(1, 65_535),
+        .min(1, "must be a host or address")
+        .meta({ example: "127.0.0.1" }),
+      port: wholeNumber(1, 65_535).meta({ example: "5432" }),
     })
-    .optional(),
-  notesData: volumeOrPath.default("volume"),
-  backupDirectory: volumeOrPath.default("volume"),
-  /** Where encrypted backups go, as rclone takes it; with it, the supervisor's image gets rclone. */
+    .optional()
+    .meta({
+      description:
+        "Where the operator's machine reaches Postgres, if not at the host's address.",
+    }),
+  notesData: volumeOrPath.default("volume").meta({
+    description:
+      "Where notes are stored: volume, or a directory on the notes host that belongs to user 5984.",
+  }),
+  notesOpenFiles: wholeNumber(1024, 1_048_576).default(65_536).meta({
+    description:
+      "CouchDB's limit of file descriptors, from which Erlang sizes its tables.",
+  }),
+  notesUuid: z
+    .string("must be 32 hexadecimal digits")
+    .regex(/^[0-9a-f]{32}$/, "must be 32 hexadecimal digits")
+    .meta({
+      description: "CouchDB's id. Not secret, but never changes.",
+      example: "$(openssl rand -hex 16)",
+    }),
+  backupDirectory: volumeOrPath.default("volume").meta({
+    description:
+      "Where backups are stored: volume, or a directory on both hosts that belongs to user 1000.",
+  }),
   offsiteTarget: z
     .string("must be REMOTE:PATH as rclone takes it")
     .regex(/^[\w.+@ -]+:/, "must be REMOTE:PATH as rclone takes it")
-    .optional(),
-  /** CouchDB's limit of file descriptors, from which Erlang sizes its tables. */
-  notesOpenFiles: wholeNumber(1024, 1_048_576).default(65_536),
-  notesUuid: z
-    .string("must be 32 hexadecimal digits")
-    .regex(/^[0-9a-f]{32}$/, "must be 32 hexadecimal digits"),
-  masterKeyPreviousUntil: z.iso
-    .datetime({
-      offset: true,
-      error: "must be a time such as 2027-01-31T12:00:00Z",
-    })
-    .optional(),
-};
-
-/** Stored with --secret. */
-const secretSettings = {
-  edgeKey: z
-    .string()
-    .regex(/^-----BEGIN [A-Z ]*PRIVATE KEY-----/, "must be a PEM private key")
-    .optional(),
-  /** The age identity that they are encrypted for. */
-  offsiteIdentity: z
-    .string()
-    .regex(
-      /^AGE-SECRET-KEY-1[0-9A-Z]+$/,
-      "must be an age identity, as `npx hearth offsite key --new` prints one",
-    )
-    .optional(),
-  /** The content of an rclone.conf with the target's remote. */
-  offsiteRcloneConfig: z
-    .string()
-    .regex(/^\[.+\]$/m, "must be the content of an rclone.conf")
-    .optional(),
-  masterKey: password,
-  /** Accepted until `masterKeyPreviousUntil`: the key before the last rotation. */
-  masterKeyPrevious: password.optional(),
-  saltKey: password,
-  postgresPassword: password,
-  gatewayPassword: password,
-  supervisorPassword: password,
-  backupPassword: password,
-  redisPassword: password,
-  /** Accepted as well while a rotation is under way. */
-  redisPasswordPrevious: password.optional(),
-  notesAdminPassword: password,
-  notesCookieSecret: password,
-  operatorPassword: password,
-  /** Of the authority that issues the certificates of Postgres and Redis. */
-  caKey: authorityKey,
-  /** What `npm run deploy -- rotate` has begun, so that the same command goes on after an interruption. */
-  rotation: z.string().optional(),
-  providerKeys: namedSecrets("OPENAI_API_KEY", "must be the key itself"),
-  /** What `notify:` of the supervisor's file names as ${NAME}. */
-  alertSecrets: namedSecrets("SLACK_URL", "must be the secret itself"),
+    .optional()
+    .meta({
+      description:
+        "Where encrypted backups are uploaded, as rclone takes it; with it, the supervisor's image gets rclone (docs/off-site.md).",
+      example: "nas:hearth",
+    }),
 };
 
 export const configSchema = z.strictObject({

@@ -1,11 +1,13 @@
 import { Config, RunError, type Output } from "@pulumi/pulumi";
 import * as stackConfig from "@pulumi/pulumi/runtime/config.js";
 import type { z } from "zod";
+import { fixCommand, nearestName, removeCommand } from "./config-fixes.ts";
 import {
-  mendingCommand,
-  nearestName,
-  removingCommand,
-} from "./config-mending.ts";
+  isStructured,
+  partsOf,
+  requiredWithin,
+  settingAt,
+} from "./config-lookup.ts";
 import {
   configSchema,
   hostSettingsSchema,
@@ -131,7 +133,7 @@ function postgresAtFrom(text: string | undefined): RawConfig["values"] {
   return { postgresAt: JSON.stringify({ host, port }) };
 }
 
-/** Checks everything at once; each mistake is a sentence that ends with the command that mends it. */
+/** Checks everything at once; each mistake is a sentence that ends with the command that fixes it. */
 export function readConfig(raw: RawConfig): ConfigResult {
   const values = Object.fromEntries(
     Object.entries(raw.values).map(([key, text]) => [key, fromText(key, text)]),
@@ -143,7 +145,7 @@ export function readConfig(raw: RawConfig): ConfigResult {
   for (const key of secretFields)
     if (key in values && !raw.isSecret(key))
       errors.push(
-        `hearth:${key} is stored in clear; change it, then encrypt it: ${mendingCommand([key])}`,
+        `hearth:${key} is stored in clear; change it, then encrypt it: ${fixCommand([key])}`,
       );
   if (parsed.success) errors.push(...crossCheck(parsed.data));
   return parsed.success && errors.length === 0
@@ -171,20 +173,11 @@ export function readHostSettings(
       };
 }
 
-const structured = new Set([
-  "hosts",
-  "placement",
-  "memory",
-  "images",
-  "edge",
-  "postgresAt",
-  "providerKeys",
-  "alertSecrets",
-]);
-
 /** What `pulumi config set --path` made is JSON; a plain value is the text itself. */
 function fromText(key: string, text: string): unknown {
-  if (!structured.has(key) || !/^\s*[[{]/.test(text)) return text;
+  const setting = settingAt([key]);
+  if (setting === undefined || !isStructured(setting) || !/^\s*[[{]/.test(text))
+    return text;
   try {
     return JSON.parse(text);
   } catch {
@@ -201,34 +194,24 @@ function describeIssue(
     return issue.keys.map((key) => {
       const full = [...path, key];
       const near = nearestName(key, knownKeys(path));
-      return `hearth:${full.join(".")} is no setting of Hearth${near === undefined ? "" : `, perhaps ${near} is meant`}: ${removingCommand(full)}`;
+      return `hearth:${full.join(".")} is no setting of Hearth${near === undefined ? "" : `, perhaps ${near} is meant`}: ${removeCommand(full)}`;
     });
   if (issue.code === "invalid_key")
     return [sentence(path, issue.issues[0]?.message ?? issue.message)];
   const missing = valueAt(values, path) === undefined;
-  // A whole host that is missing: its fields are what people set.
-  if (missing && path[0] === "hosts" && path.length < 3) {
-    const hosts = path.length === 1 ? ["a", "b"] : [path[1] ?? "a"];
-    return hosts.flatMap((host) =>
-      ["docker", "address", "publish"].map((field) =>
-        sentence(["hosts", host, field], "is missing"),
-      ),
-    );
-  }
+  // Of a whole group that is missing, what must be set.
+  if (missing)
+    return requiredWithin(path).map((each) => sentence(each, "is missing"));
   // A value cannot be set below a word that stands in its place.
-  if (
-    !missing &&
-    issue.code === "invalid_type" &&
-    /^(object|record)$/.test(issue.expected)
-  )
+  if (issue.code === "invalid_type" && /^(object|record)$/.test(issue.expected))
     return [
-      `hearth:${path.join(".")} must be a group of settings: ${removingCommand(path)}`,
+      `hearth:${path.join(".")} must be a group of settings: ${removeCommand(path)}`,
     ];
-  return [sentence(path, missing ? "is missing" : issue.message)];
+  return [sentence(path, issue.message)];
 }
 
 function sentence(path: readonly string[], what: string): string {
-  return `hearth:${path.join(".")} ${what}: ${mendingCommand(path)}`;
+  return `hearth:${path.join(".")} ${what}: ${fixCommand(path)}`;
 }
 
 function valueAt(value: unknown, path: readonly string[]): unknown {
@@ -242,16 +225,8 @@ function valueAt(value: unknown, path: readonly string[]): unknown {
 }
 
 function knownKeys(path: readonly string[]): readonly string[] {
-  const shapes: Record<string, readonly string[]> = {
-    "": Object.keys(configSchema.shape),
-    "hosts.a": ["docker", "address", "publish", "socket", "sshOpts"],
-    "hosts.b": ["docker", "address", "publish", "socket", "sshOpts"],
-    memory: ["postgres", "redis", "gateway", "supervisor"],
-    placement: ["postgres", "redis", "notes"],
-    images: [...Object.keys(pinnedImages), "gateway", "supervisor"],
-    edge: ["tls", "hostname", "notesHostname", "email"],
-  };
-  return shapes[path.join(".")] ?? [];
+  const group = settingAt(path);
+  return group === undefined ? [] : Object.keys(partsOf(group));
 }
 
 /** What one field alone cannot know. */

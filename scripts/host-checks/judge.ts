@@ -1,4 +1,4 @@
-import { mendingCommand } from "../../infra/config-mending.ts";
+import { fixCommand } from "../../infra/config-fixes.ts";
 import type { HostName, HostSettings } from "../../infra/config.ts";
 import {
   loginPrefix,
@@ -94,7 +94,7 @@ export function judgeBinds(
       wrong(
         { host: name, check: "address" },
         `${address} is no address of this host`,
-        mendingCommand(settingOf(name, settings, address)),
+        fixCommand(settingOf(name, settings, address)),
       ),
     ),
     ...wanted.flatMap((listener, index): readonly Finding[] => {

@@ -1,0 +1,99 @@
+import {
+  exampleOf,
+  isList,
+  metaOf,
+  settingAt,
+  type Setting,
+} from "./config-lookup.ts";
+import { secretFields } from "./config-schema.ts";
+
+/**
+ * The exact command that sets a setting to a valid value. A secret is piped in, or asked for where only the operator has it:
+ * arguments are visible to every user of the machine.
+ */
+export function fixCommand(path: readonly string[]): string {
+  const [top = ""] = path;
+  const setting = settingAt([top]);
+  if (setting !== undefined && secretFields.includes(top))
+    return secretCommand(setting, path);
+  const example = exampleAt(path);
+  // A list is set element by element.
+  const target = isListAt(path) ? [...path, "0"] : path;
+  const key = target.reduce((text, step) =>
+    /^\d+$/.test(step) ? `${text}[${step}]` : `${text}.${step}`,
+  );
+  return `npx pulumi config set ${target.length > 1 ? "--path " : ""}${quote(`hearth:${key}`)} ${example.startsWith("-") ? "-- " : ""}${example}`;
+}
+
+function secretCommand(
+  setting: Setting,
+  [top = "", name]: readonly string[],
+): string {
+  const { source, asks = "value", entry } = metaOf(setting);
+  const command = `npx pulumi config set --secret ${
+    entry === undefined
+      ? `hearth:${top}`
+      : `--path hearth:${top}.${name ?? entry}`
+  }`;
+  return source === undefined
+    ? `${command} (it asks for the ${asks})`
+    : `${source} | ${command}`;
+}
+
+/** The exact command that removes a setting. */
+export function removeCommand(path: readonly string[]): string {
+  return `npx pulumi config rm ${path.length > 1 ? "--path " : ""}hearth:${path.join(".")}`;
+}
+
+/** An element of a list has the list's example. */
+function exampleAt(path: readonly string[]): string {
+  const setting = settingAt(path);
+  const example = setting && exampleOf(setting);
+  if (example !== undefined) return example;
+  return path.length > 1 ? exampleAt(path.slice(0, -1)) : "VALUE";
+}
+
+function isListAt(path: readonly string[]): boolean {
+  const setting = settingAt(path);
+  return setting !== undefined && isList(setting);
+}
+
+/** zsh takes brackets as a pattern. */
+function quote(text: string): string {
+  return /[[\]]/.test(text) ? `'${text}'` : text;
+}
+
+/** The known name that a mistyped one is closest to; undefined when none is near. */
+export function nearestName(
+  name: string,
+  known: readonly string[],
+): string | undefined {
+  const nearest = known
+    .map((each) => ({
+      each,
+      steps: distance(name.toLowerCase(), each.toLowerCase()),
+    }))
+    .toSorted((x, y) => x.steps - y.steps)[0];
+  return nearest !== undefined &&
+    nearest.steps <= Math.max(1, Math.floor(name.length / 3))
+    ? nearest.each
+    : undefined;
+}
+
+/** Levenshtein's. */
+function distance(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, index) => index);
+  for (const [i, letter] of [...from].entries()) {
+    const next = [i + 1];
+    for (const [j, other] of [...to].entries())
+      next.push(
+        Math.min(
+          (row[j + 1] ?? 0) + 1,
+          (next[j] ?? 0) + 1,
+          (row[j] ?? 0) + (letter === other ? 0 : 1),
+        ),
+      );
+    row = next;
+  }
+  return row[to.length] ?? 0;
+}

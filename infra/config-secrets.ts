@@ -1,0 +1,111 @@
+import { createPrivateKey } from "node:crypto";
+import { z } from "zod";
+import { password } from "./config-fields.ts";
+
+/** Secrets by the names of the variables that bring them; `what` each of them is. */
+function namedSecrets(entry: string, what: string) {
+  const empty = `must be the ${what} itself`;
+  return z
+    .record(
+      z.string().regex(/^[A-Z][A-Z0-9_]*$/, `must be named like ${entry}`),
+      z.string(empty).min(1, empty),
+    )
+    .default({})
+    .meta({ entry, asks: what });
+}
+
+/** The key of the stack's own authority: RSA, whose signatures are the same each time (certificates.ts). */
+const authorityKey = z.string().refine((text) => {
+  try {
+    return createPrivateKey(text).asymmetricKeyType === "rsa";
+  } catch {
+    return false;
+  }
+}, "must be an RSA private key in PEM form");
+
+/** Settings that are stored with --secret. */
+export const secretSettings = {
+  edgeKey: z
+    .string()
+    .regex(/^-----BEGIN [A-Z ]*PRIVATE KEY-----/, "must be a PEM private key")
+    .optional()
+    .meta({
+      description: "With edge.tls: files, the certificate's key.",
+      source: "cat privkey.pem",
+    }),
+  offsiteIdentity: z
+    .string()
+    .regex(
+      /^AGE-SECRET-KEY-1[0-9A-Z]+$/,
+      "must be an age identity, as `npx hearth offsite key --new` prints one",
+    )
+    .optional()
+    .meta({
+      description:
+        "With offsiteTarget, the age identity that off-site backups are encrypted for. Keep a copy elsewhere.",
+      source: "npx hearth offsite key --new",
+    }),
+  offsiteRcloneConfig: z
+    .string()
+    .regex(/^\[.+\]$/m, "must be the content of an rclone.conf")
+    .optional()
+    .meta({
+      description:
+        "With offsiteTarget, the content of an rclone.conf that has its remote.",
+      source: "cat rclone.conf",
+    }),
+  masterKey: password.meta({
+    description: "The gateway's master key, which may do everything there.",
+  }),
+  masterKeyPrevious: password.optional().meta({
+    description:
+      "The master key before the last rotation, accepted until masterKeyPreviousUntil. Set by `npm run deploy -- rotate master`.",
+  }),
+  saltKey: password.meta({
+    description:
+      "Encrypts what the gateway keeps in Postgres. Never change it: what was encrypted with it would be lost.",
+  }),
+  postgresPassword: password.meta({
+    description: "Of Postgres' superuser, postgres.",
+  }),
+  gatewayPassword: password.meta({
+    description: "Of the role that both gateways log in to Postgres as.",
+  }),
+  supervisorPassword: password.meta({
+    description: "Of the role that both supervisors log in to Postgres as.",
+  }),
+  backupPassword: password.meta({
+    description: "Of the role that backs up Postgres.",
+  }),
+  redisPassword: password.meta({ description: "Of Redis." }),
+  redisPasswordPrevious: password.optional().meta({
+    description:
+      "Accepted by Redis as well while `npm run deploy -- rotate redis` runs, which sets it.",
+  }),
+  notesAdminPassword: password.meta({
+    description: "Of CouchDB's administrator, admin.",
+  }),
+  notesCookieSecret: password.meta({
+    description: "Signs CouchDB's session cookies.",
+  }),
+  operatorPassword: password.meta({
+    description: "Of the operator on the supervisors' pages.",
+  }),
+  caKey: authorityKey.meta({
+    description:
+      "The key of the stack's certificate authority, which issues the certificates between the hosts.",
+    source: "openssl genrsa 3072",
+  }),
+  rotation: z.string().optional().meta({
+    description:
+      "The rotation that is under way, so that `npm run deploy -- rotate`, which sets it, can continue after an interruption.",
+  }),
+  providerKeys: namedSecrets("OPENAI_API_KEY", "key").meta({
+    description:
+      "API keys of providers, by the names that the gateway's file uses.",
+  }),
+  alertSecrets: namedSecrets("SLACK_URL", "secret").meta({
+    description:
+      "What `notify:` of the supervisor's file names as ${NAME}, such as the address of a webhook.",
+  }),
+};
