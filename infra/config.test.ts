@@ -98,7 +98,10 @@ test("no sentence tells a secret", () => {
 
 test("the shipped example validates once init has made its secrets", () => {
   const example = parse(
-    readFileSync(new URL("../Pulumi.home.yaml", import.meta.url), "utf8"),
+    readFileSync(
+      new URL("../config/stack.example.yaml", import.meta.url),
+      "utf8",
+    ),
   ) as { readonly config: Readonly<Record<string, unknown>> };
   const settings = Object.fromEntries(
     Object.entries(example.config).map(([key, value]) => [

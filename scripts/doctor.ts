@@ -5,7 +5,7 @@ import { readHostSettings } from "../infra/config.ts";
 import { checkHosts } from "./host-checks/check-hosts.ts";
 import type { Finding } from "./host-checks/finding.ts";
 import { questions, withAnswers } from "./init-questions.ts";
-import { isExample, stackFile } from "./stack-file.ts";
+import { stackFile } from "./stack-file.ts";
 
 const usage = `usage: hearth doctor --hosts [--stack home] [--file Pulumi.home.yaml] [--json] [answers]
 
@@ -88,12 +88,10 @@ function readStackFile(
   file: string,
   mayBeMissing: boolean,
 ): Readonly<Record<string, string>> {
-  if (!existsSync(file) || isExample(file)) {
+  if (!existsSync(file)) {
     if (mayBeMissing) return {};
     throw new NotUnderstood(
-      existsSync(file)
-        ? `${file} is still the shipped example: npm run init makes yours, or name the hosts here (--help)`
-        : `there is no ${file}: npm run init makes it, or name the hosts here (--help)`,
+      `there is no ${file}: npm run init creates it, or name the hosts here (--help)`,
     );
   }
   try {

@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
-import { existsSync, rmSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { basename } from "node:path";
-import { intro, isCancel, log, outro, password, text } from "@clack/prompts";
+import { intro, isCancel, outro, password, text } from "@clack/prompts";
 import { secretFields } from "../infra/config-schema.ts";
 import { readConfig, type HearthConfig } from "../infra/config.ts";
 import { openStack } from "./deploy-stack.ts";
@@ -17,12 +17,12 @@ import {
   withAnswers,
   type Question,
 } from "./init-questions.ts";
-import { isExample, stackFile } from "./stack-file.ts";
+import { settingsList, stackFile } from "./stack-file.ts";
 
 const usage = `usage: npm run init -- [--stack home] [answers] [--yes] [--skip-checks]
 
-Makes the stack's configuration: asks for the two hosts, makes every secret, writes Pulumi.<stack>.yaml with the secrets
-encrypted, and looks at both hosts. What is already set is kept. Every answer can be a flag:
+Creates the stack's configuration: asks for the two hosts, makes every secret, writes Pulumi.<stack>.yaml with the secrets
+encrypted, and checks both hosts. What is already set is kept. Every answer can be a flag:
 
 ${questions.map(({ flag, ask }) => `  --${flag.padEnd(16)} ${ask}`).join("\n")}
   --provider-key     NAME=KEY of a cloud provider, e.g. OPENAI_API_KEY=…; may be repeated (others see it: better asked for)
@@ -44,11 +44,10 @@ async function main(): Promise<number> {
   const stackName = String(flags.stack ?? "home");
   await providePassphrase(asking);
   const file = stackFile(stackName);
-  // The example is no stack: opening it would take its hosts for answers.
-  const known =
-    existsSync(file) && !isExample(file)
-      ? await readOwnValues(await openStack({ stackName }))
-      : {};
+  const isNew = !existsSync(file);
+  const known = isNew
+    ? {}
+    : await readOwnValues(await openStack({ stackName }));
   const answers: Record<string, string> = {};
   for (const question of questions)
     answers[question.flag] = await answerTo(
@@ -71,7 +70,6 @@ async function main(): Promise<number> {
     for (const error of read.errors) process.stderr.write(`hearth: ${error}\n`);
     return 1;
   }
-  clearExample(file);
   process.stderr.write(
     `writing ${basename(file)}, each secret encrypted by a command of its own …\n`,
   );
@@ -80,6 +78,8 @@ async function main(): Promise<number> {
     known,
     settings,
   );
+  if (isNew)
+    writeFileSync(file, `${settingsList()}${readFileSync(file, "utf8")}`);
   const wrong =
     flags["skip-checks"] === true
       ? []
@@ -202,13 +202,6 @@ function withProviderKeys(
 function given(answer: string | symbol): string {
   if (isCancel(answer)) throw new Error("stopped; nothing was written.");
   return String(answer);
-}
-
-/** The shipped Pulumi.home.yaml is an example without secrets; the operator's own takes its place. */
-function clearExample(file: string): void {
-  if (!isExample(file)) return;
-  log.info(`The example in ${basename(file)} is replaced.`);
-  rmSync(file);
 }
 
 main().then(

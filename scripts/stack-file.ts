@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { inProject } from "../infra/project-files.ts";
 
 /** Where Pulumi keeps a stack's configuration. */
@@ -6,9 +6,10 @@ export function stackFile(stackName: string): string {
   return inProject(`Pulumi.${stackName}.yaml`);
 }
 
-/** Whether the file is the shipped example, which no stack was made from yet: that gives it a salt. */
-export function isExample(file: string): boolean {
-  return (
-    existsSync(file) && !readFileSync(file, "utf8").includes("encryptionsalt")
-  );
+/** The shipped list of all settings as comments, without the example hosts: the head of a new stack's file. */
+export function settingsList(): string {
+  const comments = readFileSync(inProject("config/stack.example.yaml"), "utf8")
+    .split("\n")
+    .flatMap((line) => /^ {0,2}(#.*)$/.exec(line)?.[1] ?? []);
+  return `${comments.join("\n")}\n\n`;
 }

@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import {
-  copyFileSync,
+  appendFileSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -91,13 +92,11 @@ const hosts = [
   ...["--docker-b", "tcp://127.0.0.1:9", "--address-b", "10.8.0.2"],
 ];
 
-test("a first init that is refused leaves the shipped example as it was", async () => {
-  copyFileSync(inProject("Pulumi.home.yaml"), stackFile);
-  const example = readFileSync(stackFile, "utf8");
+test("a first init that is refused writes nothing", async () => {
   const { code, stderr } = await init("--docker-b", "192.168.1.11");
   expect(code).toBe(1);
   expect(stderr).toContain("hearth:hosts.b.docker must be ssh://USER@HOST");
-  expect(readFileSync(stackFile, "utf8")).toBe(example);
+  expect(existsSync(stackFile)).toBe(false);
 });
 
 test("init without a question makes every secret and writes it encrypted", async () => {
@@ -132,13 +131,19 @@ test("init without a question makes every secret and writes it encrypted", async
     },
   });
   expect(config["hearth:localRunnerA"]).toBe("http://10.8.0.1:11434");
-  expect(readFileSync(stackFile, "utf8")).not.toContain("sk-very-secret");
+  expect(config["hearth:localRunnerB"]).toBeUndefined();
+  const written = readFileSync(stackFile, "utf8");
+  expect(written).not.toContain("sk-very-secret");
+  // The list of all settings comes along, and the file is the operator's alone.
+  expect(written).toContain("# hearth:postgresVersion: 18\n");
+  expect((await run("git", ["check-ignore", stackFile])).code).toBe(0);
   for (const [key, value] of Object.entries(config))
     if (secretFields.includes(key.replace("hearth:", "")))
       expect(JSON.stringify(value), key).toMatch(/"secure":/);
 });
 
 test("a second init keeps the secrets, changes what was answered anew, and tells what is wrong with the hosts", async () => {
+  appendFileSync(stackFile, "# a note of the operator's own\n");
   const before = readStack();
   const { code, stdout, stderr } = await init(
     ...["--publish-b", "10.8.0.2,192.168.1.11"],
@@ -159,6 +164,7 @@ test("a second init keeps the secrets, changes what was answered anew, and tells
   expect(after["hearth:hosts"]).toMatchObject({
     b: { publish: ["10.8.0.2", "192.168.1.11"] },
   });
+  expect(readFileSync(stackFile, "utf8")).toContain("the operator's own\n");
 });
 
 test("a shorter list takes the place of a longer one", async () => {
