@@ -3,7 +3,6 @@ import { networkName, socketNetworkName } from "../../infra/hosts.ts";
 import { removeLeftover, removeLeftoverNetwork } from "../../infra/leftover.ts";
 import type { UnknownContainer } from "./unknown-stack.ts";
 import { renewProviders } from "./providers.ts";
-import { forgetRemoved } from "./removed.ts";
 import { dropPendingCreates, hostOf, readState, volumeType } from "./state.ts";
 import type { Session } from "./session.ts";
 import { pulumi } from "./settings.ts";
@@ -38,7 +37,6 @@ export async function destroy(
   const { engines, stack, options } = session;
   await dropPendingCreates(session);
   await renewProviders(session);
-  await forgetRemoved(session);
   // First: a network is not deleted while a container is on it.
   for (const { host, name } of unknown)
     await removeLeftover(engines[host], name);

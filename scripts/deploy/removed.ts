@@ -4,8 +4,8 @@ import type { Session } from "./session.ts";
 import { containerType, hostOf, readState, type State } from "./state.ts";
 
 /**
- * Lets the state forget containers that somebody removed by hand: the docker plugin stops what it replaces or deletes, and fails
- * with "No such container" when there is nothing left to stop. What is left out of the run, by its URN, is not looked at.
+ * Lets the state forget containers that were removed by hand, so that the next \`up\` creates them: the engine compares the program
+ * with its state alone, and takes a container that is gone for unchanged. What is left out of the run, by its URN, is not checked.
  */
 export async function forgetRemoved(
   session: Session,

@@ -74,21 +74,33 @@ describe("loss", () => {
     },
   );
 
-  test("4: a container that was removed by hand is recreated by an up that changes it", async () => {
+  test("4: of the containers that were removed by hand, plain pulumi up creates the one that it changes, and deploy up the other one", async () => {
     const { stand } = running();
     const before = await containerIds(stand);
     await stand.docker("a", "rm", "--force", "hearth-redis");
+    await stand.docker("b", "rm", "--force", "hearth-edge");
     const memory = JSON.parse(await settingOf(stand, "memory")) as {
       readonly redis?: number;
     };
     await stand.configure({
       memory: JSON.stringify({ ...memory, redis: (memory.redis ?? 128) + 32 }),
     });
+    const plain = await timed("pulumi up", () =>
+      stand.pulumi("up", "--yes", "--skip-preview", "--parallel", "4"),
+    );
+    expect(plain).toMatch(/1 replaced\n/);
+    expect(await containerIds(stand)).toMatchObject({
+      "a hearth-redis": expect.any(String),
+    });
+    expect((await containerIds(stand))["b hearth-edge"]).toBeUndefined();
     const { code, said } = await timed("up", () => deploy(stand, ["up"]));
     expect(code, said).toBe(0);
-    expect(said).toContain("Removed by hand: hearth-redis on host A.");
+    expect(said).toContain("Removed by hand: hearth-edge on host B.");
     await allHealthy(stand);
-    expect(await changedSince(stand, before)).toEqual(["a hearth-redis"]);
+    expect(await changedSince(stand, before)).toEqual([
+      "a hearth-redis",
+      "b hearth-edge",
+    ]);
   });
 
   test("8: host B switched off: A serves, up on A works, B comes back by itself, and the next preview is empty", async () => {

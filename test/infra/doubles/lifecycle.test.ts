@@ -253,17 +253,20 @@ test.each(named.filter(([name]) => name in tried))("%s", async (name, seen) => {
   await tried[name]?.(seen);
 });
 
-test("a container that is gone cannot be stopped, and an upload of nothing is refused", async () => {
-  const gone = containerDouble(
-    engine(async () => {
-      throw new EngineError(404, "No such container: 0123");
-    }),
-  );
-  await expect(
-    gone.delete("0123", { destroyGraceSeconds: 30 }),
-  ).rejects.toThrow(
-    "Error stopping container 0123: Error response from daemon: No such container: 0123",
-  );
+test("a container that is gone counts as deleted, at each of the two steps; any other error does not", async () => {
+  const failing = (status: number, from: string) =>
+    containerDouble(
+      engine(async (_method, path) => {
+        if (path.includes(from)) throw new EngineError(status, "the reason");
+        return {};
+      }),
+    ).delete("0123", { destroyGraceSeconds: 30 });
+  await failing(404, "/stop");
+  await failing(404, "?force");
+  await expect(failing(500, "/stop")).rejects.toThrow("the reason");
+});
+
+test("an upload of nothing is refused", async () => {
   const made = containerDouble(engine(async () => ({ Id: "it" })));
   await expect(
     made.create({ name: "it", uploads: [{ file: "/a", content: "" }] }),

@@ -66,13 +66,12 @@ export function containerDouble(engine: EngineApi): ResourceDouble {
       const grace = Number(state.destroyGraceSeconds ?? 0);
       try {
         await engine.call("POST", `/containers/${id}/stop?t=${grace}`);
+        await engine.call("DELETE", `/containers/${id}?force=true&v=true`);
       } catch (error) {
-        // One that is gone, too: the plugin's source, and pulumi-docker's issue 703.
-        throw new Error(
-          `Error stopping container ${id}: Error response from daemon: ${(error as Error).message}`,
-        );
+        // "removed by hand and to be replaced: the plugin ignores it while deleting".
+        if (error instanceof EngineError && error.status === 404) return;
+        throw error;
       }
-      await engine.call("DELETE", `/containers/${id}?force=true&v=true`);
     },
   };
 }
