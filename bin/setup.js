@@ -31,6 +31,26 @@ function isSetUp() {
   return existsSync(stamp) && readFileSync(stamp, "utf8") === lockHash();
 }
 
+/** Whether an `npm ci` by hand installed this very lock file, by what npm itself noted down at its end; with its scripts, too. */
+function isInstalled() {
+  const noted = join(root, "node_modules", ".package-lock.json");
+  if (!existsSync(packagedNode) || !existsSync(noted)) return false;
+  const installed = packagesIn(noted);
+  return Object.entries(packagesIn(join(root, "package-lock.json"))).every(
+    ([path, wanted]) => {
+      const found = installed[path];
+      return found === undefined
+        ? path === "" || wanted.optional === true
+        : found.version === wanted.version &&
+            found.resolved === wanted.resolved;
+    },
+  );
+}
+
+function packagesIn(lockFile) {
+  return JSON.parse(readFileSync(lockFile, "utf8")).packages ?? {};
+}
+
 /** Runs `npm ci` unless it succeeded before for this very lock file. */
 export function setUp() {
   if (Number(process.versions.node.split(".")[0]) < 20)
@@ -51,30 +71,30 @@ export function setUp() {
 function install() {
   // Another one may have done it while this one waited.
   if (isSetUp()) return;
-  process.stderr.write("hearth: installing packages (npm ci) …\n");
-  const done = spawnSync(
-    "npm",
-    ["ci", "--no-audit", "--no-fund", "--loglevel=error"],
-    {
-      cwd: root,
-      stdio: ["ignore", 2, 2],
-      shell: process.platform === "win32",
-    },
-  );
-  if (done.error)
-    fail(
-      `could not start npm (${done.error.message}): install npm, then run the command again.`,
-    );
-  if (done.status !== 0)
-    fail(
-      "npm ci failed (its words are above): check the network or the disk, then run the command again.",
-    );
+  if (!isInstalled()) runNpmCi();
   const version = spawnSync(packagedNode, ["--version"], { encoding: "utf8" });
   if (version.status !== 0)
     fail(
       `the packaged Node 24 does not run on this machine (${process.platform} ${process.arch}): install Node 24 and start it with that.`,
     );
   writeFileSync(stamp, lockHash());
+}
+
+function runNpmCi() {
+  process.stderr.write("hearth: installing packages (npm ci) …\n");
+  const done = spawnSync("npm", ["ci", "--no-audit", "--no-fund"], {
+    cwd: root,
+    stdio: ["ignore", 2, 2],
+    shell: process.platform === "win32",
+  });
+  if (done.error)
+    fail(
+      `could not start npm (${done.error.message}): install npm, then run the command again.`,
+    );
+  if (done.status !== 0)
+    fail(
+      "npm ci failed (output above): check the network or the disk, then run the command again.",
+    );
 }
 
 /** The packaged Node of a checkout or a release. */

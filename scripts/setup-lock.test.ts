@@ -38,7 +38,7 @@ beforeEach(() => {
     `#!/bin/sh
 echo ci >>"${checkout}/installed"
 mkdir -p node_modules/node/bin
-ln -s "${process.execPath}" node_modules/node/bin/node
+ln -sf "${process.execPath}" node_modules/node/bin/node
 `,
     { mode: 0o755 },
   );
@@ -137,4 +137,39 @@ test("a command that waits for a living holder names it, and gives up with a sen
   );
   expect(said).toContain("wait for it or end it, then run the command again.");
   expect(said).not.toContain("worked");
+});
+
+/** A checkout after an `npm ci` of the user's own, with what npm noted down of it. */
+function installedByHand(packages: Readonly<Record<string, object>>): void {
+  const all = {
+    "": { name: "hearth" },
+    "node_modules/one": { version: "1.0.0" },
+    "node_modules/of-another-system": { version: "1.0.0", optional: true },
+  };
+  writeFileSync(
+    join(checkout, "package-lock.json"),
+    JSON.stringify({ packages: all }),
+  );
+  const bin = join(checkout, "node_modules/node/bin");
+  mkdirSync(bin, { recursive: true });
+  symlinkSync(process.execPath, join(bin, "node"));
+  writeFileSync(
+    join(checkout, "node_modules/.package-lock.json"),
+    JSON.stringify({ packages }),
+  );
+}
+
+test("what npm ci installed by hand is not installed again", async () => {
+  installedByHand({ "node_modules/one": { version: "1.0.0" } });
+  expect(await setUp()).toEqual({ code: 0, errors: "" });
+  expect(installs()).toBe(0);
+});
+
+test.each([
+  ["of an earlier lock file", { "node_modules/one": { version: "0.9.0" } }],
+  ["that are not all there", {}],
+])("packages %s are installed", async (_, packages) => {
+  installedByHand(packages);
+  expect(await setUp()).toMatchObject({ code: 0 });
+  expect(installs()).toBe(1);
 });
