@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, test, vi } from "vitest";
-import { dockerAt, sshCommand } from "./engine.ts";
+import { dockerAt, loginPrefix, sshCommand, typedDocker } from "./engine.ts";
 
 const directories: string[] = [];
 afterEach(() => {
@@ -45,6 +45,20 @@ test("a docker command gets its input and gives what it says", async () => {
 test("a docker command that does not end is ended, with a sentence", async () => {
   fakeSsh("exec sleep 600");
   await expect(dockerAt(engine, ["ps"], "", 100)).rejects.toThrow(
-    "Docker at ssh://root@10.8.0.1:2222 did not answer within 0.1 s: see whether `ssh -p 2222 root@10.8.0.1 docker ps` does, then run the same command again.",
+    "Docker at ssh://root@10.8.0.1:2222 did not answer within 0.1 s: see whether `ssh -i key -p 2222 root@10.8.0.1 docker ps` does, then run the same command again.",
   );
+});
+
+test("what a person is to type has the operator's own ssh options, a terminal where one is needed, and no shared connection", () => {
+  const shared = {
+    endpoint: "ssh://root@10.8.0.1",
+    sshOpts: ["-o", "ControlMaster=auto", "-o", "ControlPath=~/.ssh/%C"],
+  };
+  expect(loginPrefix(shared)).toBe("ssh root@10.8.0.1 ");
+  expect(typedDocker(engine, "exec -it hearth-supervisor hearth open")).toBe(
+    "ssh -t -i key -p 2222 root@10.8.0.1 docker exec -it hearth-supervisor hearth open",
+  );
+  expect(
+    typedDocker({ endpoint: "tcp://10.8.0.2:2375", sshOpts: [] }, "ps"),
+  ).toBe("docker -H tcp://10.8.0.2:2375 ps");
 });

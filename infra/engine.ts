@@ -101,19 +101,34 @@ export function sshCommand(
 }
 
 /** Before a command that a person is to run on the host; empty where ssh does not lead there. */
-export function loginPrefix({ endpoint }: EngineAddress): string {
+export function loginPrefix({ endpoint, sshOpts }: EngineAddress): string {
   const ssh = sshLogin(endpoint);
-  return ssh === null
-    ? ""
-    : `ssh ${ssh.port === undefined ? "" : `-p ${ssh.port} `}${ssh.login} `;
+  if (ssh === null) return "";
+  const words = [
+    ...withoutSharing(sshOpts).map((word) =>
+      /^[\w@%+=:,./~-]+$/.test(word) ? word : shellWord(word),
+    ),
+    ...(ssh.port === undefined ? [] : ["-p", ssh.port]),
+    ssh.login,
+  ];
+  return `ssh ${words.join(" ")} `;
+}
+
+/** A person's single command needs the operator's key, not the connection that many requests share. */
+function withoutSharing(sshOpts: readonly string[]): readonly string[] {
+  return sshOpts.filter(
+    (word, at) =>
+      !word.startsWith("Control") &&
+      !(word === "-o" && sshOpts[at + 1]?.startsWith("Control")),
+  );
 }
 
 /** A docker command as a person types it: over ssh it is the host's own docker, as this machine need not have one. */
 export function typedDocker(engine: EngineAddress, command: string): string {
   const login = loginPrefix(engine);
-  return login === ""
-    ? `docker -H ${engine.endpoint} ${command}`
-    : `${login}docker ${command}`;
+  if (login === "") return `docker -H ${engine.endpoint} ${command}`;
+  const terminal = command.startsWith("exec -it ") ? "-t " : "";
+  return `${login.replace(/^ssh /, `ssh ${terminal}`)}docker ${command}`;
 }
 
 function sshLogin(

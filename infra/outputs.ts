@@ -1,5 +1,6 @@
 import type { Output } from "@pulumi/pulumi";
 import type { HearthConfig, HostName, ProgramConfig } from "./config.ts";
+import { typedDocker } from "./engine.ts";
 import { bracketed, ports } from "./hosts.ts";
 import { isPrivate } from "./private-addresses.ts";
 
@@ -19,6 +20,13 @@ export interface StackOutputs {
 
 export function describeStack(config: ProgramConfig): StackOutputs {
   const [gateway = "", ...others] = gatewayAddresses(config);
+  // Jobs, vaults among them, are at the supervisor beside Postgres.
+  const { docker: endpoint, sshOpts } = config.hosts[config.placement.postgres];
+  const hearth = (options: string, command: string) =>
+    typedDocker(
+      { endpoint, sshOpts },
+      `exec ${options}hearth-supervisor hearth ${command}`,
+    );
   return {
     gateway: [gateway, ...others].map((address) => `${address}/v1`),
     notes: notesAddresses(config),
@@ -27,10 +35,10 @@ export function describeStack(config: ProgramConfig): StackOutputs {
     ),
     nextCommands: [
       "npx pulumi stack output --show-secrets masterKey",
-      `curl ${gateway}/key/generate -H "Authorization: Bearer $MASTER_KEY" -d '{"user_id": "me", "max_budget": 1}'`,
-      "docker exec hearth-supervisor hearth status",
-      "docker exec hearth-supervisor hearth open",
-      "docker exec -it hearth-supervisor hearth notes setup-uri notes",
+      `curl ${gateway}/key/generate -H "Authorization: Bearer $(npx pulumi stack output --show-secrets masterKey)" -d '{"user_id": "me", "max_budget": 1}'`,
+      hearth("", "status"),
+      hearth("", "open"),
+      hearth("-it ", "notes setup-uri notes"),
     ],
     masterKey: config.masterKey,
     operatorPassword: config.operatorPassword,

@@ -266,9 +266,13 @@ test("outputs tell addresses and next commands", () => {
   expect(
     JSON.stringify([outputs.gateway, outputs.notes, outputs.nextCommands]),
   ).not.toContain("sk-master");
-  expect(outputs.nextCommands).toContain(
-    "docker exec -it hearth-supervisor hearth notes setup-uri notes",
-  );
+  expect(outputs.nextCommands).toEqual([
+    "npx pulumi stack output --show-secrets masterKey",
+    `curl http://192.168.1.10:4000/key/generate -H "Authorization: Bearer $(npx pulumi stack output --show-secrets masterKey)" -d '{"user_id": "me", "max_budget": 1}'`,
+    "ssh root@192.168.1.10 docker exec hearth-supervisor hearth status",
+    "ssh root@192.168.1.10 docker exec hearth-supervisor hearth open",
+    "ssh -t root@192.168.1.10 docker exec -it hearth-supervisor hearth notes setup-uri notes",
+  ]);
 });
 
 test("no input holds a secret of the configuration, or what follows from one, in clear", async () => {

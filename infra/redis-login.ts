@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { authorityFile } from "./certificates.ts";
 import type { HearthConfig } from "./config.ts";
-import { dockerAt, type EngineAddress } from "./engine.ts";
+import { dockerAt, typedDocker, type EngineAddress } from "./engine.ts";
 
 const directory = "/run/hearth";
 
@@ -52,7 +52,7 @@ export async function acceptRedisPasswords(
   );
   if (said.trim() !== "OK")
     throw new Error(
-      `Redis did not take its new password (${said.trim()}): see \`docker logs hearth-redis\` on its host, then run the same command again.`,
+      `Redis did not take its new password (${said.trim()}): see \`${typedDocker(engine, "logs hearth-redis")}\`, then run the same command again.`,
     );
   await replaceFile(engine, redisUsersFile, users);
   await replaceFile(engine, redisPasswordFile, passwords[0] ?? "");

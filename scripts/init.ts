@@ -86,10 +86,11 @@ async function main(): Promise<number> {
       : (await lookAtHosts(read.config)).filter(({ ok }) => !ok);
   for (const finding of wrong)
     process.stderr.write(`hearth: ${sentenceOf(finding)}\n`);
+  const up = `npm run deploy -- up${stackName === "home" ? "" : ` --stack ${stackName}`}`;
   const next =
     wrong.length === 0
-      ? "npx pulumi up, or npm run deploy -- up"
-      : `mend what is wrong, look again with npx hearth doctor --hosts --stack ${stackName}, then npm run deploy -- up`;
+      ? `npx pulumi up --stack ${stackName}, or ${up}`
+      : `fix what is wrong, check again with npx hearth doctor --hosts --stack ${stackName}, then ${up}`;
   const done = `Pulumi.${stackName}.yaml is written, its secrets encrypted. Next: ${next}`;
   if (asking) outro(done);
   else process.stdout.write(`${done}\n`);

@@ -1,4 +1,4 @@
-import { dockerAt } from "../../infra/engine.ts";
+import { dockerAt, typedDocker } from "../../infra/engine.ts";
 import { networkName, socketNetworkName } from "../../infra/hosts.ts";
 import { removeLeftover, removeLeftoverNetwork } from "../../infra/leftover.ts";
 import type { UnknownContainer } from "./unknown-stack.ts";
@@ -93,4 +93,18 @@ export async function leftVolumes({
       .map((name) => ({ host, name }));
   };
   return [...(await list("a")), ...(await list("b"))];
+}
+
+/** The command that removes such volumes, for each host that has some. */
+export function removalOf(
+  { engines }: Session,
+  volumes: readonly Pick<KeptVolume, "host" | "name">[],
+): string {
+  const commands = (["a", "b"] as const).flatMap((host) => {
+    const names = volumes.filter((each) => each.host === host);
+    return names.length === 0
+      ? []
+      : `\`${typedDocker(engines[host], `volume rm ${names.map(({ name }) => name).join(" ")}`)}\``;
+  });
+  return `${commands.join(" and ")} removes them`;
 }

@@ -1,4 +1,8 @@
-import { dockerAt, type EngineAddress } from "../../infra/engine.ts";
+import {
+  dockerAt,
+  typedDocker,
+  type EngineAddress,
+} from "../../infra/engine.ts";
 
 /** Runs in the supervisor's container, which reaches the notes server on every host; secrets come by standard input. */
 const program = `
@@ -45,6 +49,6 @@ export async function setNotesAdminPassword(
   );
   if (said.trim() !== "200")
     throw new Error(
-      `the notes server did not take its new admin password (it answered ${said.trim()}): see \`docker logs hearth-couchdb\`, then run the same command again.`,
+      `the notes server did not take its new admin password (it answered ${said.trim()}): see \`${typedDocker(engine, "logs hearth-couchdb")}\`, then run the same command again.`,
     );
 }

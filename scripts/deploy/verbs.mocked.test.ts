@@ -239,6 +239,6 @@ test("purge says that nothing is left only where nothing is", async () => {
   writeFileSync(join(directory, "volumes-b"), "hearth-redis\n");
   const { said } = await destroy({ purge: true });
   expect(said.at(-1)).toMatch(
-    /^Left, as the state does not know them: host B: hearth-redis; `docker volume rm` there removes them\. /,
+    /^Left, as the state does not know them: host B: hearth-redis; `ssh root@192\.168\.1\.11 docker volume rm hearth-redis` removes them\. /,
   );
 });

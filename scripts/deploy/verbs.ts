@@ -10,6 +10,7 @@ import {
   leftVolumes,
   previewDestroy,
   purge,
+  removalOf,
 } from "./destroy.ts";
 import { examine } from "./doctor.ts";
 import { namesByHost } from "./host-view.ts";
@@ -260,7 +261,7 @@ async function destroyVerb(session: Session, flags: Flags): Promise<number> {
     `${
       left.length === 0
         ? "Nothing of the stack is left on the hosts."
-        : `Left, as the state does not know them: ${namesByHost(left)}; \`docker volume rm\` there removes them.`
+        : `Left, as the state does not know them: ${namesByHost(left)}; ${removalOf(session, left)}.`
     } Directories that notesData or backupDirectory name are untouched; \`npx pulumi stack rm ${stack.name}\` forgets the stack itself.`,
   );
   return 0;

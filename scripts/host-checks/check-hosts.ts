@@ -1,5 +1,5 @@
 import type { HostSettings } from "../../infra/config.ts";
-import { typedDocker } from "../../infra/engine.ts";
+import { loginPrefix, typedDocker } from "../../infra/engine.ts";
 import { otherHost } from "../../infra/hosts.ts";
 import { fine, wrong, type Finding } from "./finding.ts";
 import { openHost, type CheckedHost } from "./host.ts";
@@ -86,11 +86,12 @@ async function examine(
       findings.push(fine({ host: name, check: "ssh" }, "ssh lets us in"));
   } catch (error) {
     const login = endpoint.replace("ssh://", "").replace(/:\d+$/, "");
+    const ssh = loginPrefix(engine);
     findings.push(
       wrong(
         { host: name, check: "ssh" },
         `ssh to ${login} does not work (${(error as Error).message})`,
-        `ssh-copy-id ${login} && ssh ${login} true`,
+        `${ssh.replace(/^ssh/, "ssh-copy-id")}&& ${ssh}true`,
       ),
     );
     return ended;

@@ -115,7 +115,7 @@ test("init without a question makes every secret and writes it encrypted", async
   expect(secrets.length).toBeGreaterThan(9);
   for (const secret of secrets) expect(commands).not.toContain(secret);
   expect(stdout).toContain(
-    `Pulumi.${stack}.yaml is written, its secrets encrypted. Next: npx pulumi up, or npm run deploy -- up\n`,
+    `Pulumi.${stack}.yaml is written, its secrets encrypted. Next: npx pulumi up --stack ${stack}, or npm run deploy -- up --stack ${stack}\n`,
   );
   const config = readStack();
   expect(config["hearth:hosts"]).toEqual({
