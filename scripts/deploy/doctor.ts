@@ -21,7 +21,13 @@ export async function examine(session: Session): Promise<readonly Finding[]> {
   const state = await readState(stack);
   const found = [
     ...ofSettings(config),
-    ...findDisagreements({ state, hosts: { a, b }, roles }),
+    ...findDisagreements({
+      state,
+      hosts: { a, b },
+      engines,
+      postgresOn: config.placement.postgres,
+      roles,
+    }),
   ];
   const rotation = rotationIn(config);
   return [

@@ -27,9 +27,23 @@ const running = (
   status = "Up 5 minutes (healthy)",
 ) => ({ id, name: `hearth-${name}`, status });
 
+const network = (host: string) => ({
+  ...container(host, `network-${host}`, `n${host}`),
+  type: "docker:index/network:Network",
+});
+const empty: Seen["state"] = { resources: [], pending_operations: [] };
+const at = (address: string) => ({
+  endpoint: `ssh://root@${address}`,
+  sshOpts: [],
+});
+
 const well: Seen = {
+  engines: { a: at("10.8.0.1"), b: at("10.8.0.2") },
+  postgresOn: "a",
   state: {
     resources: [
+      network("a"),
+      network("b"),
       container("a", "postgres", "p1"),
       container("b", "gateway", "g1"),
       volume,
@@ -74,7 +88,7 @@ test.each<[string, Seen, string, string]>([
     "an unhealthy one",
     onB({ containers: [running("g1", "gateway", "Up 1 h (unhealthy)")] }),
     "host B: hearth-gateway is unhealthy",
-    "`docker logs --tail 50 hearth-gateway` there says why; `docker restart hearth-gateway` there starts it anew",
+    "`ssh root@10.8.0.2 docker logs --tail 50 hearth-gateway` says why; `ssh root@10.8.0.2 docker restart hearth-gateway` restarts it",
   ],
   [
     "one that does not stay",
@@ -82,13 +96,33 @@ test.each<[string, Seen, string, string]>([
       containers: [running("g1", "gateway", "Restarting (1) 5 seconds ago")],
     }),
     "host B: hearth-gateway ends again and again (Restarting (1) 5 seconds ago)",
-    "`docker logs --tail 50 hearth-gateway` there says why; mend that and run npm run deploy -- up, or roll back",
+    "`ssh root@10.8.0.2 docker logs --tail 50 hearth-gateway` says why; fix that and run npm run deploy -- up, or roll back",
   ],
   [
-    "one that the state does not know",
+    "one that the state does not know, as after an interrupted run",
     onB({ containers: [running("g1", "gateway"), running("e9", "edge")] }),
     "host B: hearth-edge is on the host and not in the state",
+    "npm run deploy -- up",
+  ],
+  [
+    "one on a host whose networks the state does not know",
+    {
+      ...well,
+      state: {
+        ...well.state,
+        resources: well.state.resources.filter(
+          ({ id }) => id !== "nb" && id !== "g1",
+        ),
+      },
+    },
+    "host B: hearth-gateway is on the host and not in the state",
     "npm run deploy -- adopt",
+  ],
+  [
+    "a running stack that is not the state's",
+    { ...well, state: empty },
+    "the state is empty, and Hearth runs on the hosts (host A: hearth-postgres; host B: hearth-gateway)",
+    "give the command the PULUMI_BACKEND_URL that the `up` had; or, if the state is lost: npm run deploy -- adopt",
   ],
   [
     "a host that is away",
@@ -124,7 +158,7 @@ test.each<[string, Seen, string, string]>([
     "a Postgres that does not answer",
     { ...well, roles: null },
     "Postgres cannot be asked for its roles",
-    "when hearth-postgres does not run: npm run deploy -- up --refresh; else `docker logs --tail 50 hearth-postgres` on its host says why",
+    "when hearth-postgres does not run: npm run deploy -- up --refresh; else `ssh root@10.8.0.1 docker logs --tail 50 hearth-postgres` says why",
   ],
   [
     "an interrupted run",
@@ -153,7 +187,8 @@ test("a role of the operator's own is nobody's business", () => {
 test("of a Postgres that was never deployed nothing is said", () => {
   expect(
     findDisagreements({
-      state: { resources: [], pending_operations: [] },
+      ...well,
+      state: empty,
       hosts: {
         a: { containers: [], volumes: [] },
         b: { containers: [], volumes: [] },

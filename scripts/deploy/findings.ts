@@ -1,14 +1,18 @@
 import { loginRoleNames } from "../../infra/config-fields.ts";
-import type { HostView } from "./host-view.ts";
+import { typedDocker, type EngineAddress } from "../../infra/engine.ts";
+import { namesByHost, type HostView } from "./host-view.ts";
 import {
   containerType,
   hostOf,
+  knowsNothing,
   nameOf,
+  networkType,
   roleType,
   volumeType,
   type State,
   type StateResource,
 } from "./state.ts";
+import { containersOn } from "./unknown-stack.ts";
 
 /** Something that state, hosts and configuration disagree about, and the command that mends it. */
 export interface Finding {
@@ -20,6 +24,9 @@ export interface Seen {
   readonly state: State;
   /** null for a host that does not answer. */
   readonly hosts: Readonly<Record<"a" | "b", HostView | null>>;
+  /** How the operator reaches them. */
+  readonly engines: Readonly<Record<"a" | "b", EngineAddress>>;
+  readonly postgresOn: "a" | "b";
   /** Login roles of the running Postgres; null when it cannot be asked. */
   readonly roles: readonly string[] | null;
 }
@@ -27,7 +34,21 @@ export interface Seen {
 const run = "npm run deploy -- ";
 
 /** Compares what the state says with what is there. */
-export function findDisagreements({ state, hosts, roles }: Seen): Finding[] {
+export function findDisagreements({
+  state,
+  hosts,
+  engines,
+  roles,
+  postgresOn,
+}: Seen): Finding[] {
+  const unknown = containersOn(hosts);
+  if (knowsNothing(state) && unknown.length > 0)
+    return [
+      {
+        what: `the state is empty, and Hearth runs on the hosts (${namesByHost(unknown)})`,
+        mend: `give the command the PULUMI_BACKEND_URL that the \`up\` had; or, if the state is lost: ${run}adopt`,
+      },
+    ];
   const live = state.resources.filter((resource) => resource.delete !== true);
   const of = (type: string) => live.filter((each) => each.type === type);
   return [
@@ -41,11 +62,12 @@ export function findDisagreements({ state, hosts, roles }: Seen): Finding[] {
       return view === null
         ? [away(host)]
         : [
-            ...containers(host, of(containerType).filter(on), view),
+            ...known(host, of(containerType).filter(on), view, engines[host]),
+            ...strange(host, live.filter(on), view),
             ...volumes(host, of(volumeType).filter(on), view),
           ];
     }),
-    ...disagreeingRoles(of(roleType), roles),
+    ...disagreeingRoles(of(roleType), roles, engines[postgresOn]),
   ];
 }
 
@@ -56,55 +78,64 @@ function away(host: "a" | "b"): Finding {
   };
 }
 
-function containers(
+function known(
   host: string,
-  known: readonly StateResource[],
+  resources: readonly StateResource[],
+  view: HostView,
+  engine: EngineAddress,
+): Finding[] {
+  const typed = (command: string) => `\`${typedDocker(engine, command)}\``;
+  return resources.flatMap((resource): Finding[] => {
+    const name = String(resource.inputs?.["name"]);
+    const what = `host ${host.toUpperCase()}: ${name}`;
+    const there = view.containers.find(({ id }) => id === resource.id);
+    if (there === undefined)
+      return [
+        {
+          what: `${what} is in the state and not on the host`,
+          mend: `${run}up --refresh`,
+        },
+      ];
+    // What ends again and again, or runs and is sick, is as the state has it: an `up` changes nothing.
+    if (there.status.startsWith("Restarting"))
+      return [
+        {
+          what: `${what} ends again and again (${there.status})`,
+          mend: `${typed(`logs --tail 50 ${name}`)} says why; fix that and run ${run}up, or roll back`,
+        },
+      ];
+    if (there.status.includes("(unhealthy)"))
+      return [
+        {
+          what: `${what} is unhealthy`,
+          mend: `${typed(`logs --tail 50 ${name}`)} says why; ${typed(`restart ${name}`)} restarts it`,
+        },
+      ];
+    if (!there.status.startsWith("Up"))
+      return [
+        {
+          what: `${what} does not run (${there.status})`,
+          mend: `${run}up --refresh`,
+        },
+      ];
+    return [];
+  });
+}
+
+/** What an interrupted run left is cleared by `up`, which refuses a host whose networks the state does not know. */
+function strange(
+  host: string,
+  resources: readonly StateResource[],
   view: HostView,
 ): Finding[] {
-  const where = `host ${host.toUpperCase()}`;
-  const ids = new Set(known.map(({ id }) => id));
-  return [
-    ...known.flatMap((resource): Finding[] => {
-      const name = String(resource.inputs?.["name"]);
-      const there = view.containers.find(({ id }) => id === resource.id);
-      if (there === undefined)
-        return [
-          {
-            what: `${where}: ${name} is in the state and not on the host`,
-            mend: `${run}up --refresh`,
-          },
-        ];
-      // What ends again and again, or runs and is sick, is as the state has it: an `up` changes nothing.
-      if (there.status.startsWith("Restarting"))
-        return [
-          {
-            what: `${where}: ${name} ends again and again (${there.status})`,
-            mend: `\`docker logs --tail 50 ${name}\` there says why; mend that and run ${run}up, or roll back`,
-          },
-        ];
-      if (there.status.includes("(unhealthy)"))
-        return [
-          {
-            what: `${where}: ${name} is unhealthy`,
-            mend: `\`docker logs --tail 50 ${name}\` there says why; \`docker restart ${name}\` there starts it anew`,
-          },
-        ];
-      if (!there.status.startsWith("Up"))
-        return [
-          {
-            what: `${where}: ${name} does not run (${there.status})`,
-            mend: `${run}up --refresh`,
-          },
-        ];
-      return [];
-    }),
-    ...view.containers
-      .filter(({ id }) => !ids.has(id))
-      .map(({ name }) => ({
-        what: `${where}: ${name} is on the host and not in the state`,
-        mend: `${run}adopt`,
-      })),
-  ];
+  const ids = new Set(resources.map(({ id }) => id));
+  const knowsHost = resources.some(({ type }) => type === networkType);
+  return view.containers
+    .filter(({ id }) => !ids.has(id))
+    .map(({ name }) => ({
+      what: `host ${host.toUpperCase()}: ${name} is on the host and not in the state`,
+      mend: `${run}${knowsHost ? "up" : "adopt"}`,
+    }));
 }
 
 function volumes(
@@ -124,6 +155,7 @@ function volumes(
 function disagreeingRoles(
   known: readonly StateResource[],
   there: readonly string[] | null,
+  engine: EngineAddress,
 ): Finding[] {
   if (there === null)
     return known.length === 0
@@ -131,7 +163,7 @@ function disagreeingRoles(
       : [
           {
             what: "Postgres cannot be asked for its roles",
-            mend: `when hearth-postgres does not run: ${run}up --refresh; else \`docker logs --tail 50 hearth-postgres\` on its host says why`,
+            mend: `when hearth-postgres does not run: ${run}up --refresh; else \`${typedDocker(engine, "logs --tail 50 hearth-postgres")}\` says why`,
           },
         ];
   const names = known.map(({ id }) => id ?? "");

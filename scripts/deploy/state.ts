@@ -53,8 +53,8 @@ export function knowsNothing({
 }
 
 /**
- * Takes "creating" entries of an interrupted run out of the state: the engine itself never does, and warns of them for ever.
- * What was really made is found by its name: volumes are adopted, the rest is cleared away by the program's hooks.
+ * Removes the "creating" entries of an interrupted run from the state: the engine itself keeps them and warns of them at each run.
+ * What was really created is found by its name: volumes are adopted, the rest is removed by the program's hooks.
  */
 export async function dropPendingCreates(
   {
@@ -71,9 +71,7 @@ export async function dropPendingCreates(
     .filter(({ type }) => type === "creating")
     .map(({ resource }) => nameOf(resource.urn));
   if (names.length === 0) return;
-  say(
-    `An interrupted run was about to make ${names.join(", ")}: what it left is cleared away.`,
-  );
+  say(`Half created by an interrupted run, and cleared: ${names.join(", ")}.`);
   await changeState(stack, ({ pending_operations: pending = [] }) => ({
     pending_operations: pending.filter(({ type }) => type !== "creating"),
   }));

@@ -43,7 +43,8 @@ export async function refuseLostState(session: Session): Promise<void> {
   refuseUnknown(containersOn({ a, b }));
 }
 
-function containersOn(
+/** What runs on the hosts that answer. */
+export function containersOn(
   hosts: Readonly<Record<"a" | "b", HostView | null>>,
 ): readonly (UnknownContainer & { readonly id: string })[] {
   return (["a", "b"] as const).flatMap(

@@ -21,6 +21,7 @@ import { renewProviders } from "./providers.ts";
 import { begunAs, endGrace, refuseHalfRotation, rotate } from "./rotate.ts";
 import { rotationKinds, type RotationKind } from "./rotations.ts";
 import { readSettings, type Session } from "./session.ts";
+import { dropPendingCreates } from "./state.ts";
 import { lookBeforeDestroy, refuseLostState } from "./unknown-stack.ts";
 import { onHost } from "./without-host.ts";
 
@@ -36,7 +37,7 @@ export const usage = `usage: npm run deploy -- VERB [--stack home]
   destroy   remove everything but the data; asks first, or --yes; --purge removes the data too and asks for the stack's name
   adopt     take over what runs on the hosts when the state was lost
   doctor    say what state, hosts and configuration disagree about, and what mends it
-  cancel    lift the lock of a run that was killed, and end the plugins it left
+  cancel    after a run that was killed: lift its lock, end the plugins it left, and clear what it had half created
 
   --cwd     the directory of Pulumi.yaml and Pulumi.<stack>.yaml, when it is not this one
 
@@ -281,8 +282,9 @@ async function cancelVerb(session: Session): Promise<number> {
   await session.stack.cancel();
   const left = await leftOverPlugins();
   end(left);
+  await dropPendingCreates(session);
   session.say(
-    `The stack is free${left.length === 0 ? "" : `, and ${left.map(({ program, pid }) => `${program} (process ${pid})`).join(", ")} ended`}: \`npm run deploy -- up\` goes on.`,
+    `Stack unlocked${left.length === 0 ? "" : `, and ${left.map(({ program, pid }) => `${program} (process ${pid})`).join(", ")} ended`}: \`npm run deploy -- up\` goes on.`,
   );
   return 0;
 }
