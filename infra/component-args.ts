@@ -159,11 +159,13 @@ export function gatewayArgs(
         ? {}
         : { LOCAL_RUNNER_B_URL: localRunnerB }),
     },
-    settings: readGatewaySettings(config, {
-      drain_timeout: config.drainTimeout,
-      // The two edges: the local one and the TLS endpoint come from Docker's own networks.
-      trusted_proxies: ["172.16.0.0/12", hosts[otherHost(name)].address],
-    }),
+    settings: host.subnets.apply((subnets) =>
+      readGatewaySettings(config, {
+        drain_timeout: config.drainTimeout,
+        // The two edges: the local one and the TLS endpoint share the gateway's network.
+        trusted_proxies: [...subnets, hosts[otherHost(name)].address],
+      }),
+    ),
     drainNoticeSeconds: config.drainNotice,
     drainSeconds: config.drainTimeout,
   };

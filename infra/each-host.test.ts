@@ -16,6 +16,7 @@ import {
   text,
   volume,
 } from "../test/infra/expected-inputs.ts";
+import { subnets } from "../test/infra/registered.ts";
 
 let containers: Awaited<ReturnType<typeof registerContainers>>;
 let certificates: Awaited<ReturnType<typeof expectedCertificates>>;
@@ -97,7 +98,7 @@ describe.each([
       "/app/hearth.yaml": `0440 general_settings:
   drain_timeout: 120
   trusted_proxies:
-    - 172.16.0.0/12
+    - ${subnets[`network-${host}`]}
     - ${other}
 `,
     });

@@ -129,9 +129,15 @@ describe("every container", () => {
     }
   });
 
-  test("takes nothing from another resource but its image's id: a replaced one would replace it too", () => {
+  test("takes nothing from another resource but its image's id, and a gateway its network's subnets: a replaced one would replace it too", () => {
     for (const { name, options } of containers)
-      expect(options.madeFrom, name).toEqual({ image: [`${name}-image`] });
+      expect(options.madeFrom, name).toEqual({
+        image: [`${name}-image`],
+        // Whom a gateway believes about callers' addresses.
+        ...(/^gateway-/.test(name)
+          ? { uploads: [name.replace("gateway", "network")] }
+          : {}),
+      });
   });
 
   test("sorts its lists, so that no order of ours is a difference", () =>

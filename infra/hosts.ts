@@ -1,5 +1,5 @@
 import * as docker from "@pulumi/docker";
-import { ResourceHook, type Resource } from "@pulumi/pulumi";
+import { ResourceHook, type Output, type Resource } from "@pulumi/pulumi";
 import type { HearthConfig, HostName } from "./config.ts";
 import type { EngineAddress } from "./engine.ts";
 import { removeLeftover, removeLeftoverNetwork } from "./leftover.ts";
@@ -19,6 +19,8 @@ export interface Host {
   readonly provider: docker.Provider;
   /** All but volumes depends on them: their hook refuses a host on which a stack of another state runs. */
   readonly networks: readonly Resource[];
+  /** Of the network that our containers share, as Docker chose them. */
+  readonly subnets: Output<readonly string[]>;
   /** On every container: an interrupted `up` leaves one behind, and "the name is already in use" would stop the next. */
   readonly beforeCreate: ResourceHook;
 }
@@ -76,18 +78,16 @@ function createHost(
     }),
   );
   const hooks = { beforeCreate: [clearNetwork] };
-  const networks = [
-    new docker.Network(
-      `network-${name}`,
-      { name: networkName },
-      { provider, hooks },
-    ),
-    new docker.Network(
-      `socket-network-${name}`,
-      { name: socketNetworkName, internal: true },
-      { provider, hooks },
-    ),
-  ];
+  const network = new docker.Network(
+    `network-${name}`,
+    { name: networkName },
+    { provider, hooks },
+  );
+  const socketNetwork = new docker.Network(
+    `socket-network-${name}`,
+    { name: socketNetworkName, internal: true },
+    { provider, hooks },
+  );
   return {
     name,
     address,
@@ -95,7 +95,10 @@ function createHost(
     socket,
     engine,
     provider,
-    networks,
+    networks: [network, socketNetwork],
+    subnets: network.ipamConfigs.apply((configs) =>
+      (configs ?? []).flatMap(({ subnet }) => subnet ?? []),
+    ),
     beforeCreate: clearWay(`clear-way-${name}`, (container) =>
       removeLeftover(engine, container),
     ),

@@ -39,7 +39,7 @@ export interface GatewayArgs {
   /** URLs of local model runners by the names of their variables. */
   readonly localRunners: Readonly<Record<string, string>>;
   /** Its configuration. */
-  readonly settings: GatewaySettings;
+  readonly settings: pulumi.Input<GatewaySettings>;
   /** From the stop signal until the listener closes: longer than two of the edges' probes. */
   readonly drainNoticeSeconds: number;
   /** From then on, how long running calls may take. */
@@ -86,6 +86,7 @@ const layerFile = "/app/hearth.yaml";
 
 export function buildGatewayArgs(args: GatewayArgs): ContainerSpec {
   const { redis, previousMasterKey: previous } = args;
+  const settings = pulumi.output(args.settings);
   const secrets = secretFiles(
     {
       ...args.providerKeys,
@@ -121,8 +122,8 @@ export function buildGatewayArgs(args: GatewayArgs): ContainerSpec {
     files: [
       ...secrets.files,
       authorityUpload(args.authority),
-      operatorsFile(configFile, args.settings.file),
-      operatorsFile(layerFile, args.settings.layer),
+      operatorsFile(configFile, settings.file),
+      operatorsFile(layerFile, settings.layer),
     ],
     // The edge reaches it inside the host, the other host through the TLS endpoint.
     ports: [],

@@ -87,6 +87,9 @@ export function secretFiles(
  * A file that an operator wrote, in which keys may stand. It comes from this machine's disk and not from the configuration: no
  * other text has to be marked as a secret here.
  */
-export function operatorsFile(path: string, text: string): UploadedFile {
+export function operatorsFile(
+  path: string,
+  text: pulumi.Input<string>,
+): UploadedFile {
   return { path, content: pulumi.secret(text), permissions: "0440" };
 }

@@ -59,6 +59,12 @@ interface RegisterRequest {
     | undefined;
 }
 
+/** What Docker gave each host's network, outside of its default pools. */
+export const subnets: Readonly<Record<string, string>> = {
+  "network-a": "10.201.0.0/24",
+  "network-b": "10.202.0.0/24",
+};
+
 const secretSignature = "4dabf18193072939515e22adb298388d";
 
 /** Runs the whole program with Pulumi's mocks and gives what it registered. */
@@ -84,7 +90,11 @@ export async function registerProgram(
         });
         return {
           id: `${args.name}-id`,
-          state: { ...args.inputs, imageId: `sha256:of-${args.name}` },
+          state: {
+            ...args.inputs,
+            imageId: `sha256:of-${args.name}`,
+            ipamConfigs: [{ subnet: subnets[args.name] }],
+          },
         };
       },
       call: ({ inputs }) => inputs as Record<string, unknown>,

@@ -1,4 +1,4 @@
-import type { ResourceDouble } from "../protocol.ts";
+import type { ResourceDouble, Values } from "../protocol.ts";
 import { recordedDiff } from "../recorded.ts";
 import { EngineError, type EngineApi } from "./engine-api.ts";
 
@@ -41,17 +41,22 @@ export function imageDouble(engine: EngineApi): ResourceDouble {
 export function networkDouble(engine: EngineApi): ResourceDouble {
   return {
     deleteBeforeReplace: true,
-    diff: recordedDiff("Network", { labels: "replace" }),
+    diff: recordedDiff("Network", { labels: "replace" }, ["ipamConfigs"]),
     async create(inputs) {
       const made = (await engine.call("POST", "/networks/create", {
         Name: inputs.name,
         Internal: inputs.internal ?? false,
         CheckDuplicate: true,
       })) as { readonly Id: string };
-      return { id: made.Id, state: inputs };
+      return {
+        id: made.Id,
+        state: { ...inputs, ...(await subnets(engine, made.Id)) },
+      };
     },
-    read: async (id, state) =>
-      (await exists(engine, `/networks/${id}`)) ? state : null,
+    async read(id, state) {
+      const found = await subnets(engine, id);
+      return found === null ? null : { ...state, ...found };
+    },
     update: async (_id, state, inputs) => ({ ...state, ...inputs }),
     delete: (id) => remove(engine, `/networks/${id}`),
   };
@@ -83,6 +88,23 @@ async function imageId(
       `/images/${encodeURIComponent(name)}/json`,
     )) as { readonly Id: string };
     return found.Id;
+  } catch (error) {
+    if (error instanceof EngineError && error.status === 404) return null;
+    throw error;
+  }
+}
+
+/** The plugin's source: after a network is created, and at each refresh, it reads what Docker chose. Null for one that is gone. */
+async function subnets(engine: EngineApi, id: string): Promise<Values | null> {
+  try {
+    const { IPAM } = (await engine.call("GET", `/networks/${id}`)) as {
+      readonly IPAM: {
+        readonly Config: readonly { readonly Subnet: string }[];
+      };
+    };
+    return {
+      ipamConfigs: IPAM.Config.map(({ Subnet }) => ({ subnet: Subnet })),
+    };
   } catch (error) {
     if (error instanceof EngineError && error.status === 404) return null;
     throw error;
