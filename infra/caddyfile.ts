@@ -73,7 +73,7 @@ export function buildCaddyfile({
 	}`;
   const notes = hasNotes
     ? passNotesOn
-    : `reverse_proxy ${bracketed(peer.address)}:${ports.notesTls} {
+    : `reverse_proxy ${bracketed(peer.address)}:${peer.ports.notesTls} {
 		${notesOptions}
 		transport http {
 			${tlsTransport}
@@ -102,7 +102,7 @@ http://:${ports.edge} {
 # Caddy 2.10 sends a call in clear to an upstream with TLS when an upstream without it failed first: so both are without.
 http://:${ports.gatewayTls} {
 	bind 127.0.0.1
-	reverse_proxy ${bracketed(peer.address)}:${ports.gatewayTls} {
+	reverse_proxy ${bracketed(peer.address)}:${peer.ports.gatewayTls} {
 		header_up X-Forwarded-For {client_ip}
 		transport http {
 			dial_timeout 2s

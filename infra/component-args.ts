@@ -31,6 +31,7 @@ import { createHosts, otherHost, ports, tlsUrl, type Hosts } from "./hosts.ts";
 import { imageContext } from "./image-context.ts";
 import {
   gatewayAddresses,
+  httpsUrl,
   notesAddresses,
   supervisorAddresses,
 } from "./outputs.ts";
@@ -71,7 +72,7 @@ export function postgresArgs({
   const host = hosts[config.placement.postgres];
   const at = config.postgresAt ?? {
     host: host.address,
-    port: ports.postgres,
+    port: config.ports.postgres,
   };
   const { importRoles } = config;
   const login = (name: string, password: LoginArgs["password"]): LoginArgs => ({
@@ -238,7 +239,7 @@ export function supervisorArgs(
     edgeUrl:
       certified === undefined || edge.tls === "internal"
         ? undefined
-        : `https://${certified}`,
+        : httpsUrl(config, certified),
     authority: certificates.authority,
     certificates: allCertificates(certificates),
     masterKey: config.masterKey,

@@ -116,6 +116,14 @@ const mistakes: readonly (readonly [Changes, ...(readonly string[])])[] = [
     "hearth:placement.note is no setting of Hearth, perhaps notes is meant: npx pulumi config rm --path hearth:placement.note",
   ],
   [
+    { prefix: "My Stack" },
+    "hearth:prefix must be a name such as hearth: small letters, digits and -, at most 31: npx pulumi config set hearth:prefix hearth",
+  ],
+  [
+    group("ports", { edge: 0 }),
+    "hearth:ports.edge must be a whole number from 1 to 65535: npx pulumi config set --path hearth:ports.edge 4000",
+  ],
+  [
     { memory: "512" },
     "hearth:memory must be a group of settings: npx pulumi config rm hearth:memory",
   ],

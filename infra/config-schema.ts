@@ -62,6 +62,7 @@ function host(example: string) {
 }
 
 const image = imageReference.optional();
+const port = wholeNumber(1, 65_535);
 
 /** How often the edges ask whether a gateway is ready. */
 export const edgeProbeSeconds = 1;
@@ -89,6 +90,33 @@ const plainSettings = {
     .meta({
       description:
         "Which host runs each store, a or b. To move one that has data: docs/deploy.md.",
+    }),
+  prefix: z
+    .string("must be a name such as hearth")
+    .regex(
+      /^[a-z][a-z0-9-]{0,30}$/,
+      "must be a name such as hearth: small letters, digits and -, at most 31",
+    )
+    .default("hearth")
+    .meta({
+      description:
+        "Before the names of containers and volumes, and the networks' name. A second stack on the same hosts needs its own prefix and ports.",
+    }),
+  ports: z
+    .strictObject({
+      edge: port.default(4000),
+      edgeTls: port.default(443),
+      notes: port.default(5984),
+      gatewayTls: port.default(4444),
+      notesTls: port.default(6984),
+      console: port.default(4443),
+      postgres: port.default(5432),
+      redis: port.default(6379),
+    })
+    .prefault({})
+    .meta({
+      description:
+        "Where the hosts listen. For people and devices: edge (the gateway), notes, edgeTls (both, by host name) and console; between the hosts: the others.",
     }),
   memory: z
     .strictObject({
@@ -230,7 +258,7 @@ const plainSettings = {
         .string("must be a host or address")
         .min(1, "must be a host or address")
         .meta({ example: "127.0.0.1" }),
-      port: wholeNumber(1, 65_535).meta({ example: "5432" }),
+      port: port.meta({ example: "5432" }),
     })
     .optional()
     .meta({
@@ -281,6 +309,8 @@ export const secretFields: readonly string[] = Object.keys(secretSettings);
 export const hostSettingsSchema = configSchema.pick({
   hosts: true,
   placement: true,
+  prefix: true,
+  ports: true,
   images: true,
   edge: true,
   localRunnerA: true,

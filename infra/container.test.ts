@@ -7,7 +7,7 @@ const spec: ContainerSpec = {
   user: "1000:0",
   environment: { LEVEL: "1" },
   files: [{ path: "/run/hearth/KEY", content: "key", permissions: "0440" }],
-  ports: [{ address: "10.8.0.1", port: 80 }],
+  ports: [{ address: "10.8.0.1", port: 80, inside: 80 }],
   volumes: [{ source: "hearth-data", path: "/data" }],
   networks: [{ name: "hearth", aliases: ["something"] }],
   memoryMiB: 128,

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type * as docker from "@pulumi/docker";
 import { output, unsecret, type Input } from "@pulumi/pulumi";
+import { stackLabel, type StackNames } from "./names.ts";
 
 export interface UploadedFile {
   readonly path: string;
@@ -11,7 +12,10 @@ export interface UploadedFile {
 
 export interface PublishedPort {
   readonly address: string;
+  /** Of the host. */
   readonly port: number;
+  /** Of the container. */
+  readonly inside: number;
 }
 
 export interface VolumeMount {
@@ -68,6 +72,7 @@ export const configLabel = "hearth.config";
 export function containerArgs(
   spec: ContainerSpec,
   image: Input<string>,
+  { stack }: Pick<StackNames, "stack">,
 ): docker.ContainerArgs {
   return {
     name: spec.name,
@@ -85,9 +90,9 @@ export function containerArgs(
       permissions,
     })),
     ports: spec.ports
-      .map(({ address, port }) => ({
+      .map(({ address, port, inside }) => ({
         ip: address,
-        internal: port,
+        internal: inside,
         external: port,
         protocol: "tcp",
       }))
@@ -140,7 +145,10 @@ export function containerArgs(
     destroyGraceSeconds: spec.graceSeconds,
     wait: true,
     waitTimeout: healthyWithinSeconds,
-    labels: [{ label: configLabel, value: labelOf(spec) }],
+    labels: [
+      { label: configLabel, value: labelOf(spec) },
+      { label: stackLabel, value: stack },
+    ],
   };
 }
 

@@ -118,6 +118,7 @@ describe.each([
         "GATEWAY_URL=http://gateway:4001",
         "HEARTH_CERTIFICATES=/run/hearth/servers.crt",
         `HEARTH_CONTAINERS=${onData ? "edge gateway notes postgres redis tls" : "edge gateway tls"}`,
+        "HEARTH_CONTAINER_PREFIX=hearth",
         "HEARTH_HOME=/var/lib/hearth",
         `HEARTH_HOST_NAME=host ${host.toUpperCase()}`,
         `HEARTH_JOBS=${onData ? "on" : "off"}`,

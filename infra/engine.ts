@@ -1,6 +1,7 @@
 import { execFile } from "node:child_process";
 import type { Readable } from "node:stream";
 import { promisify } from "node:util";
+import type { StackNames } from "./names.ts";
 
 const run = promisify(execFile);
 
@@ -10,6 +11,9 @@ export interface EngineAddress {
   readonly endpoint: string;
   readonly sshOpts: readonly string[];
 }
+
+/** A host's engine, and what the stack calls its own there. */
+export interface StackEngine extends EngineAddress, StackNames {}
 
 /** Longer than the slowest of them: containers that get a minute to stop. */
 const commandWithinMs = 180_000;

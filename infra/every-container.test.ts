@@ -82,13 +82,14 @@ describe("every container", () => {
         expect(["hearth", "hearth-socket"]).toContain(network.name);
     }));
 
-  test("says its configuration's hash in a label", () => {
+  test("says in labels whose it is, and its configuration's hash", () => {
     each(({ labels }, name) =>
       expect(labels, name).toEqual([
         {
           label: "hearth.config",
           value: expect.stringMatching(/^[0-9a-f]{16}$/) as string,
         },
+        { label: "hearth.stack", value: "hearth/home" },
       ]),
     );
   });

@@ -1,8 +1,20 @@
 import * as docker from "@pulumi/docker";
-import { ResourceHook, type Output, type Resource } from "@pulumi/pulumi";
+import {
+  getProject,
+  getStack,
+  ResourceHook,
+  type Output,
+  type Resource,
+} from "@pulumi/pulumi";
 import type { HearthConfig, HostName } from "./config.ts";
-import type { EngineAddress } from "./engine.ts";
-import { removeLeftover, removeLeftoverNetwork } from "./leftover.ts";
+import type { PublishedPort } from "./container.ts";
+import type { StackEngine } from "./engine.ts";
+import {
+  refuseForeignVolume,
+  removeLeftover,
+  removeLeftoverNetwork,
+} from "./leftover.ts";
+import { networkName, socketNetworkName } from "./names.ts";
 import { isPrivate } from "./private-addresses.ts";
 
 /** One host: its Docker provider and networks. Everything on it is made through `provider`. */
@@ -14,8 +26,10 @@ export interface Host {
   readonly publish: readonly string[];
   /** The engine's own socket on that host. */
   readonly socket: string;
-  /** How hooks reach its engine. */
-  readonly engine: EngineAddress;
+  /** How hooks reach its engine, and what the stack calls its own there. */
+  readonly engine: StackEngine;
+  /** Where it listens. */
+  readonly ports: HearthConfig["ports"];
   readonly provider: docker.Provider;
   /** All but volumes depends on them: their hook refuses a host on which a stack of another state runs. */
   readonly networks: readonly Resource[];
@@ -23,16 +37,13 @@ export interface Host {
   readonly subnets: Output<readonly string[]>;
   /** On every container: an interrupted `up` leaves one behind, and "the name is already in use" would stop the next. */
   readonly beforeCreate: ResourceHook;
+  /** On every volume: what another stack left under this name is not taken over. */
+  readonly beforeVolume: ResourceHook;
 }
 
 export type Hosts = Readonly<Record<HostName, Host>>;
 
-/** Where containers of one host talk to each other by alias. */
-export const networkName = "hearth";
-/** Where the supervisor talks to the socket proxy: no way out of it. */
-export const socketNetworkName = "hearth-socket";
-
-/** Ports inside containers and, where published, on the hosts. */
+/** Ports inside containers; where a host listens, its configuration says. */
 export const ports = {
   edge: 4000,
   edgeTls: 443,
@@ -48,16 +59,16 @@ export const ports = {
   socketProxy: 2375,
 } as const;
 
-export function createHosts(
-  config: Pick<HearthConfig, "hosts" | "importRoles">,
-): Hosts {
+type HostsConfig = Pick<
+  HearthConfig,
+  "hosts" | "importRoles" | "ports" | "prefix"
+>;
+
+export function createHosts(config: HostsConfig): Hosts {
   return { a: createHost("a", config), b: createHost("b", config) };
 }
 
-function createHost(
-  name: HostName,
-  config: Pick<HearthConfig, "hosts" | "importRoles">,
-): Host {
+function createHost(name: HostName, config: HostsConfig): Host {
   const {
     docker: endpoint,
     address,
@@ -71,7 +82,12 @@ function createHost(
     ...(ssh ? { sshOpts: [...sshOpts] } : {}),
   });
   // Without labels: a changed label of a network in use can neither be updated nor, in 30 s, replaced.
-  const engine = { endpoint, sshOpts };
+  const engine = {
+    endpoint,
+    sshOpts,
+    prefix: config.prefix,
+    stack: `${getProject()}/${getStack()}`,
+  };
   const clearNetwork = clearWay(`clear-network-${name}`, (network) =>
     removeLeftoverNetwork(engine, network, {
       withContainers: config.importRoles !== "no",
@@ -80,12 +96,12 @@ function createHost(
   const hooks = { beforeCreate: [clearNetwork] };
   const network = new docker.Network(
     `network-${name}`,
-    { name: networkName },
+    { name: networkName(engine) },
     { provider, hooks },
   );
   const socketNetwork = new docker.Network(
     `socket-network-${name}`,
-    { name: socketNetworkName, internal: true },
+    { name: socketNetworkName(engine), internal: true },
     { provider, hooks },
   );
   return {
@@ -94,6 +110,7 @@ function createHost(
     publish,
     socket,
     engine,
+    ports: config.ports,
     provider,
     networks: [network, socketNetwork],
     subnets: network.ipamConfigs.apply((configs) =>
@@ -101,6 +118,9 @@ function createHost(
     ),
     beforeCreate: clearWay(`clear-way-${name}`, (container) =>
       removeLeftover(engine, container),
+    ),
+    beforeVolume: clearWay(`own-volume-${name}`, (volume) =>
+      refuseForeignVolume(engine, volume),
     ),
   };
 }
@@ -118,13 +138,12 @@ export function clearWay(
 /** Where containers on one host reach a service that is placed `at` one: by alias on the same host, else by address. */
 export function reach(
   from: Pick<Host, "name">,
-  at: Pick<Host, "name" | "address">,
+  at: Pick<Host, "name" | "address" | "ports">,
   service: "postgres" | "redis",
 ): { readonly host: string; readonly port: number } {
-  return {
-    host: from.name === at.name ? service : at.address,
-    port: ports[service],
-  };
+  return from.name === at.name
+    ? { host: service, port: ports[service] }
+    : { host: at.address, port: at.ports[service] };
 }
 
 /** All private addresses of a host that are published on, without repetition. */
@@ -142,12 +161,25 @@ export function bracketed(address: string): string {
 
 /** A port of a host's TLS endpoint. */
 export function tlsUrl(
-  { address }: Pick<Host, "address">,
+  host: Pick<Host, "address" | "ports">,
   port: "gatewayTls" | "notesTls" | "console",
 ): string {
-  return `https://${bracketed(address)}:${ports[port]}`;
+  return `https://${bracketed(host.address)}:${host.ports[port]}`;
 }
 
 export function otherHost(name: HostName): HostName {
   return name === "a" ? "b" : "a";
+}
+
+/** A port of a container of this host, published at these addresses where its configuration says. */
+export function publishedPorts(
+  host: Pick<Host, "ports">,
+  port: keyof Host["ports"],
+  addresses: readonly string[],
+): readonly PublishedPort[] {
+  return addresses.map((address) => ({
+    address,
+    port: host.ports[port],
+    inside: ports[port],
+  }));
 }

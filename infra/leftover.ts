@@ -1,5 +1,6 @@
 import { configLabel } from "./container.ts";
-import { dockerAt, type EngineAddress } from "./engine.ts";
+import { dockerAt, type StackEngine } from "./engine.ts";
+import { stackLabel } from "./names.ts";
 import { askPostgres } from "./postgres-socket.ts";
 
 /**
@@ -7,11 +8,12 @@ import { askPostgres } from "./postgres-socket.ts";
  * label is somebody else's: that is an error, and it is left alone.
  */
 export async function removeLeftover(
-  engine: EngineAddress,
+  engine: StackEngine,
   name: string,
 ): Promise<void> {
   const [found] = await listContainers(engine, `name=^/${name}$`);
   if (found === undefined) return;
+  refuseOtherStack(engine, [found]);
   if (!found.ours)
     throw new Error(
       `a container named ${name} that Hearth did not make is on ${engine.endpoint}: rename or remove it, then run up again.`,
@@ -25,7 +27,7 @@ export async function removeLeftover(
  * first: a stack of another state runs, which only `adopt` may take over, and `destroy` remove.
  */
 export async function removeLeftoverNetwork(
-  engine: EngineAddress,
+  engine: StackEngine,
   name: string,
   { withContainers }: { readonly withContainers: boolean },
 ): Promise<void> {
@@ -41,6 +43,7 @@ export async function removeLeftoverNetwork(
   );
   for (const id of ids) {
     const attached = await listContainers(engine, `network=${id}`);
+    refuseOtherStack(engine, attached);
     const strange = attached.find(({ ours }) => !ours);
     if (strange !== undefined)
       throw new Error(
@@ -60,7 +63,7 @@ export async function removeLeftoverNetwork(
 
 /** Drops a login role that the state does not know; it owns nothing, and what it owns all the same goes to the owner's role. */
 export async function removeLeftoverRole(
-  engine: EngineAddress,
+  engine: StackEngine,
   name: string,
 ): Promise<void> {
   const role = `"${name.replaceAll('"', '""')}"`;
@@ -75,14 +78,53 @@ export async function removeLeftoverRole(
   );
 }
 
+/** Refuses a volume that another stack made; one of an older release has no label and can only be this one's. */
+export async function refuseForeignVolume(
+  engine: StackEngine,
+  name: string,
+): Promise<void> {
+  const [owner] = words(
+    await dockerAt(engine, [
+      ...["volume", "ls", "--filter", `name=^${name}$`],
+      ...["--format", `{{.Label "${stackLabel}"}}`],
+    ]),
+  );
+  if (owner !== undefined && owner !== engine.stack)
+    throw new Error(otherStack(engine, owner, `the volume ${name}`));
+}
+
 interface Found {
   readonly id: string;
   readonly name: string;
+  /** Made by Hearth. */
   readonly ours: boolean;
+  /** Whose it is; "" where an older release made it. */
+  readonly stack: string;
+}
+
+function refuseOtherStack(
+  engine: StackEngine,
+  containers: readonly Found[],
+): void {
+  const others = containers.filter(
+    ({ stack }) => stack !== "" && stack !== engine.stack,
+  );
+  const [first] = others;
+  if (first !== undefined)
+    throw new Error(otherStack(engine, first.stack, namesOf(others)));
+}
+
+/** The sentence for what another stack holds under the names of this one. */
+export function otherStack(
+  { endpoint, stack }: StackEngine,
+  other: string,
+  what: string,
+): string {
+  return `the stack ${other} has ${what} on ${endpoint}, and this is ${stack}; nothing was touched: give this one its own names and ports (npx pulumi config set hearth:prefix NAME, and hearth:ports), or other hosts.`;
 }
 
 async function listContainers(
-  engine: EngineAddress,
+  engine: StackEngine,
   filter: string,
 ): Promise<readonly Found[]> {
   const lines = await dockerAt(engine, [
@@ -92,20 +134,20 @@ async function listContainers(
     "--filter",
     filter,
     "--format",
-    `{{.ID}} {{.Names}} {{.Label "${configLabel}"}}`,
+    `{{.ID}} {{.Names}} {{.Label "${configLabel}"}} {{.Label "${stackLabel}"}}`,
   ]);
   return lines
     .split("\n")
     .filter((line) => line !== "")
     .map((line) => {
-      const [id = "", name = "", label = ""] = line.split(" ");
-      return { id, name, ours: label !== "" };
+      const [id = "", name = "", label = "", stack = ""] = line.split(" ");
+      return { id, name, ours: label !== "", stack };
     });
 }
 
 /** All at once: docker waits for them side by side. */
 async function stopAndRemove(
-  engine: EngineAddress,
+  engine: StackEngine,
   ids: readonly string[],
 ): Promise<void> {
   if (ids.length === 0) return;

@@ -1,7 +1,8 @@
 import type { Output } from "@pulumi/pulumi";
 import type { HearthConfig, HostName, ProgramConfig } from "./config.ts";
 import { typedDocker } from "./engine.ts";
-import { bracketed, ports } from "./hosts.ts";
+import { bracketed } from "./hosts.ts";
+import { containerName } from "./names.ts";
 import { isPrivate } from "./private-addresses.ts";
 
 /** What `pulumi stack output` shows; secrets only with --show-secrets. */
@@ -25,7 +26,7 @@ export function describeStack(config: ProgramConfig): StackOutputs {
   const hearth = (options: string, command: string) =>
     typedDocker(
       { endpoint, sshOpts },
-      `exec ${options}hearth-supervisor hearth ${command}`,
+      `exec ${options}${containerName(config, "supervisor")} hearth ${command}`,
     );
   return {
     gateway: [gateway, ...others].map((address) => `${address}/v1`),
@@ -46,14 +47,14 @@ export function describeStack(config: ProgramConfig): StackOutputs {
   };
 }
 
-type Addressed = Pick<HearthConfig, "hosts" | "edge">;
+type Addressed = Pick<HearthConfig, "hosts" | "edge" | "ports">;
 
 /** Where programs reach the gateway, the best first. */
 export function gatewayAddresses(config: Addressed): readonly string[] {
   const { hostname } = config.edge;
   return [
-    ...(hostname === undefined ? [] : [`https://${hostname}`]),
-    ...publishedUrls(config, ports.edge),
+    ...(hostname === undefined ? [] : [httpsUrl(config, hostname)]),
+    ...publishedUrls(config, config.ports.edge),
   ];
 }
 
@@ -61,8 +62,8 @@ export function gatewayAddresses(config: Addressed): readonly string[] {
 export function notesAddresses(config: Addressed): readonly string[] {
   const { notesHostname } = config.edge;
   return [
-    ...(notesHostname === undefined ? [] : [`https://${notesHostname}`]),
-    ...publishedUrls(config, ports.notes),
+    ...(notesHostname === undefined ? [] : [httpsUrl(config, notesHostname)]),
+    ...publishedUrls(config, config.ports.notes),
   ];
 }
 
@@ -71,7 +72,15 @@ export function supervisorAddresses(
   config: Addressed,
   host: HostName,
 ): readonly string[] {
-  return urlsOn(config, host, "https", ports.console);
+  return urlsOn(config, host, "https", config.ports.console);
+}
+
+/** Of a name that the edges serve with a certificate. */
+export function httpsUrl(
+  { ports: { edgeTls } }: Pick<HearthConfig, "ports">,
+  name: string,
+): string {
+  return `https://${name}${edgeTls === 443 ? "" : `:${edgeTls}`}`;
 }
 
 function publishedUrls(config: Addressed, port: number): readonly string[] {

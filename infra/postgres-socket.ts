@@ -1,11 +1,12 @@
-import { dockerAt, type EngineAddress } from "./engine.ts";
+import { dockerAt, type StackEngine } from "./engine.ts";
+import { containerName } from "./names.ts";
 
 /**
  * Runs statements as superuser over the container's own socket, where no password is asked for: the way in while the password
  * is being changed or is not known. Gives what they say, columns separated by `|`. The statements go in by standard input.
  */
 export async function askPostgres(
-  engine: EngineAddress,
+  engine: StackEngine,
   statements: string,
   withinMs?: number,
 ): Promise<string> {
@@ -16,7 +17,7 @@ export async function askPostgres(
       "--interactive",
       "--user",
       "postgres",
-      "hearth-postgres",
+      containerName(engine, "postgres"),
       "psql",
       "--username=postgres",
       "--dbname=hearth",

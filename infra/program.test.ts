@@ -150,12 +150,49 @@ test("ssh is dialled once for all requests to a host", () => {
       expect(inputs.sshOpts, name).toContain("ControlMaster=auto");
 });
 
-test("networks and volumes carry no labels, which could never be changed", () => {
-  for (const { inputs, name, type } of resources)
-    if (/:(Network|Volume)$/.test(type))
-      expect(Object.keys(inputs).toSorted(), name).toEqual(
-        inputs.internal === true ? ["internal", "name"] : ["name"],
-      );
+test("networks carry no labels, and volumes one that never changes: a changed label would replace them", () => {
+  for (const { inputs, name, options, type } of resources) {
+    if (type.endsWith(":Network"))
+      expect(inputs, name).not.toHaveProperty("labels");
+    if (type.endsWith(":Volume")) {
+      expect(inputs.labels, name).toEqual([
+        { label: "hearth.stack", value: "hearth/home" },
+      ]);
+      expect(options.ignoreChanges, name).toEqual(["labels"]);
+    }
+  }
+});
+
+test("with a prefix and ports of its own, a stack shares no name and no port of a host with another", async () => {
+  const other = await registerProgram({
+    ...rightConfig,
+    prefix: "trial",
+    ports: JSON.stringify({
+      ...{ edge: 14_000, edgeTls: 10_443, notes: 15_984, gatewayTls: 14_444 },
+      ...{ notesTls: 16_984, console: 14_443, postgres: 15_432, redis: 16_379 },
+    }),
+  });
+  const held = (all: readonly Registered[]) => [
+    ...all
+      .filter(({ type }) => /:(Container|Network|Volume)$/.test(type))
+      .map(({ inputs, type }) => `${type} ${String(inputs.name)}`),
+    ...containersOf(all)
+      .flatMap(({ inputs }) => listOf(inputs.ports))
+      .map(({ ip, external }) => `${String(ip)}:${String(external)}`),
+  ];
+  const both = held(resources);
+  for (const each of held(other.resources)) expect(both).not.toContain(each);
+  const [volumes, files] = ["volumes", "uploads"].map((input) =>
+    JSON.stringify(
+      containersOf(other.resources).flatMap(({ inputs }) =>
+        listOf(inputs[input]),
+      ),
+    ),
+  );
+  expect(volumes).not.toContain("hearth-");
+  expect(files).toContain("10.8.0.1:15432/hearth");
+  expect(files).toContain("10.8.0.2:14444");
+  expect(JSON.stringify(other.outputs)).toContain("http://192.168.1.10:14000");
 });
 
 test("the host checks know every port that is published", () => {

@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import { authorityFile } from "./certificates.ts";
 import type { HearthConfig } from "./config.ts";
-import { dockerAt, typedDocker, type EngineAddress } from "./engine.ts";
+import { dockerAt, typedDocker, type StackEngine } from "./engine.ts";
+import { containerName } from "./names.ts";
 
 const directory = "/run/hearth";
 
@@ -40,7 +41,7 @@ function hashes(passwords: readonly string[]): string {
  * health check's. Connections that are open stay. Throws what Redis or Docker says.
  */
 export async function acceptRedisPasswords(
-  engine: EngineAddress,
+  engine: StackEngine,
   passwords: readonly string[],
 ): Promise<void> {
   const users = buildRedisUsers(passwords);
@@ -60,7 +61,7 @@ export async function acceptRedisPasswords(
 
 /** The files are root's, and a root without capabilities may still make others in its own directory. */
 function replaceFile(
-  engine: EngineAddress,
+  engine: StackEngine,
   path: string,
   content: string,
 ): Promise<string> {
@@ -77,14 +78,20 @@ function replaceFile(
 }
 
 function inRedis(
-  engine: EngineAddress,
+  engine: StackEngine,
   command: readonly string[],
   input: string,
   options: readonly string[] = [],
 ): Promise<string> {
   return dockerAt(
     engine,
-    ["exec", "--interactive", ...options, "hearth-redis", ...command],
+    [
+      "exec",
+      "--interactive",
+      ...options,
+      containerName(engine, "redis"),
+      ...command,
+    ],
     input,
   );
 }

@@ -17,6 +17,9 @@ export interface StackOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
+/** Of Pulumi.yaml. */
+export const projectName = "hearth";
+
 /** At most so many operations at once: each over ssh is a connection. */
 export const parallel = 4;
 
@@ -34,7 +37,7 @@ export async function openStack(options: StackOptions): Promise<Stack> {
   return LocalWorkspace.createOrSelectStack(
     {
       stackName: options.stackName,
-      projectName: "hearth",
+      projectName,
       program: async () => ({ ...(await program()) }),
     },
     {

@@ -32,6 +32,11 @@ export type Watcher = {
   readonly stop: () => Promise<void>;
 };
 
+/** What the names of this host's containers begin with. */
+function containerPrefix(env: Environment): string {
+  return readVariable("HEARTH_CONTAINER_PREFIX", env) ?? "hearth";
+}
+
 /** A supervisor that started nothing: it looks at what its configuration names and at its host's containers, heals, remembers and tells. */
 export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
   const { home, env } = options;
@@ -70,6 +75,7 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
       ? undefined
       : createContainerRuntime({
           engine,
+          prefix: containerPrefix(env),
           history,
           onChange: options.onService,
           onTrouble: options.onNotice,

@@ -1,5 +1,5 @@
 import type { ContainerSpec } from "../container.ts";
-import { networkName } from "../hosts.ts";
+import { containerName, networkName, type StackNames } from "../names.ts";
 
 const caddyfilePath = "/etc/caddy/Caddyfile";
 /** Inside the container alone. */
@@ -15,16 +15,18 @@ const healthSite = `http://:${healthPort} {
 export function caddySpec(
   {
     alias,
+    engine,
     caddyfile,
     files,
   }: Pick<ContainerSpec, "files"> & {
-    readonly alias: string;
+    readonly alias: "edge" | "tls";
+    readonly engine: StackNames;
     readonly caddyfile: string;
   },
   { ports, volumes }: Pick<ContainerSpec, "ports" | "volumes">,
 ): ContainerSpec {
   return {
-    name: `hearth-${alias}`,
+    name: containerName(engine, alias),
     command: [
       "caddy",
       "run",
@@ -44,7 +46,7 @@ export function caddySpec(
     ],
     ports,
     volumes,
-    networks: [{ name: networkName, aliases: [alias] }],
+    networks: [{ name: networkName(engine), aliases: [alias] }],
     memoryMiB: 128,
     // The binary carries it as a file capability and does not start where it cannot have it.
     capabilities: ["CAP_NET_BIND_SERVICE"],

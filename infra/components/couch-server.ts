@@ -2,7 +2,8 @@ import type * as docker from "@pulumi/docker";
 import * as pulumi from "@pulumi/pulumi";
 import { httpHealthTest, type ContainerSpec } from "../container.ts";
 import { buildCouchIni } from "../couchdb-ini.ts";
-import { networkName, ports, type Host } from "../hosts.ts";
+import { ports, type Host } from "../hosts.ts";
+import { containerName, networkName, volumeName } from "../names.ts";
 import { keepVolume, placeContainer, pullImage } from "./placed.ts";
 
 export interface CouchServerArgs {
@@ -34,7 +35,7 @@ export class CouchServer extends pulumi.ComponentResource {
     super("hearth:data:CouchServer", name, {}, opts);
     const volume =
       args.data === "volume"
-        ? [keepVolume(`${name}-data`, volumeName, this)]
+        ? [keepVolume(`${name}-data`, "notes", args.host, this)]
         : [];
     const image = pullImage(`${name}-image`, args.image, args.host, this);
     this.container = placeContainer(
@@ -54,8 +55,6 @@ export class CouchServer extends pulumi.ComponentResource {
   }
 }
 
-const volumeName = "hearth-notes";
-
 export function buildCouchArgs(args: CouchServerArgs): ContainerSpec {
   const ini = (adminPassword: pulumi.Input<string>) =>
     pulumi
@@ -68,7 +67,7 @@ export function buildCouchArgs(args: CouchServerArgs): ContainerSpec {
         }),
       );
   return {
-    name: "hearth-couchdb",
+    name: containerName(args.host.engine, "couchdb"),
     contents: ini(""),
     // CouchDB's own user with root's group, so that it can read the upload; as root its entrypoint would make 0600 files 0644.
     user: "5984:0",
@@ -85,11 +84,14 @@ export function buildCouchArgs(args: CouchServerArgs): ContainerSpec {
     ports: [],
     volumes: [
       {
-        source: args.data === "volume" ? volumeName : args.data,
+        source:
+          args.data === "volume"
+            ? volumeName(args.host.engine, "notes")
+            : args.data,
         path: "/opt/couchdb/data",
       },
     ],
-    networks: [{ name: networkName, aliases: ["notes"] }],
+    networks: [{ name: networkName(args.host.engine), aliases: ["notes"] }],
     memoryMiB: 1024,
     reservationMiB: 512,
     // Erlang sizes its tables from it: unlimited, it takes 2.2 GB at boot and dies of its limit. A host may allow less.

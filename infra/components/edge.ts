@@ -4,7 +4,8 @@ import { buildCaddyfile } from "../caddyfile.ts";
 import { authorityUpload } from "../certificates.ts";
 import { servesHttps, type HearthConfig } from "../config.ts";
 import type { ContainerSpec, UploadedFile } from "../container.ts";
-import { ports, type Host } from "../hosts.ts";
+import { publishedPorts, type Host } from "../hosts.ts";
+import { volumeName } from "../names.ts";
 import { isPrivate } from "../private-addresses.ts";
 import { caddySpec } from "./caddy.ts";
 import { keepVolume, placeContainer, pullImage } from "./placed.ts";
@@ -13,7 +14,7 @@ export interface EdgeArgs {
   /** Where it runs, and at whose addresses people and devices reach it. */
   readonly host: Host;
   /** The other host: its gateway is the second choice. */
-  readonly peer: Pick<Host, "address">;
+  readonly peer: Pick<Host, "address" | "ports">;
   /** Reference of Caddy's image. */
   readonly image: string;
   /** Whether the notes store runs on this host; else it is the other one's. */
@@ -39,7 +40,12 @@ export class Edge extends pulumi.ComponentResource {
     opts?: pulumi.ComponentResourceOptions,
   ) {
     super("hearth:edge:Edge", name, {}, opts);
-    const volume = keepVolume(`${name}-certificates`, volumeName, this);
+    const volume = keepVolume(
+      `${name}-certificates`,
+      "certificates",
+      args.host,
+      this,
+    );
     const image = pullImage(`${name}-image`, args.image, args.host, this);
     this.container = placeContainer(
       name,
@@ -52,28 +58,31 @@ export class Edge extends pulumi.ComponentResource {
   }
 }
 
-const volumeName = "hearth-certificates";
-
 export function buildEdgeArgs(args: EdgeArgs): ContainerSpec {
-  const { publish } = args.host;
-  const published = (port: number, addresses: readonly string[]) =>
-    [...new Set(addresses)].map((address) => ({ address, port }));
+  const { engine, publish } = args.host;
+  const published = (
+    port: "edge" | "edgeTls" | "notes",
+    addresses: readonly string[],
+  ) => publishedPorts(args.host, port, [...new Set(addresses)]);
   const inside = publish.filter(isPrivate);
   return caddySpec(
     {
       alias: "edge",
+      engine,
       caddyfile: buildCaddyfile(args),
       files: [authorityUpload(args.authority), ...certificateFiles(args)],
     },
     {
       ports: [
-        ...published(ports.edge, inside),
-        ...published(ports.notes, inside),
+        ...published("edge", inside),
+        ...published("notes", inside),
         ...(servesHttps({ edge: args.https })
-          ? published(ports.edgeTls, publish)
+          ? published("edgeTls", publish)
           : []),
       ],
-      volumes: [{ source: volumeName, path: "/data" }],
+      volumes: [
+        { source: volumeName(args.host.engine, "certificates"), path: "/data" },
+      ],
     },
   );
 }

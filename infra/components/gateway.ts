@@ -3,7 +3,8 @@ import * as pulumi from "@pulumi/pulumi";
 import { authorityFile, authorityUpload } from "../certificates.ts";
 import { httpHealthTest, type ContainerSpec } from "../container.ts";
 import type { GatewaySettings } from "../gateway-settings.ts";
-import { networkName, ports, type Host } from "../hosts.ts";
+import { ports, type Host } from "../hosts.ts";
+import { containerName, networkName, volumeName } from "../names.ts";
 import {
   keepVolume,
   operatorsFile,
@@ -58,7 +59,7 @@ export class Gateway extends pulumi.ComponentResource {
     opts?: pulumi.ComponentResourceOptions,
   ) {
     super("hearth:gateway:Gateway", name, {}, opts);
-    const journal = keepVolume(`${name}-journal`, volumeName, this);
+    const journal = keepVolume(`${name}-journal`, "journal", args.host, this);
     const image = programImage(`${name}-image`, args.image, args.host, this);
     this.container = placeContainer(
       name,
@@ -79,7 +80,6 @@ export class Gateway extends pulumi.ComponentResource {
   }
 }
 
-const volumeName = "hearth-journal";
 const journalDirectory = "/var/lib/hearth/journal";
 const configFile = "/app/config.yaml";
 const layerFile = "/app/hearth.yaml";
@@ -101,7 +101,7 @@ export function buildGatewayArgs(args: GatewayArgs): ContainerSpec {
     "0440",
   );
   return {
-    name: "hearth-gateway",
+    name: containerName(args.host.engine, "gateway"),
     user: "1000:0",
     environment: {
       ...secrets.environment,
@@ -127,8 +127,13 @@ export function buildGatewayArgs(args: GatewayArgs): ContainerSpec {
     ],
     // The edge reaches it inside the host, the other host through the TLS endpoint.
     ports: [],
-    volumes: [{ source: volumeName, path: journalDirectory }],
-    networks: [{ name: networkName, aliases: ["gateway"] }],
+    volumes: [
+      {
+        source: volumeName(args.host.engine, "journal"),
+        path: journalDirectory,
+      },
+    ],
+    networks: [{ name: networkName(args.host.engine), aliases: ["gateway"] }],
     memoryMiB: args.memoryMiB,
     capabilities: [],
     health: {

@@ -6,6 +6,7 @@ import {
   type UploadedFile,
 } from "../container.ts";
 import type { Host } from "../hosts.ts";
+import { stackLabel, volumeName, type KeptData } from "../names.ts";
 
 /** Puts a container on a host. `name` is the resource's; the container's own stands in the spec. */
 export function placeContainer(
@@ -19,17 +20,21 @@ export function placeContainer(
     readonly ignoreChanges?: readonly string[];
   },
 ): docker.Container {
-  return new docker.Container(name, containerArgs(spec, image.imageId), {
-    parent: options.parent,
-    // Order without values: an input made from another container's output would replace this one too.
-    dependsOn: [...host.networks, ...(options.dependsOn ?? [])],
-    hooks: { beforeCreate: [host.beforeCreate] },
-    // Envs hold no secret; marked all the same, so that one put there by mistake is not in the state in clear.
-    additionalSecretOutputs: ["envs", "uploads"],
-    ...(options.ignoreChanges === undefined
-      ? {}
-      : { ignoreChanges: [...options.ignoreChanges] }),
-  });
+  return new docker.Container(
+    name,
+    containerArgs(spec, image.imageId, host.engine),
+    {
+      parent: options.parent,
+      // Order without values: an input made from another container's output would replace this one too.
+      dependsOn: [...host.networks, ...(options.dependsOn ?? [])],
+      hooks: { beforeCreate: [host.beforeCreate] },
+      // Envs hold no secret; marked all the same, so that one put there by mistake is not in the state in clear.
+      additionalSecretOutputs: ["envs", "uploads"],
+      ...(options.ignoreChanges === undefined
+        ? {}
+        : { ignoreChanges: [...options.ignoreChanges] }),
+    },
+  );
 }
 
 /** An image that the host pulls. `keepLocally`: an `up` never takes away what a roll back needs. */
@@ -47,18 +52,28 @@ export function pullImage(
 }
 
 /**
- * A volume that outlives `destroy`. It depends on nothing, which would outlive it too, and never gets labels: a changed one would
+ * A volume that outlives `destroy`. It depends on nothing, which would outlive it too. Its label is set once: a changed one would
  * replace the volume, and its data with it.
  */
 export function keepVolume(
   name: string,
-  volume: string,
+  data: KeptData,
+  host: Host,
   parent: pulumi.Resource,
 ): docker.Volume {
   return new docker.Volume(
     name,
-    { name: volume },
-    { parent, protect: true, retainOnDelete: true },
+    {
+      name: volumeName(host.engine, data),
+      labels: [{ label: stackLabel, value: host.engine.stack }],
+    },
+    {
+      parent,
+      protect: true,
+      retainOnDelete: true,
+      ignoreChanges: ["labels"],
+      hooks: { beforeCreate: [host.beforeVolume] },
+    },
   );
 }
 

@@ -10,7 +10,8 @@ import {
 } from "../certificates.ts";
 import type { HearthConfig } from "../config.ts";
 import type { ContainerSpec } from "../container.ts";
-import { clearWay, networkName, ports, reach, type Host } from "../hosts.ts";
+import { clearWay, reach, type Host, publishedPorts } from "../hosts.ts";
+import { containerName, networkName, volumeName } from "../names.ts";
 import { removeLeftoverRole } from "../leftover.ts";
 import { scramVerifier } from "../scram.ts";
 import {
@@ -77,7 +78,7 @@ export class PostgresServer extends pulumi.ComponentResource {
     super("hearth:data:PostgresServer", name, {}, opts);
     this.#args = args;
     const { host } = args;
-    const volume = keepVolume(`${name}-data`, volumeName, this);
+    const volume = keepVolume(`${name}-data`, "postgres", args.host, this);
     const image = pullImage(`${name}-image`, args.image, host, this);
     const spec = buildPostgresArgs(args);
     // The password acts at initdb only. Its rotation is an ALTER ROLE over the container's socket and must not replace the
@@ -136,8 +137,6 @@ export class PostgresServer extends pulumi.ComponentResource {
   }
 }
 
-const volumeName = "hearth-postgres";
-
 /** The role the gateways log in as. The letter is no host: the other one exists only while the password is rotated. */
 export function gatewayRoleName({
   gatewayRole,
@@ -155,7 +154,7 @@ export function buildPostgresArgs(args: PostgresServerArgs): ContainerSpec {
     "0400",
   );
   return {
-    name: "hearth-postgres",
+    name: containerName(args.host.engine, "postgres"),
     command: [
       "bash",
       "-c",
@@ -200,10 +199,15 @@ hostssl all all all scram-sha-256
       },
       ...serverUploads("postgres", args.certificate, "0400"),
     ],
-    ports: [{ address: args.host.address, port: ports.postgres }],
+    ports: publishedPorts(args.host, "postgres", [args.host.address]),
     // 18's layout: PGDATA is a directory of the version below it.
-    volumes: [{ source: volumeName, path: "/var/lib/postgresql" }],
-    networks: [{ name: networkName, aliases: ["postgres"] }],
+    volumes: [
+      {
+        source: volumeName(args.host.engine, "postgres"),
+        path: "/var/lib/postgresql",
+      },
+    ],
+    networks: [{ name: networkName(args.host.engine), aliases: ["postgres"] }],
     memoryMiB: args.memoryMiB,
     sharedMemoryMiB: 256,
     // For the root entrypoint, which gives the volume to postgres and becomes it.

@@ -8,7 +8,8 @@ import {
   type ServerCertificate,
 } from "../certificates.ts";
 import type { ContainerSpec } from "../container.ts";
-import { networkName, ports, reach, type Host } from "../hosts.ts";
+import { ports, reach, type Host, publishedPorts } from "../hosts.ts";
+import { containerName, networkName, volumeName } from "../names.ts";
 import {
   buildRedisUsers,
   redisCli,
@@ -55,7 +56,7 @@ export class RedisServer extends pulumi.ComponentResource {
   ) {
     super("hearth:data:RedisServer", name, {}, opts);
     this.#args = args;
-    const volume = keepVolume(`${name}-data`, volumeName, this);
+    const volume = keepVolume(`${name}-data`, "redis", args.host, this);
     const image = pullImage(`${name}-image`, args.image, args.host, this);
     const spec = buildRedisArgs(args);
     this.container = placeContainer(name, spec, image, args.host, {
@@ -82,7 +83,6 @@ export class RedisServer extends pulumi.ComponentResource {
   }
 }
 
-const volumeName = "hearth-redis";
 const configFile = "/run/hearth/redis.conf";
 
 export function buildRedisArgs(args: RedisServerArgs): ContainerSpec {
@@ -92,7 +92,7 @@ export function buildRedisArgs(args: RedisServerArgs): ContainerSpec {
     ...(previousPassword === undefined ? [] : [previousPassword]),
   ];
   return {
-    name: "hearth-redis",
+    name: containerName(args.host.engine, "redis"),
     command: ["redis-server", configFile],
     // The image's own redis user; group 0 reads the uploads.
     user: "999:0",
@@ -116,9 +116,9 @@ export function buildRedisArgs(args: RedisServerArgs): ContainerSpec {
       authorityUpload(args.authority),
       ...serverUploads("redis", args.certificate, "0440"),
     ],
-    ports: [{ address: args.host.address, port: ports.redis }],
-    volumes: [{ source: volumeName, path: "/data" }],
-    networks: [{ name: networkName, aliases: ["redis"] }],
+    ports: publishedPorts(args.host, "redis", [args.host.address]),
+    volumes: [{ source: volumeName(args.host.engine, "redis"), path: "/data" }],
+    networks: [{ name: networkName(args.host.engine), aliases: ["redis"] }],
     memoryMiB,
     capabilities: [],
     health: {

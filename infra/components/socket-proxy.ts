@@ -1,7 +1,8 @@
 import type * as docker from "@pulumi/docker";
 import * as pulumi from "@pulumi/pulumi";
 import { httpHealthTest, type ContainerSpec } from "../container.ts";
-import { ports, socketNetworkName, type Host } from "../hosts.ts";
+import { ports, type Host } from "../hosts.ts";
+import { containerName, socketNetworkName, type StackNames } from "../names.ts";
 import { placeContainer, pullImage } from "./placed.ts";
 
 export interface SocketProxyArgs {
@@ -37,18 +38,18 @@ const configFile = "/usr/local/etc/haproxy/haproxy.cfg";
 
 /** The containers that the supervisor may look into and restart; all of ours but the proxy itself. */
 const ours = [
-  "hearth-couchdb",
-  "hearth-edge",
-  "hearth-gateway",
-  "hearth-postgres",
-  "hearth-redis",
-  "hearth-supervisor",
-  "hearth-tls",
-];
+  "couchdb",
+  "edge",
+  "gateway",
+  "postgres",
+  "redis",
+  "supervisor",
+  "tls",
+] as const;
 
 export function buildSocketProxyArgs({ host }: SocketProxyArgs): ContainerSpec {
   return {
-    name: "hearth-socket-proxy",
+    name: containerName(host.engine, "socket-proxy"),
     command: ["haproxy", "-W", "-db", "-f", configFile],
     // The socket is root's; without any capability, root is only that file's owner.
     user: "0:0",
@@ -56,13 +57,15 @@ export function buildSocketProxyArgs({ host }: SocketProxyArgs): ContainerSpec {
     files: [
       {
         path: configFile,
-        content: buildSocketProxyConfig(),
+        content: buildSocketProxyConfig(host.engine),
         permissions: "0444",
       },
     ],
     ports: [],
     volumes: [{ source: host.socket, path: "/var/run/docker.sock" }],
-    networks: [{ name: socketNetworkName, aliases: ["socket-proxy"] }],
+    networks: [
+      { name: socketNetworkName(host.engine), aliases: ["socket-proxy"] },
+    ],
     memoryMiB: 64,
     capabilities: [],
     health: {
@@ -77,8 +80,10 @@ export function buildSocketProxyArgs({ host }: SocketProxyArgs): ContainerSpec {
 }
 
 /** Exact paths, nothing else: archive and export read any file, exec and create run anything. */
-export function buildSocketProxyConfig(): string {
-  const names = ours.join("|");
+export function buildSocketProxyConfig(
+  engine: Pick<StackNames, "prefix">,
+): string {
+  const names = ours.map((each) => containerName(engine, each)).join("|");
   return `global
   maxconn 100
   log stdout format raw local0 notice

@@ -2,13 +2,13 @@ import type * as docker from "@pulumi/docker";
 import * as pulumi from "@pulumi/pulumi";
 import { authorityFile, authorityUpload } from "../certificates.ts";
 import { httpHealthTest, type ContainerSpec } from "../container.ts";
+import { ports, tlsUrl, type Host } from "../hosts.ts";
 import {
+  containerName,
   networkName,
-  ports,
   socketNetworkName,
-  tlsUrl,
-  type Host,
-} from "../hosts.ts";
+  volumeName,
+} from "../names.ts";
 import {
   keepVolume,
   operatorsFile,
@@ -23,7 +23,7 @@ export interface SupervisorArgs {
   /** Where it runs. */
   readonly host: Host;
   /** The other host, whose supervisor and gateway it probes. */
-  readonly peer: Pick<Host, "address">;
+  readonly peer: Pick<Host, "address" | "ports">;
   readonly image: ImageSource;
   readonly memoryMiB: number;
   /** Whether it runs the jobs: one of the two does. */
@@ -84,9 +84,11 @@ export class Supervisor extends pulumi.ComponentResource {
     opts?: pulumi.ComponentResourceOptions,
   ) {
     super("hearth:ops:Supervisor", name, {}, opts);
-    const volumes = [keepVolume(`${name}-history`, historyVolume, this)];
+    const volumes = [
+      keepVolume(`${name}-history`, "supervisor", args.host, this),
+    ];
     if (args.backups === "volume")
-      volumes.push(keepVolume(`${name}-backups`, backupVolume, this));
+      volumes.push(keepVolume(`${name}-backups`, "backups", args.host, this));
     const image = programImage(`${name}-image`, args.image, args.host, this);
     this.container = placeContainer(
       name,
@@ -107,8 +109,6 @@ export class Supervisor extends pulumi.ComponentResource {
   }
 }
 
-const historyVolume = "hearth-supervisor";
-const backupVolume = "hearth-backups";
 const home = "/var/lib/hearth";
 const watchedFile = "/run/hearth/servers.crt";
 const configFile = "/app/supervisor.yaml";
@@ -136,7 +136,7 @@ export function buildSupervisorArgs(args: SupervisorArgs): ContainerSpec {
   const ownConfig =
     args.config === undefined ? [] : [operatorsFile(configFile, args.config)];
   return {
-    name: "hearth-supervisor",
+    name: containerName(host.engine, "supervisor"),
     user: "1000:0",
     environment: {
       ...secrets.environment,
@@ -144,6 +144,7 @@ export function buildSupervisorArgs(args: SupervisorArgs): ContainerSpec {
       // What the snippets for key holders name.
       GATEWAY_PUBLIC_URL: args.publicUrls.gateway,
       GATEWAY_URL: `http://gateway:${ports.gateway}`,
+      HEARTH_CONTAINER_PREFIX: host.engine.prefix,
       HEARTH_CONTAINERS: args.services.join(" "),
       HEARTH_CERTIFICATES: watchedFile,
       HEARTH_HOME: home,
@@ -188,15 +189,18 @@ export function buildSupervisorArgs(args: SupervisorArgs): ContainerSpec {
     // Only the TLS endpoint leads to it.
     ports: [],
     volumes: [
-      { source: historyVolume, path: home },
+      { source: volumeName(host.engine, "supervisor"), path: home },
       {
-        source: args.backups === "volume" ? backupVolume : args.backups,
+        source:
+          args.backups === "volume"
+            ? volumeName(host.engine, "backups")
+            : args.backups,
         path: `${home}/backups`,
       },
     ],
     networks: [
-      { name: networkName, aliases: ["supervisor"] },
-      { name: socketNetworkName, aliases: [] },
+      { name: networkName(host.engine), aliases: ["supervisor"] },
+      { name: socketNetworkName(host.engine), aliases: [] },
     ],
     memoryMiB: args.memoryMiB,
     capabilities: [],

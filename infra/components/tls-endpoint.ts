@@ -7,7 +7,7 @@ import {
   type ServerCertificate,
 } from "../certificates.ts";
 import type { ContainerSpec } from "../container.ts";
-import { everyAddress, ports, type Host } from "../hosts.ts";
+import { everyAddress, publishedPorts, type Host } from "../hosts.ts";
 import { caddySpec } from "./caddy.ts";
 import { placeContainer, pullImage } from "./placed.ts";
 
@@ -51,19 +51,20 @@ export class TlsEndpoint extends pulumi.ComponentResource {
 
 export function buildTlsEndpointArgs(args: TlsEndpointArgs): ContainerSpec {
   const { host } = args;
-  const published = (port: number, addresses: readonly string[]) =>
-    addresses.map((address) => ({ address, port }));
   return caddySpec(
     {
       alias: tlsEndpointName,
+      engine: host.engine,
       caddyfile: buildTlsCaddyfile(args),
       files: serverUploads(tlsEndpointName, args.certificate, "0400"),
     },
     {
       ports: [
-        ...published(ports.gatewayTls, [host.address]),
-        ...(args.hasNotes ? published(ports.notesTls, [host.address]) : []),
-        ...published(ports.console, everyAddress(host)),
+        ...publishedPorts(host, "gatewayTls", [host.address]),
+        ...(args.hasNotes
+          ? publishedPorts(host, "notesTls", [host.address])
+          : []),
+        ...publishedPorts(host, "console", everyAddress(host)),
       ],
       volumes: [],
     },

@@ -1,8 +1,9 @@
 import { gatewayRoleName } from "../../infra/components/postgres-server.ts";
 import type { HearthConfig } from "../../infra/config.ts";
-import { dockerAt, type EngineAddress } from "../../infra/engine.ts";
+import { dockerAt, type StackEngine } from "../../infra/engine.ts";
 import { removeLeftoverRole } from "../../infra/leftover.ts";
 import { askPostgres } from "../../infra/postgres-socket.ts";
+import { containerName } from "../../infra/names.ts";
 import { bringUp, lookFirst } from "./bring-up.ts";
 import { refuseHalfRotation } from "./rotate.ts";
 import { readSettings, type Session } from "./session.ts";
@@ -57,7 +58,7 @@ export async function adopt(session: Session): Promise<void> {
 
 /** All but the superuser: ours, and an operator's own. */
 export async function loginRoles(
-  engine: EngineAddress,
+  engine: StackEngine,
   withinMs?: number,
 ): Promise<readonly string[]> {
   const said = await askPostgres(
@@ -68,12 +69,12 @@ export async function loginRoles(
   return said.split("\n").filter((name) => name !== "");
 }
 
-async function postgresRuns(engine: EngineAddress): Promise<boolean> {
+async function postgresRuns(engine: StackEngine): Promise<boolean> {
   const found = await dockerAt(engine, [
     "ps",
     "--quiet",
     "--filter",
-    "name=^/hearth-postgres$",
+    `name=^/${containerName(engine, "postgres")}$`,
     "--filter",
     "health=healthy",
   ]);

@@ -1,12 +1,9 @@
 import { readdirSync } from "node:fs";
 import type { HostName } from "../../infra/config.ts";
-import {
-  dockerAt,
-  typedDocker,
-  type EngineAddress,
-} from "../../infra/engine.ts";
+import { dockerAt, typedDocker, type StackEngine } from "../../infra/engine.ts";
 import { askPostgres } from "../../infra/postgres-socket.ts";
 import { inProject } from "../../infra/project-files.ts";
+import { containerName, volumeName } from "../../infra/names.ts";
 import { answersWithinMs, lookAt } from "./host-view.ts";
 import type { Session } from "./session.ts";
 
@@ -34,9 +31,11 @@ export async function backUpFirst(
     throw new Error(
       `${name}: Docker does not answer, so it is unknown whether the database must be backed up first; nothing was changed: see that \`${typedDocker(engine, "ps")}\` works, or leave that host out with --without ${host}.`,
     );
-  const postgres = view.containers.find((each) => each.name === postgresName);
+  const postgres = view.containers.find(
+    (each) => each.name === containerName(engine, "postgres"),
+  );
   if (postgres === undefined || !postgres.status.startsWith("Up")) {
-    if (view.volumes.includes("hearth-postgres"))
+    if (view.volumes.includes(volumeName(engine, "postgres")))
       say(
         `Postgres does not run on ${name}, so its data cannot be backed up before this run.`,
       );
@@ -50,8 +49,6 @@ export async function backUpFirst(
   for (const job of jobs) await runJob(engine, job);
 }
 
-const postgresName = "hearth-postgres";
-
 /** For psql: the names of the migrations that a database has, none of one without tables. */
 const appliedNames = `SELECT to_regclass('public.migrations') IS NOT NULL AS known \\gset
 \\if :known
@@ -61,12 +58,12 @@ SELECT name FROM public.migrations;
 
 /** Of this checkout, which the database does not have yet; none for a database without tables. */
 async function missingMigrations(
-  engine: EngineAddress,
+  engine: StackEngine,
 ): Promise<readonly string[]> {
   const said = await askPostgres(engine, appliedNames, answersWithinMs).catch(
     (error: unknown) => {
       throw new Error(
-        `Postgres does not say which migrations it has (${lastLine(error)}); nothing was changed: \`${typedDocker(engine, `logs ${postgresName}`)}\` shows more; or accept to be without a backup with --no-backup.`,
+        `Postgres does not say which migrations it has (${lastLine(error)}); nothing was changed: \`${typedDocker(engine, `logs ${containerName(engine, "postgres")}`)}\` shows more; or accept to be without a backup with --no-backup.`,
       );
     },
   );
@@ -79,18 +76,19 @@ async function missingMigrations(
     .filter((migration) => !applied.has(migration));
 }
 
-async function runJob(engine: EngineAddress, job: string): Promise<void> {
+async function runJob(engine: StackEngine, job: string): Promise<void> {
   const command = `hearth jobs run ${job}`;
+  const supervisor = containerName(engine, "supervisor");
   try {
     await dockerAt(
       engine,
-      ["exec", "hearth-supervisor", ...command.split(" ")],
+      ["exec", supervisor, ...command.split(" ")],
       "",
       backupWithinMs,
     );
   } catch (error) {
     throw new Error(
-      `the backup before the migrations failed (${job}: ${lastLine(error)}), so nothing was changed: \`${typedDocker(engine, `exec hearth-supervisor ${command}`)}\` tries it again and shows why; when it works, run the same command again, or accept to be without a backup with --no-backup.`,
+      `the backup before the migrations failed (${job}: ${lastLine(error)}), so nothing was changed: \`${typedDocker(engine, `exec ${supervisor} ${command}`)}\` tries it again and shows why; when it works, run the same command again, or accept to be without a backup with --no-backup.`,
       { cause: error },
     );
   }

@@ -1,6 +1,11 @@
 import { dockerAt, typedDocker } from "../../infra/engine.ts";
-import { networkName, socketNetworkName } from "../../infra/hosts.ts";
 import { removeLeftover, removeLeftoverNetwork } from "../../infra/leftover.ts";
+import {
+  keptData,
+  networkName,
+  socketNetworkName,
+  volumeName,
+} from "../../infra/names.ts";
 import type { UnknownContainer } from "./unknown-stack.ts";
 import { renewProviders } from "./providers.ts";
 import { dropPendingCreates, hostOf, readState, volumeType } from "./state.ts";
@@ -42,7 +47,7 @@ export async function destroy(
     await removeLeftover(engines[host], name);
   await stack.destroy({ ...options, excludeProtected: true });
   for (const engine of [engines.a, engines.b])
-    for (const network of [networkName, socketNetworkName])
+    for (const network of [networkName(engine), socketNetworkName(engine)])
       await removeLeftoverNetwork(engine, network, { withContainers: true });
 }
 
@@ -80,16 +85,17 @@ export async function leftVolumes({
   engines,
 }: Session): Promise<readonly Pick<KeptVolume, "host" | "name">[]> {
   const list = async (host: "a" | "b") => {
+    const ours = keptData.map((data) => volumeName(engines[host], data));
     const said = await dockerAt(engines[host], [
       "volume",
       "ls",
       "--quiet",
       "--filter",
-      "name=^hearth-",
+      `name=^${engines[host].prefix}-`,
     ]);
     return said
       .split("\n")
-      .filter((name) => name !== "")
+      .filter((name) => ours.includes(name))
       .map((name) => ({ host, name }));
   };
   return [...(await list("a")), ...(await list("b"))];

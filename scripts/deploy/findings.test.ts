@@ -35,6 +35,8 @@ const empty: Seen["state"] = { resources: [], pending_operations: [] };
 const at = (address: string) => ({
   endpoint: `ssh://root@${address}`,
   sshOpts: [],
+  prefix: "hearth",
+  stack: "hearth/home",
 });
 
 const well: Seen = {

@@ -1,5 +1,6 @@
 import { loginRoleNames } from "../../infra/config-fields.ts";
-import { typedDocker, type EngineAddress } from "../../infra/engine.ts";
+import { typedDocker, type StackEngine } from "../../infra/engine.ts";
+import { containerName } from "../../infra/names.ts";
 import { namesByHost, type HostView } from "./host-view.ts";
 import {
   containerType,
@@ -25,7 +26,7 @@ export interface Seen {
   /** null for a host that does not answer. */
   readonly hosts: Readonly<Record<"a" | "b", HostView | null>>;
   /** How the operator reaches them. */
-  readonly engines: Readonly<Record<"a" | "b", EngineAddress>>;
+  readonly engines: Readonly<Record<"a" | "b", StackEngine>>;
   readonly postgresOn: "a" | "b";
   /** Login roles of the running Postgres; null when it cannot be asked. */
   readonly roles: readonly string[] | null;
@@ -82,7 +83,7 @@ function known(
   host: string,
   resources: readonly StateResource[],
   view: HostView,
-  engine: EngineAddress,
+  engine: StackEngine,
 ): Finding[] {
   const typed = (command: string) => `\`${typedDocker(engine, command)}\``;
   return resources.flatMap((resource): Finding[] => {
@@ -155,15 +156,16 @@ function volumes(
 function disagreeingRoles(
   known: readonly StateResource[],
   there: readonly string[] | null,
-  engine: EngineAddress,
+  engine: StackEngine,
 ): Finding[] {
+  const postgres = containerName(engine, "postgres");
   if (there === null)
     return known.length === 0
       ? []
       : [
           {
             what: "Postgres cannot be asked for its roles",
-            mend: `when hearth-postgres does not run: ${run}up --refresh; else \`${typedDocker(engine, "logs --tail 50 hearth-postgres")}\` says why`,
+            mend: `when ${postgres} does not run: ${run}up --refresh; else \`${typedDocker(engine, `logs --tail 50 ${postgres}`)}\` says why`,
           },
         ];
   const names = known.map(({ id }) => id ?? "");

@@ -1,9 +1,10 @@
 import { configLabel } from "../../infra/container.ts";
-import { dockerAt, type EngineAddress } from "../../infra/engine.ts";
+import { dockerAt, type StackEngine } from "../../infra/engine.ts";
+import { stackLabel } from "../../infra/names.ts";
 
 /** What one host's engine says. */
 export interface HostView {
-  /** Ours, by the label that every container of the program carries. */
+  /** Of the stack; those without a stack in their labels are of an older release, and can only be its own. */
   readonly containers: readonly {
     readonly id: string;
     readonly name: string;
@@ -16,7 +17,7 @@ export interface HostView {
 export const answersWithinMs = 15_000;
 
 /** Asks one host's engine; null when it does not answer. */
-export async function lookAt(engine: EngineAddress): Promise<HostView | null> {
+export async function lookAt(engine: StackEngine): Promise<HostView | null> {
   const ask = (...args: readonly string[]) =>
     dockerAt(engine, args, "", answersWithinMs);
   try {
@@ -27,13 +28,13 @@ export async function lookAt(engine: EngineAddress): Promise<HostView | null> {
       "--filter",
       `label=${configLabel}`,
       "--format",
-      "{{.ID}}\t{{.Names}}\t{{.Status}}",
+      `{{.ID}}\t{{.Names}}\t{{.Status}}\t{{.Label "${stackLabel}"}}`,
     );
     const volumes = await ask("volume", "ls", "--quiet");
     return {
-      containers: lines(containers).map((line) => {
-        const [id = "", name = "", status = ""] = line.split("\t");
-        return { id, name, status };
+      containers: lines(containers).flatMap((line) => {
+        const [id = "", name = "", status = "", stack = ""] = line.split("\t");
+        return ["", engine.stack].includes(stack) ? [{ id, name, status }] : [];
       }),
       volumes: lines(volumes),
     };

@@ -86,7 +86,7 @@ test("hosts that cannot be read leave the addresses empty, so that cancel works 
     () => undefined,
   );
   expect(session.hosts).toBeNull();
-  expect(session.engines.a).toEqual({ endpoint: "", sshOpts: [] });
+  expect(session.engines.a).toMatchObject({ endpoint: "", sshOpts: [] });
 });
 
 test("hosts come with the options of ssh that the program uses", async () => {

@@ -1,8 +1,5 @@
-import {
-  dockerAt,
-  typedDocker,
-  type EngineAddress,
-} from "../../infra/engine.ts";
+import { dockerAt, typedDocker, type StackEngine } from "../../infra/engine.ts";
+import { containerName } from "../../infra/names.ts";
 
 /** Runs in the supervisor's container, which reaches the notes server on every host; secrets come by standard input. */
 const program = `
@@ -30,7 +27,7 @@ console.log(status);
  * force. No other wrong password is ever tried: the server locks out who guesses. Throws one sentence.
  */
 export async function setNotesAdminPassword(
-  engine: EngineAddress,
+  engine: StackEngine,
   previous: string,
   wanted: string,
 ): Promise<void> {
@@ -39,7 +36,7 @@ export async function setNotesAdminPassword(
     [
       "exec",
       "--interactive",
-      "hearth-supervisor",
+      containerName(engine, "supervisor"),
       "node",
       "--input-type=module",
       "--eval",
@@ -49,6 +46,6 @@ export async function setNotesAdminPassword(
   );
   if (said.trim() !== "200")
     throw new Error(
-      `the notes server did not take its new admin password (it answered ${said.trim()}): see \`${typedDocker(engine, "logs hearth-couchdb")}\`, then run the same command again.`,
+      `the notes server did not take its new admin password (it answered ${said.trim()}): see \`${typedDocker(engine, `logs ${containerName(engine, "couchdb")}`)}\`, then run the same command again.`,
     );
 }

@@ -3,7 +3,6 @@ import {
   type HearthConfig,
   type HostName,
 } from "../../infra/config.ts";
-import { ports } from "../../infra/hosts.ts";
 import { readSettings, type Session } from "./session.ts";
 import { nameOf, readState } from "./state.ts";
 
@@ -28,7 +27,7 @@ export async function renewProviders(
 
 /** Providers by name, each with where it reaches what it looks after. */
 function addressesOf(
-  { hosts, placement: { postgres }, postgresAt }: HearthConfig,
+  { hosts, placement: { postgres }, ports, postgresAt }: HearthConfig,
   without: HostName | undefined,
 ): Readonly<Record<string, string>> {
   const login =

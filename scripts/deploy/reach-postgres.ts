@@ -1,5 +1,4 @@
 import { postgresAtVariable, type HostName } from "../../infra/config.ts";
-import { ports } from "../../infra/hosts.ts";
 import {
   isReached,
   openTunnel,
@@ -26,13 +25,14 @@ export async function reachPostgres(
     return null;
   const { address } = hosts.hosts[host];
   if (!engines[host].endpoint.startsWith("ssh://")) return null;
-  if (await isReached(address, ports.postgres)) return null;
+  const port = hosts.ports.postgres;
+  if (await isReached(address, port)) return null;
   const localPort = tunnelPort(stack.name);
   const tunnel = await openTunnel({
     engine: engines[host],
     host,
     address,
-    port: ports.postgres,
+    port,
     localPort,
   });
   process.env[postgresAtVariable] = `127.0.0.1:${localPort}`;

@@ -7,8 +7,8 @@ import {
   type HearthConfig,
   type HostSettings,
 } from "../../infra/config.ts";
-import type { EngineAddress } from "../../infra/engine.ts";
-import { parallel } from "../deploy-stack.ts";
+import type { StackEngine } from "../../infra/engine.ts";
+import { parallel, projectName } from "../deploy-stack.ts";
 
 /** What every verb of `npm run deploy` works with. */
 export interface Session {
@@ -16,7 +16,7 @@ export interface Session {
   /** null where the configuration of the hosts has a mistake. */
   readonly hosts: HostSettings | null;
   /** An empty address where the configuration of the hosts has a mistake: `cancel` works all the same. */
-  readonly engines: Readonly<Record<"a" | "b", EngineAddress>>;
+  readonly engines: Readonly<Record<"a" | "b", StackEngine>>;
   /** One line for the operator. */
   readonly say: (line: string) => void;
   /** The engine's options: how much at once, who hears of events and output. */
@@ -40,7 +40,7 @@ export async function openSession(
   return {
     stack,
     hosts,
-    engines: { a: engineOf(hosts, "a"), b: engineOf(hosts, "b") },
+    engines: { a: engineOf(stack, hosts, "a"), b: engineOf(stack, hosts, "b") },
     say,
     // Afterwards the SDK reads the summary, whose secrets are not used: decrypting them takes half a second.
     options: { parallel, showSecrets: false, ...options },
@@ -93,9 +93,15 @@ function valuesOf(own: ConfigMap): Readonly<Record<string, string>> {
   );
 }
 
-function engineOf(hosts: HostSettings | null, name: "a" | "b"): EngineAddress {
+function engineOf(
+  { name: stackName }: Stack,
+  hosts: HostSettings | null,
+  name: "a" | "b",
+): StackEngine {
   return {
     endpoint: hosts?.hosts[name].docker ?? "",
     sshOpts: hosts?.hosts[name].sshOpts ?? [],
+    prefix: hosts?.prefix ?? "hearth",
+    stack: `${projectName}/${stackName}`,
   };
 }

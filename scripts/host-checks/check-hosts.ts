@@ -133,7 +133,7 @@ async function examine(
   }
   try {
     await host.removeProbes();
-    const inUse = await portsInUse(host);
+    const inUse = await portsInUse(host, settings);
     const all = listenersOn(name, settings);
     const wanted = all.filter((listener) => !inUse.isOurs(listener));
     const { bind, freeBytes, addresses } = await host.probe({

@@ -3,7 +3,7 @@ import {
   type HostName,
   type HostSettings,
 } from "../../infra/config.ts";
-import { otherHost, ports } from "../../infra/hosts.ts";
+import { otherHost } from "../../infra/hosts.ts";
 import { isPrivate } from "../../infra/private-addresses.ts";
 
 /** Something that listens on a host when the stack runs. */
@@ -18,7 +18,7 @@ export function listenersOn(
   host: HostName,
   settings: HostSettings,
 ): readonly Listener[] {
-  const { placement } = settings;
+  const { placement, ports } = settings;
   const { address, publish: published } = settings.hosts[host];
   const publish = published.filter(isPrivate);
   const everywhere = [...new Set([...publish, address])];
@@ -40,9 +40,6 @@ export function listenersOn(
   ];
 }
 
-/** Of the edge; no container asks for them. */
-const publicPorts: readonly number[] = [ports.edge, ports.notes, ports.edgeTls];
-
 /** What containers on `host` must reach on the other one. */
 export function reachedFrom(
   host: HostName,
@@ -50,9 +47,12 @@ export function reachedFrom(
 ): readonly Listener[] {
   const other = otherHost(host);
   const { address } = settings.hosts[other];
+  const { edge, notes, edgeTls } = settings.ports;
+  // Of the edge; no container asks for them.
+  const forPeople = [edge, notes, edgeTls];
   return listenersOn(other, settings).filter(
     (listener) =>
-      listener.address === address && !publicPorts.includes(listener.port),
+      listener.address === address && !forPeople.includes(listener.port),
   );
 }
 

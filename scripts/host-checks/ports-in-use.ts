@@ -1,5 +1,10 @@
 import { z } from "zod";
 import { configLabel } from "../../infra/container.ts";
+import {
+  containerName,
+  containerServices,
+  type StackNames,
+} from "../../infra/names.ts";
 import type { CheckedHost } from "./host.ts";
 import type { Listener } from "./needs.ts";
 
@@ -38,7 +43,9 @@ const inspected = z.array(
 
 export async function portsInUse(
   host: Pick<CheckedHost, "docker">,
+  names: Pick<StackNames, "prefix">,
 ): Promise<PortsInUse> {
+  const own = containerServices.map((each) => `/${containerName(names, each)}`);
   const ids = (await host.docker("ps", "-q")).split("\n").filter(Boolean);
   const containers =
     ids.length === 0
@@ -49,7 +56,7 @@ export async function portsInUse(
       .flatMap((bindings) => bindings ?? [])
       .map(({ HostIp, HostPort }) => ({
         container: Name.slice(1),
-        ours: Config.Labels?.[configLabel] !== undefined,
+        ours: Config.Labels?.[configLabel] !== undefined && own.includes(Name),
         address: HostIp,
         port: Number(HostPort),
       })),

@@ -42,6 +42,7 @@ let mistake: string | undefined;
 
 function begin(pace: Partial<typeof quick> = {}): void {
   runtime = createContainerRuntime({
+    prefix: "hearth",
     engine: openEngine(engine.dockerHost),
     history,
     onChange: (view: ServiceView, before: ServiceState) =>

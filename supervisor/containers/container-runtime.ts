@@ -17,6 +17,8 @@ import { readLogFrames } from "./log-frames.ts";
 
 export type ContainerRuntimeOptions = {
   readonly engine: Engine;
+  /** What the names of the containers begin with. */
+  readonly prefix: string;
   readonly history: History;
   readonly onChange: (view: ServiceView, before: ServiceState) => void;
   readonly onTrouble: (sentence: string) => void;
@@ -63,7 +65,9 @@ const gate = "socket-proxy";
 export function createContainerRuntime(
   options: ContainerRuntimeOptions,
 ): ContainerRuntime {
-  const { engine, history } = options;
+  const { engine, history, prefix } = options;
+  const pathOf = (service: string) =>
+    `/containers/${encodeURIComponent(containerName(service, prefix))}`;
   const pace = { ...usualPace, ...options.pace };
   const begun = Date.now();
   const known = createKnownContainers({
@@ -85,7 +89,7 @@ export function createContainerRuntime(
     );
     // The gate refuses what is not ours by name.
     if (answer.status === 404 || answer.status === 403) return undefined;
-    return readContainer(textIn(answer), begun);
+    return readContainer(textIn(answer), begun, prefix);
   }
 
   async function lookAtAll(): Promise<void> {
@@ -95,7 +99,9 @@ export function createContainerRuntime(
       `/containers/json?all=1&filters=${filters}`,
       answerWithinMs,
     );
-    const names = readNames(textIn(answer)).filter((name) => name !== gate);
+    const names = readNames(textIn(answer), prefix).filter(
+      (name) => name !== gate,
+    );
     const views = await Promise.all(names.map(lookAt));
     const seen = new Map(
       views
@@ -276,8 +282,4 @@ function textIn({ status, body }: EngineAnswer): string {
 function wordsIn(body: Buffer): string {
   const words = body.toString("utf8").trim().slice(0, 300);
   return words === "" ? "" : `: ${words}`;
-}
-
-function pathOf(service: string): string {
-  return `/containers/${encodeURIComponent(containerName(service))}`;
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { inspected, type SmallContainer } from "../testing/small-engine.ts";
-import { readContainer, serviceName, containerName } from "./container-view.ts";
+import { containerName, readContainer, readNames } from "./container-view.ts";
 
 const begun = Date.parse("2026-06-01T00:00:00Z");
 const started = Date.parse("2026-01-02T03:04:05.678Z");
@@ -10,6 +10,7 @@ function view(container: SmallContainer) {
   return readContainer(
     JSON.stringify(inspected("hearth-gateway", container)),
     begun,
+    "hearth",
   );
 }
 
@@ -111,8 +112,10 @@ test("a container without our label is a stranger's, whatever it is called", () 
 });
 
 test("services are called as with `hearth up`", () => {
-  expect(serviceName("/hearth-couchdb")).toBe("notes");
-  expect(serviceName("/hearth-gateway")).toBe("gateway");
-  expect(containerName("notes")).toBe("hearth-couchdb");
-  expect(containerName("redis")).toBe("hearth-redis");
+  const names = ["/hearth-couchdb", "/hearth-gateway", "/other-redis"];
+  const answer = JSON.stringify(names.map((name) => ({ Names: [name] })));
+  expect(readNames(answer, "hearth")).toEqual(["gateway", "notes"]);
+  expect(readNames(answer, "other")).toEqual(["redis"]);
+  expect(containerName("notes", "hearth")).toBe("hearth-couchdb");
+  expect(containerName("redis", "other")).toBe("other-redis");
 });

@@ -10,13 +10,13 @@ import type {
 export const ourLabel = "hearth.config";
 
 /** Services are called as with `hearth up`; containers by what runs in them. */
-export function serviceName(container: string): string {
-  const name = container.replace(/^\//, "").replace(/^hearth-/, "");
+function serviceName(container: string, prefix: string): string {
+  const name = container.slice(`/${prefix}-`.length);
   return name === "couchdb" ? "notes" : name;
 }
 
-export function containerName(service: string): string {
-  return `hearth-${service === "notes" ? "couchdb" : service}`;
+export function containerName(service: string, prefix: string): string {
+  return `${prefix}-${service === "notes" ? "couchdb" : service}`;
 }
 
 const time = z
@@ -63,10 +63,11 @@ const inspected = z.object({
     .nullish(),
 });
 
-/** What Docker answered about one container, in our words; undefined when it does not carry our label. `begun` is when this supervisor began, in milliseconds since 1970. */
+/** What Docker answered about one container, in our words; undefined when it does not carry our label. `begun` is when this supervisor began, in milliseconds since 1970; names of containers begin with `prefix`. */
 export function readContainer(
   answer: string,
   begun: number,
+  prefix: string,
 ): ServiceView | undefined {
   const { Id, Name, RestartCount, Config, State, NetworkSettings } =
     inspected.parse(JSON.parse(answer));
@@ -86,7 +87,7 @@ export function readContainer(
     .at(0);
   const state = stateOf(facts);
   return {
-    name: serviceName(Name),
+    name: serviceName(Name, prefix),
     state,
     since:
       (state === "ended" || state === "backing-off"
@@ -179,11 +180,11 @@ export function readStats(answer: string): ServiceStats {
 const listed = z.array(z.object({ Names: z.array(z.string()) }));
 
 /** The services that Docker listed. */
-export function readNames(answer: string): readonly string[] {
+export function readNames(answer: string, prefix: string): readonly string[] {
   return listed
     .parse(JSON.parse(answer))
     .flatMap(({ Names }) => Names.slice(0, 1))
-    .filter((name) => name.startsWith("/hearth-"))
-    .map(serviceName)
+    .filter((name) => name.startsWith(`/${prefix}-`))
+    .map((name) => serviceName(name, prefix))
     .toSorted();
 }

@@ -29,7 +29,7 @@ beforeAll(async () => {
   engines = await startTwoEngines();
   directory = mkdtempSync(join(tmpdir(), "hearth-containers-"));
   const config = join(directory, "haproxy.cfg");
-  writeFileSync(config, buildSocketProxyConfig());
+  writeFileSync(config, buildSocketProxyConfig({ prefix: "hearth" }));
   // As the deployment places it, but reached from here.
   await engines.docker(
     ...(["a", "run", "--detach", "--name", "hearth-socket-proxy"] as const),
@@ -71,6 +71,7 @@ const greet = (service: string) =>
 
 function openRuntime(history: History): ContainerRuntime {
   return createContainerRuntime({
+    prefix: "hearth",
     engine: openEngine(`tcp://${addresses.a}:${gatePort}`),
     history,
     onChange: () => {},

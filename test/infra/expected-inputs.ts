@@ -60,6 +60,7 @@ export const always = {
       label: "hearth.config",
       value: expect.stringMatching(/^[0-9a-f]{16}$/) as string,
     },
+    { label: "hearth.stack", value: "hearth/home" },
   ],
 };
 
