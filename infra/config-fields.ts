@@ -11,6 +11,8 @@ declare module "zod" {
     readonly source?: string;
     /** Of a secret without a source: what `pulumi config set` asks for. */
     readonly asks?: string;
+    /** The command that sets it by itself. */
+    readonly setBy?: string;
     /** Of a group with names of the operator's choice: one of them. */
     readonly entry?: string;
   }

@@ -70,7 +70,7 @@ export const edgeProbeSeconds = 1;
 const plainSettings = {
   hosts: z
     .strictObject({ a: host("192.168.1.10"), b: host("192.168.1.11") })
-    .meta({ description: "The two hosts." }),
+    .meta({ description: "The two hosts; `npm run init` asks for them." }),
   localRunnerA: webAddress.optional().meta({
     description:
       "The local model runner at host A, as containers reach it: not localhost.",
@@ -151,7 +151,7 @@ const plainSettings = {
     .default("refuse")
     .meta({
       description:
-        "refuse or allow images without a digest; allow is for images that exist only on the hosts.",
+        "Whether images without a digest are accepted: refuse, or allow for images that exist only on the hosts.",
     }),
   edge: z
     .strictObject({
@@ -227,11 +227,13 @@ const plainSettings = {
     }),
   gatewayRole: hostName.default("a").meta({
     description:
-      "Which of the roles gateway_a and gateway_b both gateways log in to Postgres as. Changed by `npm run deploy -- rotate postgres`.",
+      "Which of the roles gateway_a and gateway_b both gateways log in to Postgres as.",
+    setBy: "npm run deploy -- rotate postgres",
   }),
   importRoles: roleNames.default("no").meta({
     description:
-      "Which login roles exist and are taken over: no, yes (all), or names separated by commas. Set by `npm run deploy -- adopt` for one up.",
+      "Which login roles exist and are taken over: no, yes (all), or names separated by commas.",
+    setBy: "npm run deploy -- adopt",
   }),
   masterKeyPreviousUntil: z.iso
     .datetime({
@@ -240,8 +242,8 @@ const plainSettings = {
     })
     .optional()
     .meta({
-      description:
-        "When masterKeyPrevious expires. Set by `npm run deploy -- rotate master`.",
+      description: "When masterKeyPrevious expires.",
+      setBy: "npm run deploy -- rotate master",
       example: "2027-01-31T12:00:00Z",
     }),
   postgresVersion: z

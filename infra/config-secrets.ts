@@ -59,37 +59,41 @@ export const secretSettings = {
   }),
   masterKeyPrevious: password.optional().meta({
     description:
-      "The master key before the last rotation, accepted until masterKeyPreviousUntil. Set by `npm run deploy -- rotate master`.",
+      "The master key before the last rotation, accepted until masterKeyPreviousUntil.",
+    setBy: "npm run deploy -- rotate master",
   }),
   saltKey: password.meta({
     description:
-      "Encrypts what the gateway keeps in Postgres. Never change it: what was encrypted with it would be lost.",
+      "Encrypts the credentials that the gateway stores in Postgres. Never change it: they would be lost.",
   }),
   postgresPassword: password.meta({
-    description: "Of Postgres' superuser, postgres.",
+    description: "Password of Postgres' superuser, postgres.",
   }),
   gatewayPassword: password.meta({
-    description: "Of the role that both gateways log in to Postgres as.",
+    description:
+      "Password of the role that both gateways log in to Postgres as.",
   }),
   supervisorPassword: password.meta({
-    description: "Of the role that both supervisors log in to Postgres as.",
+    description:
+      "Password of the role that both supervisors log in to Postgres as.",
   }),
   backupPassword: password.meta({
-    description: "Of the role that backs up Postgres.",
+    description: "Password of the role that backs up Postgres.",
   }),
-  redisPassword: password.meta({ description: "Of Redis." }),
+  redisPassword: password.meta({ description: "Password of Redis." }),
   redisPasswordPrevious: password.optional().meta({
     description:
-      "Accepted by Redis as well while `npm run deploy -- rotate redis` runs, which sets it.",
+      "The password before, which Redis accepts as well while it is rotated.",
+    setBy: "npm run deploy -- rotate redis",
   }),
   notesAdminPassword: password.meta({
-    description: "Of CouchDB's administrator, admin.",
+    description: "Password of CouchDB's administrator, admin.",
   }),
   notesCookieSecret: password.meta({
     description: "Signs CouchDB's session cookies.",
   }),
   operatorPassword: password.meta({
-    description: "Of the operator on the supervisors' pages.",
+    description: "Password of the operator on the supervisors' pages.",
   }),
   caKey: authorityKey.meta({
     description:
@@ -98,7 +102,8 @@ export const secretSettings = {
   }),
   rotation: z.string().optional().meta({
     description:
-      "The rotation that is under way, so that `npm run deploy -- rotate`, which sets it, can continue after an interruption.",
+      "The rotation that is under way, so that the same command continues it after an interruption.",
+    setBy: "npm run deploy -- rotate",
   }),
   providerKeys: namedSecrets("OPENAI_API_KEY", "key").meta({
     description:

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
 import { makeSecrets } from "../scripts/init-questions.ts";
+import { annotatedStackFile } from "../scripts/stack-file.ts";
 import { rightConfig } from "../test/infra/stack-config.ts";
 import { secretFields } from "./config-schema.ts";
 import { readConfig } from "./config.ts";
@@ -97,12 +98,9 @@ test("no sentence tells a secret", () => {
 });
 
 test("the shipped example validates once init has made its secrets", () => {
-  const example = parse(
-    readFileSync(
-      new URL("../config/stack.example.yaml", import.meta.url),
-      "utf8",
-    ),
-  ) as { readonly config: Readonly<Record<string, unknown>> };
+  const example = parse(readFileSync(annotatedStackFile, "utf8")) as {
+    readonly config: Readonly<Record<string, unknown>>;
+  };
   const settings = Object.fromEntries(
     Object.entries(example.config).map(([key, value]) => [
       key.replace("hearth:", ""),

@@ -1,0 +1,127 @@
+import { stringify } from "yaml";
+import { fixCommand } from "./config-fixes.ts";
+import {
+  defaultOf,
+  exampleOf,
+  isList,
+  isRequired,
+  metaOf,
+  partsOf,
+  type Setting,
+} from "./config-lookup.ts";
+import { configSchema, secretFields } from "./config-schema.ts";
+
+const HEADER = `All settings of a stack; what is commented out has a default or is optional. config/stack.example.yaml is the list as shipped. \`npm run init\` creates Pulumi.<stack>.yaml with this list, your hosts and every secret, encrypted. It is yours: git ignores it, so back it up. Change a setting with \`npx pulumi config set\`, as in \`${fixCommand(["edge", "hostname"])}\`.`;
+
+const SECRETS =
+  "Secrets, and what else commands generate. `npm run init` sets those that a stack needs; by hand:";
+
+/** Longest line of a comment, without its indentation. */
+const WIDTH = 100;
+
+/** Pulumi's reader takes some words of YAML 1.1 for more than text, such as "no": they get quotes. */
+const YAML_1_1 = { version: "1.1", lineWidth: 0 } as const;
+
+/** The text of a stack file that has every setting, each with its documentation. */
+export function annotatedStack(): string {
+  const settings = Object.entries(configSchema.shape).map(
+    ([name, setting]) => ({ name, setting, byCommand: isByCommand(name) }),
+  );
+  const described = new Set<string>();
+  const shown = settings
+    .filter(({ byCommand }) => !byCommand)
+    .map(({ name, setting }) => linesOf(`hearth:${name}`, setting, described));
+  const commands = settings
+    .filter(({ byCommand }) => byCommand)
+    .map(({ name, setting }) => [
+      ...comment(documentationOf(setting)),
+      `#   ${metaOf(setting).setBy === undefined ? fixCommand([name]) : `hearth:${name}`}`,
+    ]);
+  return [
+    ...comment(HEADER),
+    "config:",
+    ...[...shown, comment(SECRETS), ...commands]
+      .flatMap((lines) => [...lines, ""])
+      .slice(0, -1)
+      .map((line) => (line === "" ? line : `  ${line}`)),
+    "",
+  ].join("\n");
+}
+
+/** Whether a command prints the setting's value, or asks for it: a file shows the command, never a value. */
+function isByCommand(name: string): boolean {
+  return (
+    secretFields.includes(name) ||
+    /\$\(|\(it asks for /.test(fixCommand([name]))
+  );
+}
+
+/**
+ * A setting with its documentation, commented out where it may be left out, unless a group around it is. Documentation is given
+ * once: the second host's settings are those of the first.
+ */
+function linesOf(
+  name: string,
+  setting: Setting,
+  described: Set<string>,
+  inComment = false,
+): readonly string[] {
+  const optional = !isRequired(setting);
+  const documentation = documentationOf(setting);
+  const head = described.has(documentation) ? [] : comment(documentation);
+  described.add(documentation);
+  const parts = Object.entries(partsOf(setting)).filter(
+    ([, part]) =>
+      isRequired(part) ||
+      metaOf(part).description === undefined ||
+      !described.has(documentationOf(part)),
+  );
+  const lines =
+    parts.length === 0
+      ? stringify({ [name]: valueOf(setting) }, YAML_1_1)
+          .trimEnd()
+          .split("\n")
+      : [
+          `${name}:`,
+          ...parts
+            .flatMap(([key, part]) =>
+              linesOf(key, part, described, inComment || optional),
+            )
+            .map((line) => `  ${line}`),
+        ];
+  return [
+    ...head,
+    ...(optional && !inComment ? lines.map((line) => `# ${line}`) : lines),
+  ];
+}
+
+/** What a setting means, which command sets it, and its default where the example is another value. */
+function documentationOf(setting: Setting): string {
+  const { description = "", setBy } = metaOf(setting);
+  const value = defaultOf(setting);
+  return [
+    description,
+    ...(setBy === undefined ? [] : [`Set by \`${setBy}\`.`]),
+    ...(typeof value === "string" && value !== exampleOf(setting)
+      ? [`Default: ${value}.`]
+      : []),
+  ].join(" ");
+}
+
+function valueOf(setting: Setting): unknown {
+  const example = exampleOf(setting);
+  if (isList(setting)) return defaultOf(setting) ?? [example];
+  return /^\d+$/.test(example ?? "") ? Number(example) : example;
+}
+
+/** A paragraph as lines of a comment. */
+function comment(text: string): readonly string[] {
+  const lines: string[] = [];
+  // A command in backquotes stays on one line.
+  for (const [word] of text.matchAll(/`[^`]*`\S*|\S+/g)) {
+    const line = `${lines.at(-1) ?? "#"} ${word}`;
+    if (lines.length > 0 && line.length > WIDTH) lines.push(`# ${word}`);
+    else lines.splice(-1, 1, line);
+  }
+  return lines;
+}

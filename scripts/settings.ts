@@ -1,0 +1,16 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { parseDocument } from "yaml";
+import { annotatedStack } from "../infra/annotated-stack.ts";
+import { projectConfig } from "../infra/project-config.ts";
+import { inProject } from "../infra/project-files.ts";
+import { annotatedStackFile } from "./stack-file.ts";
+
+// Writes what is derived from the settings' schema: the annotated stack file, and the `config` of Pulumi.yaml.
+writeFileSync(annotatedStackFile, annotatedStack());
+
+const projectFile = inProject("Pulumi.yaml");
+const project = parseDocument(readFileSync(projectFile, "utf8"), {
+  version: "1.1",
+});
+project.set("config", project.createNode(projectConfig()));
+writeFileSync(projectFile, project.toString({ lineWidth: 0 }));
