@@ -1,14 +1,19 @@
 import { execFile } from "node:child_process";
 import {
   appendFileSync,
+  copyFileSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
   rmSync,
+  symlinkSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Network } from "@pulumi/docker";
+import { PulumiCommand } from "@pulumi/pulumi/automation/cmd.js";
+import { LocalWorkspace } from "@pulumi/pulumi/automation/localWorkspace.js";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parse } from "yaml";
 import { secretFields } from "../../infra/config-schema.ts";
@@ -55,18 +60,21 @@ function run(file: string, args: readonly string[]): Promise<Ended> {
       args,
       {
         cwd: inProject("."),
-        env: {
-          ...process.env,
-          PATH: `${pulumi}${process.env["PATH"] ?? ""}`,
-          PULUMI_BACKEND_URL: `file://${join(directory, "state")}`,
-          PULUMI_CONFIG_PASSPHRASE: "only for this test",
-          PULUMI_HOME: join(directory, "home"),
-        },
+        env: { ...process.env, ...environment() },
       },
       (error, stdout, stderr) =>
         resolve({ code: Number(error?.code ?? 0), stdout, stderr }),
     ),
   );
+}
+
+function environment(): Readonly<Record<string, string>> {
+  return {
+    PATH: `${pulumi}${process.env["PATH"] ?? ""}`,
+    PULUMI_BACKEND_URL: `file://${join(directory, "state")}`,
+    PULUMI_CONFIG_PASSPHRASE: "only for this test",
+    PULUMI_HOME: join(directory, "home"),
+  };
 }
 
 /** Every secret of the stack in clear. */
@@ -177,7 +185,7 @@ test("a shorter list takes the place of a longer one", async () => {
   });
 });
 
-test("an answer that cannot be right is refused with the command that mends it, and nothing is written", async () => {
+test("an answer that cannot be right is rejected with the command that fixes it, and nothing is written", async () => {
   const before = readFileSync(stackFile, "utf8");
   const { code, stderr } = await init(...hosts, "--address-a", "example");
   expect(code).toBe(1);
@@ -185,4 +193,32 @@ test("an answer that cannot be right is refused with the command that mends it, 
     "hearth:hosts.a.address must be an IP address of that host: npx pulumi config set --path hearth:hosts.a.address 192.168.1.10",
   );
   expect(readFileSync(stackFile, "utf8")).toBe(before);
+});
+
+test("a resource without a provider of its own is refused in every stack of the project", async () => {
+  const workDir = join(directory, "project");
+  mkdirSync(workDir);
+  copyFileSync(inProject("Pulumi.yaml"), join(workDir, "Pulumi.yaml"));
+  // The engine looks whether `main` is there, also when an inline program runs.
+  symlinkSync(inProject("infra"), join(workDir, "infra"));
+  const stack = await LocalWorkspace.createOrSelectStack(
+    {
+      stackName: "unplaced",
+      projectName: "hearth",
+      program: async () => {
+        new Network("unplaced");
+      },
+    },
+    {
+      workDir,
+      envVars: environment(),
+      pulumiCommand: await PulumiCommand.get({
+        skipVersionCheck: true,
+        ...(pulumi === "" ? {} : { root: pulumi.replace("/bin:", "") }),
+      }),
+    },
+  );
+  await expect(stack.preview()).rejects.toThrow(
+    "Default provider for 'docker' disabled.",
+  );
 });
