@@ -156,7 +156,21 @@ test("an ssh that does not let us in, and an image that cannot be had, are told 
   const { endpoint, sshOpts } = engines.sshToB;
   const { findings } = await examine({
     a: { docker: "tcp://127.0.0.1:9" },
-    b: { docker: endpoint, sshOpts: sshOpts.slice(2) },
+    // Without the key, and without any that this machine's user may have.
+    b: {
+      docker: endpoint,
+      sshOpts: [
+        ...sshOpts.slice(2),
+        ...[
+          "-F",
+          "none",
+          "-o",
+          "IdentityFile=none",
+          "-o",
+          "IdentityAgent=none",
+        ],
+      ],
+    },
   });
   expect(wrongOf(findings)).toEqual([
     expect.stringMatching(/^a docker: /),

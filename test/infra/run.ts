@@ -16,8 +16,10 @@ import { runScript } from "./two-engines.ts";
 
 /** Machines at a time: each has a whole stack, and more than these only wait for each other on two cores. */
 const MACHINES = Number(process.env["HEARTH_TEST_MACHINES"] ?? "2");
-/** The real plugins are downloaded, so their machine has this computer's own network, one at a time. */
-const REAL = process.env["HEARTH_PULUMI_PLUGINS"] === "real";
+/** Real plugins that PULUMI_HOME does not hold are downloaded: their machine has this computer's own network, one at a time. */
+const DOWNLOADED =
+  process.env["HEARTH_PULUMI_PLUGINS"] === "real" &&
+  process.env["PULUMI_HOME"] === undefined;
 
 // In the order in which they start.
 /** These start from an empty machine. */
@@ -113,7 +115,7 @@ async function runScenario(
     ],
     {
       HEARTH_DEPLOYED_STATE: state,
-      ...(REAL ? { HEARTH_TEST_NETWORK: "host" } : {}),
+      ...(DOWNLOADED ? { HEARTH_TEST_NETWORK: "host" } : {}),
     },
   );
   return {
@@ -146,7 +148,7 @@ async function runAll(
       else outcomes.push(await runScenario(scenario, pattern, place));
     }
   };
-  await Promise.all(Array.from({ length: REAL ? 1 : MACHINES }, machine));
+  await Promise.all(Array.from({ length: DOWNLOADED ? 1 : MACHINES }, machine));
   return outcomes;
 }
 

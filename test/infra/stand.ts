@@ -7,7 +7,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { promisify } from "node:util";
 import type { Stack } from "@pulumi/pulumi/automation/stack.js";
 import { secretFields } from "../../infra/config-schema.ts";
@@ -174,20 +174,29 @@ function prepareDirectory(
   copyFileSync(inProject("Pulumi.yaml"), join(directory, "Pulumi.yaml"));
   // The engine looks whether `main` is there, also when an inline program runs.
   linkTo(inProject("infra"), join(directory, "infra"));
+  const home = join(directory, "home");
+  const prepared = process.env["PULUMI_HOME"];
   if (pulumiRoot !== undefined) {
     // Where deploy looks for the engine, as the npm package would have downloaded it.
-    const engine = engineDirectory(join(directory, "home"));
+    const engine = engineDirectory(home);
     mkdirSync(dirname(engine), { recursive: true });
     linkTo(pulumiRoot, engine);
+  } else if (prepared !== undefined) {
+    // Engine and plugins alone: which stack is selected stays this stand's own.
+    mkdirSync(home, { recursive: true });
+    for (const part of ["versions", "plugins"])
+      linkTo(resolve(prepared, part), join(home, part));
   }
   return {
     PULUMI_BACKEND_URL: `file://${join(directory, "state")}?metadata=skip`,
     PULUMI_CONFIG_PASSPHRASE: "only for this test",
-    PULUMI_HOME: join(directory, "home"),
+    PULUMI_HOME: home,
+    ...(pulumiRoot === undefined && prepared === undefined
+      ? {}
+      : { PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION: "true" }),
     ...(pulumiRoot === undefined
       ? {}
       : {
-          PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION: "true",
           PATH: `${installDoubles(join(directory, "plugins"))}:${process.env["PATH"] ?? ""}`,
         }),
   };
