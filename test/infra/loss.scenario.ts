@@ -12,6 +12,7 @@ import {
   upWithRefresh,
 } from "./day-two.ts";
 import { deployedStack, edges } from "./running.ts";
+import type { Stand } from "./stand.ts";
 import { runScript } from "./two-engines.ts";
 
 const running = deployedStack();
@@ -64,12 +65,7 @@ describe("loss", () => {
       expect(told.said).toContain("Postgres cannot be asked for its roles");
       await upWithRefresh(stand);
       expect(await changedSince(stand, before)).toEqual(["a hearth-postgres"]);
-      const { info } = await ask(
-        edges[1],
-        `/key/info?key=${key}`,
-        await settingOf(stand, "masterKey"),
-      );
-      expect((info as { readonly spend: number }).spend).toBeGreaterThan(0);
+      await expectSpent(stand, key);
       await stand.stack.preview({ refresh: true, expectNoChanges: true });
     },
   );
@@ -138,4 +134,35 @@ describe("loss", () => {
     expectNoFailedCall(await load.stop(), say);
     await stand.stack.preview({ refresh: true, expectNoChanges: true });
   });
+
+  test("7: plain destroy touches nothing; with --skip-preview it takes containers before it fails at a volume, and up finds the data", async () => {
+    const { stand, key } = running();
+    const before = await containerIds(stand);
+    const volumes = () =>
+      stand.docker("a", "volume", "ls", "-q", "-f", "name=^hearth-");
+    const kept = await volumes();
+    await expect(stand.pulumi("destroy", "--yes")).rejects.toThrow();
+    expect(await containerIds(stand)).toEqual(before);
+    await expect(
+      stand.pulumi("destroy", "--yes", "--skip-preview", "--parallel", "4"),
+    ).rejects.toThrow();
+    const left = Object.keys(await containerIds(stand));
+    say(`left by destroy --skip-preview: ${left.join(", ")}`);
+    expect(left.length).toBeLessThan(Object.keys(before).length);
+    expect(await volumes()).toBe(kept);
+    const { code, said } = await timed("up", () => deploy(stand, ["up"]));
+    expect(code, said).toBe(0);
+    await allHealthy(stand);
+    await expectSpent(stand, key);
+  });
 });
+
+/** The key's one call is still in the ledger. */
+async function expectSpent(stand: Stand, key: string): Promise<void> {
+  const { info } = await ask(
+    edges[1],
+    `/key/info?key=${key}`,
+    await settingOf(stand, "masterKey"),
+  );
+  expect((info as { readonly spend: number }).spend).toBeGreaterThan(0);
+}
