@@ -81,6 +81,16 @@ function stateOf(pid: number): string {
   }).stdout.trim();
 }
 
+async function attention(): Promise<readonly string[]> {
+  const answer = await fetch(`${stack.supervisorUrl}/api/status`, {
+    headers: stack.asOperator(),
+  });
+  const status = (await answer.json()) as {
+    readonly attention: readonly { readonly text: string }[];
+  };
+  return status.attention.map(({ text }) => text);
+}
+
 async function spendOf(userId: string): Promise<number> {
   const info = (await admin(`/user/info?user_id=${userId}`)) as {
     user_info: { spend: number };
@@ -211,6 +221,45 @@ test("after kill -9 of the supervisor the next start finds its children and goes
   for (const name of ["postgres", "notes", "echo", "gateway"])
     expect(after.services[name]?.pid).toBe(before.services[name]?.pid);
   expect(after.supervisor?.pid).not.toBe(before.supervisor?.pid);
+});
+
+test("status counts a key over its budget and a note in conflict as needing attention", async () => {
+  const poor = await makeKey({ key_alias: "poor-key", max_budget: 0.00001 });
+  await chat(poor, "a call that costs more than this budget pays for");
+  // As two devices leave them that wrote the same note while they were apart.
+  const written = await fetch(`${stack.notesUrl}/notes/_bulk_docs`, {
+    method: "POST",
+    headers: {
+      authorization: `Basic ${btoa(`admin:${stack.secrets()["notesAdminPassword"]}`)}`,
+      "content-type": "application/json",
+    },
+    body: JSON.stringify({
+      new_edits: false,
+      docs: ["a", "b"].map((device) => ({
+        _id: "note.md",
+        _rev: `1-${device.repeat(32)}`,
+        ...{ type: "plain", path: "note.md", children: [] },
+        ...{ ctime: 1, mtime: 2, size: 0 },
+      })),
+    }),
+  });
+  expect(written.status).toBe(201);
+  // A supervisor that starts looks at once, and each minute later on.
+  process.kill(stack.run().supervisor?.pid ?? 0, "SIGKILL");
+  await running.exited;
+  running = await stack.start();
+  await expect
+    .poll(attention, { timeout: 90_000 })
+    .toEqual(
+      expect.arrayContaining([
+        expect.stringMatching(/^key poor-key is over its budget: /),
+        "vault notes has 1 note in conflict",
+      ]),
+    );
+  const status = await fetch(`${stack.supervisorUrl}/`, {
+    headers: stack.asOperator(),
+  });
+  expect(await status.text()).not.toContain("All is well");
 });
 
 test("a second start while one runs says so and changes nothing", async () => {
