@@ -96,10 +96,11 @@ async function askSizes(
     rows.data.reduce((total, row) => total + of(row.info), 0);
   const file = sum(({ sizes }) => sizes.file);
   const active = sum(({ sizes }) => sizes.active);
+  const count = rows.data.length;
   return {
-    text: `${rows.data.length} databases, ${mib(file)} MiB on disk, ${mib(active)} MiB of it in use`,
+    text: `${count} ${count === 1 ? "database" : "databases"}, ${mib(file)} MiB on disk, ${mib(active)} MiB of it in use`,
     measures: {
-      databases: rows.data.length,
+      databases: count,
       documents: sum(({ doc_count }) => doc_count),
       file_bytes: file,
       active_bytes: active,
