@@ -50,15 +50,20 @@ export async function removeLeftoverNetwork(
         `a network named ${name} that Hearth did not make, or that others use, is on ${engine.endpoint}: take the container ${strange.name} off it, then run up again.`,
       );
     if (attached.length > 0 && !withContainers)
-      throw new Error(
-        `Hearth runs on ${engine.endpoint} (${namesOf(attached)}), and this state does not know it; nothing was touched: give this command the PULUMI_BACKEND_URL that the \`up\` had; or, if the state is lost, \`npm run deploy -- adopt\`.`,
-      );
+      throw unknownStack(`${engine.endpoint}: ${namesOf(attached)}`);
     await stopAndRemove(
       engine,
       attached.map((container) => container.id),
     );
     await dockerAt(engine, ["network", "rm", id]);
   }
+}
+
+/** Of containers that run where the state has none; `where` names them by host. */
+export function unknownStack(where: string): Error {
+  return new Error(
+    `the state is empty, and Hearth runs on the hosts (${where}); nothing was touched: give this command the PULUMI_BACKEND_URL that the \`up\` had; or, if the state is lost, run \`npm run deploy -- adopt\` first.`,
+  );
 }
 
 /** Drops a login role that the state does not know; it owns nothing, and what it owns all the same goes to the owner's role. */

@@ -1,4 +1,5 @@
 import { typedDocker } from "../../infra/engine.ts";
+import { unknownStack } from "../../infra/leftover.ts";
 import { loginRoles } from "./adopt.ts";
 import {
   answersWithinMs,
@@ -54,10 +55,7 @@ export function containersOn(
 }
 
 function refuseUnknown(unknown: readonly UnknownContainer[]): void {
-  if (unknown.length > 0)
-    throw new Error(
-      `the state is empty, and Hearth runs on the hosts (${namesByHost(unknown)}); nothing was touched: give this command the PULUMI_BACKEND_URL that the \`up\` had; or, if the state is lost, run \`npm run deploy -- adopt\` first.`,
-    );
+  if (unknown.length > 0) throw unknownStack(namesByHost(unknown));
 }
 
 async function lookAtHosts({

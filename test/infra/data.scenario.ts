@@ -119,7 +119,9 @@ describe("data", () => {
       );
     }
     await expect(stand.pulumi("up", "--yes")).rejects.toMatchObject({
-      stdout: expect.stringContaining("this state does not know it"),
+      stdout: expect.stringContaining(
+        "the state is empty, and Hearth runs on the hosts",
+      ),
     });
     expect(await changedSince(stand, before)).toEqual([]);
     // What plain `pulumi` left in the state is no stack.
