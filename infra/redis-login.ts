@@ -36,6 +36,16 @@ function hashes(passwords: readonly string[]): string {
     .join(" ");
 }
 
+/** Whether the running Redis has a certificate: one that an earlier version of Hearth deployed has none. */
+export async function redisSpeaksTls(engine: EngineAddress): Promise<boolean> {
+  const said = await inRedis(
+    engine,
+    ["sh", "-c", `[ ! -e ${authorityFile} ] || echo yes`],
+    "",
+  );
+  return said.trim() === "yes";
+}
+
 /**
  * Makes a running Redis accept exactly these passwords from now on, and keeps them for its own restart; the first one is its
  * health check's. Connections that are open stay. Throws what Redis or Docker says.

@@ -1,9 +1,13 @@
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { ConfigMap } from "@pulumi/pulumi/automation/config.js";
 import type { Stack } from "@pulumi/pulumi/automation/stack.js";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { readConfig, type HearthConfig } from "../../infra/config.ts";
 import { secretFields } from "../../infra/config-schema.ts";
 import { rightConfig } from "../../test/infra/stack-config.ts";
-import { begunAs } from "./rotate.ts";
+import { begunAs, rotate } from "./rotate.ts";
 import type { Rotation } from "./rotations.ts";
 import { openSession } from "./session.ts";
 import { runVerb } from "./verbs.ts";
@@ -15,6 +19,16 @@ function withRotation(rotation: Rotation): HearthConfig {
   });
   if (!read.ok) throw new Error(read.errors.join("\n"));
   return read.config;
+}
+
+/** As the engine gives them. */
+function settingsOf(all: Readonly<Record<string, string>>): ConfigMap {
+  return Object.fromEntries(
+    Object.entries(all).map(([key, value]) => [
+      `hearth:${key}`,
+      { value, secret: secretFields.includes(key) },
+    ]),
+  );
 }
 
 const openai: Rotation = {
@@ -49,13 +63,7 @@ test.each([
   async (words, flags) => {
     const all = { ...rightConfig, rotation: JSON.stringify(openai) };
     const stack = {
-      getAllConfig: async () =>
-        Object.fromEntries(
-          Object.entries(all).map(([key, value]) => [
-            `hearth:${key}`,
-            { value, secret: secretFields.includes(key) },
-          ]),
-        ),
+      getAllConfig: async () => settingsOf(all),
       exportStack: async () => ({
         deployment: {
           resources: [{ urn: "x", type: "postgresql:index/role:Role" }],
@@ -68,3 +76,23 @@ test.each([
     );
   },
 );
+
+test("a Redis without TLS keeps its password until an up, which the sentence names", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "hearth-rotate-"));
+  // Stands for the host of a Redis without certificates.
+  writeFileSync(join(directory, "ssh"), "#!/bin/sh\n");
+  chmodSync(join(directory, "ssh"), 0o755);
+  vi.stubEnv("PATH", `${directory}:${process.env["PATH"] ?? ""}`);
+  try {
+    const stack = {
+      getAllConfig: async () => settingsOf(rightConfig),
+    } as unknown as Stack;
+    const session = await openSession(stack, () => undefined);
+    await expect(rotate(session, "redis", { graceSeconds: 0 })).rejects.toThrow(
+      /^Redis was deployed by a version of Hearth without TLS, .*; nothing was changed: `npm run deploy -- up`/,
+    );
+  } finally {
+    vi.unstubAllEnvs();
+    rmSync(directory, { recursive: true });
+  }
+});

@@ -22,12 +22,12 @@ export async function rotate(
 ): Promise<void> {
   const { say } = session;
   const config = await readSettings(session);
-  if (config.rotation !== undefined)
-    say(`Going on with the rotation of ${kind} that was begun.`);
+  const { need, before, after, passing, next } = kinds[kind];
+  if (config.rotation === undefined) await need?.(session, config);
+  else say(`Going on with the rotation of ${kind} that was begun.`);
   const rotation =
     begunAs(config, kind, wish.provider?.name) ??
     (await begin(session, config, kind, wish));
-  const { before, after, passing, next } = kinds[kind];
   await before?.(session, config, rotation);
   for (const [key, value] of Object.entries(rotation.settings))
     await changeSetting(session, config, key, value);

@@ -1,7 +1,10 @@
 import { randomBytes } from "node:crypto";
 import type { HearthConfig } from "../../infra/config.ts";
 import { askPostgres } from "../../infra/postgres-socket.ts";
-import { acceptRedisPasswords } from "../../infra/redis-login.ts";
+import {
+  acceptRedisPasswords,
+  redisSpeaksTls,
+} from "../../infra/redis-login.ts";
 import { scramVerifier } from "../../infra/scram.ts";
 import { setNotesAdminPassword } from "./notes-admin.ts";
 import type { Session } from "./session.ts";
@@ -38,6 +41,8 @@ interface Kind {
     config: HearthConfig,
     wish: RotationWish,
   ) => Omit<Rotation, "of">;
+  /** Throws one sentence where the running server cannot be told; nothing was changed then. */
+  readonly need?: (session: Session, config: HearthConfig) => Promise<void>;
   readonly before?: (
     session: Session,
     config: HearthConfig,
@@ -87,6 +92,12 @@ export const kinds: Readonly<Record<RotationKind, Kind>> = {
       },
       old: config.redisPassword,
     }),
+    need: async ({ engines }, config) => {
+      if (!(await redisSpeaksTls(engines[config.placement.redis])))
+        throw new Error(
+          "Redis was deployed by a version of Hearth without TLS, and this one speaks to it by TLS alone; nothing was changed: `npm run deploy -- up`, then run this command again.",
+        );
+    },
     before: ({ engines }, config, { settings, old }) =>
       acceptRedisPasswords(engines[config.placement.redis], [
         settings["redisPassword"] ?? "",
