@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { isNewHome, locateHome, type Home } from "../embedded/home.ts";
 import { defaultHomeRoot } from "../embedded/home-root.js";
 import { lockHome } from "../embedded/lock.ts";
@@ -39,17 +39,7 @@ const move = defineVerb({
     const from = locateHome();
     const target = locateHome({ HEARTH_HOME: to ?? defaultHomeRoot() });
     moveHome(from, target);
-    print(`Moved ${from.root} to ${target.root}.`);
-    if (to !== undefined)
-      print(
-        `Set HEARTH_HOME=${target.root} for each command from now on, as this is not the usual place.`,
-      );
-    print(
-      `Your own settings (config/*.local.yaml) stay in the checkout; they may be moved into ${join(target.root, "config")}.`,
-    );
-    print(
-      "If Hearth starts at boot here: `hearth service install` writes the new place into its unit.",
-    );
+    for (const sentence of sentencesAfterMove(from, target)) print(sentence);
     return 0;
   },
 });
@@ -60,6 +50,35 @@ export const home: Verb = {
   example: "hearth home move",
   verbs: { show: async () => show, move: async () => move },
 };
+
+/** What was done, and what is left to do. */
+export function sentencesAfterMove(
+  from: Pick<Home, "root" | "checkout">,
+  to: Pick<Home, "root">,
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): readonly string[] {
+  const isUsual = to.root === resolve(defaultHomeRoot(env));
+  const named = env["HEARTH_HOME"] ?? "";
+  return [
+    `Moved ${from.root} to ${to.root}.`,
+    ...(isUsual || (named !== "" && resolve(named) === to.root)
+      ? []
+      : [
+          `Set HEARTH_HOME=${to.root} for each command, since this is not the default place.`,
+        ]),
+    ...(isUsual && named !== "" && resolve(named) !== to.root
+      ? [
+          `Unset HEARTH_HOME, which is still ${named}: this is the default place.`,
+        ]
+      : []),
+    ...(from.root === join(from.checkout, ".hearth")
+      ? [
+          `Settings files in the checkout (config/*.local.yaml) stay there; they can be moved to ${join(to.root, "config")}.`,
+        ]
+      : []),
+    "If Hearth starts at boot, run `hearth service install` once more: its unit names the place.",
+  ];
+}
 
 /** Moves everything that Hearth keeps. Throws a Failure, with everything as it was, when it runs or the target is in use. */
 function moveHome(from: Home, to: Home): void {
