@@ -37,7 +37,7 @@ function hashes(passwords: readonly string[]): string {
 }
 
 /** Whether the running Redis has a certificate: one that an earlier version of Hearth deployed has none. */
-export async function redisSpeaksTls(engine: EngineAddress): Promise<boolean> {
+export async function redisSpeaksTls(engine: StackEngine): Promise<boolean> {
   const said = await inRedis(
     engine,
     ["sh", "-c", `[ ! -e ${authorityFile} ] || echo yes`],
