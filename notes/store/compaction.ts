@@ -7,7 +7,7 @@ import { refusalOf } from "../refusal.ts";
 import { releaseReserve } from "./disk-reserve.ts";
 import {
   exclusively,
-  inTransaction,
+  inReserve,
   publicState,
   reserveOf,
   type Store,
@@ -59,7 +59,7 @@ async function run(store: Store): Promise<void> {
 }
 
 async function shrink(store: Store): Promise<void> {
-  await thinHistory(store, true);
+  await thinHistory(store);
   while (!store.closing && (await dropSuperseded(store))) {
     await setTimeout(PAUSE_MS);
   }
@@ -73,23 +73,19 @@ async function shrink(store: Store): Promise<void> {
 }
 
 async function dropSuperseded(store: Store): Promise<boolean> {
-  return await inTransaction(
-    store,
-    () => {
-      const rows = store.write
-        .other(
-          `SELECT document, rev, size FROM revisions WHERE leaf = 0 LIMIT ${REVISIONS_PER_STEP}`,
-        )
-        .all() as { document: number; rev: string; size: number }[];
-      for (const { document, rev, size } of rows) {
-        keepBody(store, document, rev);
-        store.write.dropRevision.get(document, rev);
-        store.totals.staleBytes -= size;
-      }
-      return rows.length === REVISIONS_PER_STEP;
-    },
-    true,
-  );
+  return await inReserve(store, () => {
+    const rows = store.write
+      .other(
+        `SELECT document, rev, size FROM revisions WHERE leaf = 0 LIMIT ${REVISIONS_PER_STEP}`,
+      )
+      .all() as { document: number; rev: string; size: number }[];
+    for (const { document, rev, size } of rows) {
+      keepBody(store, document, rev);
+      store.write.dropRevision.get(document, rev);
+      store.totals.staleBytes -= size;
+    }
+    return rows.length === REVISIONS_PER_STEP;
+  });
 }
 
 async function giveBackPages(store: Store): Promise<boolean> {

@@ -177,41 +177,52 @@ export function publicState(store: Store): PublicState {
   };
 }
 
-/**
- * Runs `change` alone and in one transaction, then tells the main thread. What it returns is on disk when the promise resolves.
- * Only a compaction draws on the room that is reserved for it.
- */
+/** Runs `change` alone and in one transaction, then tells the main thread. What it returns is on disk when the promise resolves. */
 export async function inTransaction<T>(
   store: Store,
   change: () => T | Promise<T>,
-  drawsOnReserve = false,
 ): Promise<T> {
   return await exclusively(store, async () => {
-    if (!drawsOnReserve) checkReserve(store);
-    if (store.readOnly) leaveReadOnly(store);
-    const before = { ...store.totals };
-    store.pendingSettings = store.settings;
-    store.transactionTime = Date.now();
-    store.writer.exec("BEGIN IMMEDIATE");
-    let result: T;
-    try {
-      result = await change();
-      const { updateSeq, documents, deleted, liveBytes, staleBytes } =
-        store.totals;
-      store.write
-        .other(PUT_TOTALS)
-        .run(updateSeq, documents, deleted, liveBytes, staleBytes);
-      store.writer.exec("COMMIT");
-    } catch (failure) {
-      Object.assign(store.totals, before);
-      if (store.writer.isTransaction) store.writer.exec("ROLLBACK");
-      throw failure;
-    }
-    store.settings = store.pendingSettings;
-    store.committedSeq = store.totals.updateSeq;
-    store.tell({ kind: "state", state: publicState(store) });
-    return result;
+    checkReserve(store);
+    return await transact(store, change);
   });
+}
+
+/** The same for a change that gives room back: on a full disk it draws on the room that is reserved for it. */
+export async function inReserve<T>(
+  store: Store,
+  change: () => T | Promise<T>,
+): Promise<T> {
+  return await exclusively(store, async () => await transact(store, change));
+}
+
+async function transact<T>(
+  store: Store,
+  change: () => T | Promise<T>,
+): Promise<T> {
+  if (store.readOnly) leaveReadOnly(store);
+  const before = { ...store.totals };
+  store.pendingSettings = store.settings;
+  store.transactionTime = Date.now();
+  store.writer.exec("BEGIN IMMEDIATE");
+  let result: T;
+  try {
+    result = await change();
+    const { updateSeq, documents, deleted, liveBytes, staleBytes } =
+      store.totals;
+    store.write
+      .other(PUT_TOTALS)
+      .run(updateSeq, documents, deleted, liveBytes, staleBytes);
+    store.writer.exec("COMMIT");
+  } catch (failure) {
+    Object.assign(store.totals, before);
+    if (store.writer.isTransaction) store.writer.exec("ROLLBACK");
+    throw failure;
+  }
+  store.settings = store.pendingSettings;
+  store.committedSeq = store.totals.updateSeq;
+  store.tell({ kind: "state", state: publicState(store) });
+  return result;
 }
 
 /** Runs `work` when every earlier write has ended. */

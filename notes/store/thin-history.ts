@@ -1,7 +1,7 @@
 import { setTimeout } from "node:timers/promises";
 import { historyFrom } from "./history.ts";
 import { isKept } from "./kept-instants.ts";
-import { inTransaction, type Store } from "./store.ts";
+import { inReserve, type Store } from "./store.ts";
 
 /** Versions checked, and dropped, per step; writes and feeds go on between the steps. */
 const VERSIONS_PER_STEP = 500;
@@ -28,10 +28,7 @@ export function thinRegularly(store: Store): void {
 }
 
 /** Drops the versions that no kept state needs, then the oldest until the history fits into its limit. */
-export async function thinHistory(
-  store: Store,
-  drawsOnReserve = false,
-): Promise<void> {
+export async function thinHistory(store: Store): Promise<void> {
   let last = 0;
   for (;;) {
     if (store.closing) return;
@@ -45,15 +42,15 @@ export async function thinHistory(
     const stale = page.filter(
       ({ since, until }) => !isKept(Math.max(since, from), until, now),
     );
-    if (stale.length > 0) await drop(store, stale, { drawsOnReserve });
+    if (stale.length > 0) await drop(store, stale);
     if (page.length < VERSIONS_PER_STEP) break;
     last = page.at(-1)!.row;
     await setTimeout(PAUSE_MS);
   }
-  await fitLimit(store, drawsOnReserve);
+  await fitLimit(store);
 }
 
-async function fitLimit(store: Store, drawsOnReserve: boolean): Promise<void> {
+async function fitLimit(store: Store): Promise<void> {
   for (;;) {
     if (store.closing) return;
     const { bytes } = store.read
@@ -75,10 +72,7 @@ async function fitLimit(store: Store, drawsOnReserve: boolean): Promise<void> {
       excess -= version.size;
     }
     // From the end of the last one on, every state is whole.
-    await drop(store, dropped, {
-      drawsOnReserve,
-      from: dropped.at(-1)!.until,
-    });
+    await drop(store, dropped, dropped.at(-1)!.until);
     await setTimeout(PAUSE_MS);
   }
 }
@@ -86,28 +80,21 @@ async function fitLimit(store: Store, drawsOnReserve: boolean): Promise<void> {
 async function drop(
   store: Store,
   versions: readonly PastVersion[],
-  {
-    drawsOnReserve,
-    from,
-  }: { readonly drawsOnReserve: boolean; readonly from?: number },
+  from?: number,
 ): Promise<void> {
-  await inTransaction(
-    store,
-    () => {
-      for (const { row, until } of versions) {
-        // One that has become current again meanwhile stays.
-        store.write
-          .other("DELETE FROM history WHERE rowid = ? AND until = ?")
-          .run(row, until);
-      }
-      if (from !== undefined) {
-        store.write
-          .other(
-            "UPDATE properties SET value = MAX(CAST(value AS INTEGER), ?) WHERE name = 'history_from'",
-          )
-          .run(from);
-      }
-    },
-    drawsOnReserve,
-  );
+  await inReserve(store, () => {
+    for (const { row, until } of versions) {
+      // One that has become current again meanwhile stays.
+      store.write
+        .other("DELETE FROM history WHERE rowid = ? AND until = ?")
+        .run(row, until);
+    }
+    if (from !== undefined) {
+      store.write
+        .other(
+          "UPDATE properties SET value = MAX(CAST(value AS INTEGER), ?) WHERE name = 'history_from'",
+        )
+        .run(from);
+    }
+  });
 }
