@@ -19,6 +19,19 @@ export function codeOf(error: unknown): string | undefined {
   return typeof error.code === "string" ? error.code : undefined;
 }
 
+/** SQLITE_FULL, and SQLITE_IOERR_SHMSIZE for the index of the write-ahead log (https://www.sqlite.org/rescode.html). */
+const fullDiskCodes: readonly unknown[] = [13, 4874];
+
+export function isFullDisk(error: unknown): boolean {
+  if (["ENOSPC", "EDQUOT"].includes(codeOf(error) ?? "")) return true;
+  return (
+    typeof error === "object" &&
+    error !== null &&
+    "errcode" in error &&
+    fullDiskCodes.includes(error.errcode)
+  );
+}
+
 export function textOf(error: unknown): string {
   if (error instanceof AggregateError)
     return error.errors.map(textOf).join("; ") || error.message;

@@ -7,7 +7,15 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import {
+  afterAll,
+  afterEach,
+  beforeEach,
+  describe,
+  expect,
+  test,
+} from "vitest";
+import { makeSmallDisk } from "../test/servers/small-disk.ts";
 import type { Alarm, Alarms } from "./alerts/alarm.ts";
 import { openDamagedHistoryRoom } from "./damaged-history.ts";
 import { openHistory, outliveFullDisk } from "./history.ts";
@@ -67,6 +75,42 @@ test("restarts count from the last time that a person started the service", () =
   history.act("gateway", "restart-asked", "told");
   expect(history.restartsOf("gateway")).toEqual([]);
   history.close();
+});
+
+const disk = makeSmallDisk(16);
+
+describe.skipIf(disk === undefined)("on a full disk", () => {
+  const path = join(disk?.path ?? "", "history.db");
+  const say = (sentence: string) => expect.fail(sentence);
+  afterAll(() => disk?.remove());
+
+  test("the history is written into its reserve", () => {
+    const history = outliveFullDisk(openHistory(path), say);
+    disk?.fill();
+    for (let count = 0; count < 2000; count += 1)
+      history.act(`service ${count}`, "alarm", "x".repeat(1000));
+    expect(history.latest(3000)).toHaveLength(2000);
+    disk?.free();
+    history.close();
+  });
+
+  test("a start reads what there is, and writes when there is room", () => {
+    disk?.fill();
+    const said: string[] = [];
+    const history = outliveFullDisk(openHistory(path), (sentence) =>
+      said.push(sentence),
+    );
+    expect(history.latest(3000)).toHaveLength(2000);
+    disk?.fill();
+    history.act("gateway", "restart", "y".repeat(500_000));
+    expect(said).toEqual([
+      expect.stringMatching(/^the history cannot be written: .*full/),
+    ]);
+    disk?.free();
+    history.act("gateway", "restart", "it ended");
+    expect(history.latest(1)).toMatchObject([{ reason: "it ended" }]);
+    history.close();
+  });
 });
 
 test("a history that cannot be written says so and goes on", () => {

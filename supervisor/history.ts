@@ -2,6 +2,7 @@ import { DatabaseSync } from "node:sqlite";
 import { alarmTables } from "./alerts/alarm-store.ts";
 import { checkTables, latenciesColumn } from "./checks/check-tables.ts";
 import { textOf } from "./failure.ts";
+import { keepHistoryReserve } from "./history-reserve.ts";
 import { sessionTables } from "./http/sessions.ts";
 import { jobTables } from "./jobs/job-history.ts";
 import { DamagedFile, moveAside, openWhole } from "./sqlite-file.ts";
@@ -190,11 +191,12 @@ function entryOf(row: Record<string, unknown>): HistoryEntry {
   };
 }
 
-/** The same history, but a full disk makes it silent instead of deadly: watching goes on. */
+/** The same history with a reserve on the disk; once that is used up, it is silent instead of deadly: watching goes on. */
 export function outliveFullDisk(
   history: History,
   say: (sentence: string) => void,
 ): History {
+  keepHistoryReserve(history.db);
   const quiet =
     <Arguments extends readonly unknown[]>(
       write: (...args: Arguments) => void,

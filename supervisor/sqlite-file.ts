@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { textOf } from "./failure.ts";
+import { isFullDisk, textOf } from "./failure.ts";
 
 /** Contents that SQLite cannot make sense of, unlike a file that is locked, write-protected or on a full disk. */
 export class DamagedFile extends Error {}
@@ -10,7 +10,7 @@ export class DamagedFile extends Error {}
 const unreadableCodes = [266, 522, 8458];
 const damagedCodes = [11, 26];
 
-/** Opens a file and reads all of it. Throws a {@link DamagedFile}, or what else SQLite says. */
+/** Opens a file, on a full disk too, and reads all of it. Throws a {@link DamagedFile}, or what else SQLite says. */
 export function openWhole(
   path: string,
   readOnly: boolean = false,
@@ -18,8 +18,23 @@ export function openWhole(
   refuseDirectory(path);
   if (statSync(path, { throwIfNoEntry: false })?.size === 0)
     throw new DamagedFile("it is empty");
+  try {
+    return openAndRead(path, readOnly, "NORMAL");
+  } catch (error) {
+    if (!isFullDisk(error)) throw error;
+    // https://www.sqlite.org/wal.html#use_of_wal_without_shared_memory
+    return openAndRead(path, readOnly, "EXCLUSIVE");
+  }
+}
+
+function openAndRead(
+  path: string,
+  readOnly: boolean,
+  lockingMode: "NORMAL" | "EXCLUSIVE",
+): DatabaseSync {
   const db = new DatabaseSync(path, { readOnly });
   try {
+    db.exec(`PRAGMA locking_mode = ${lockingMode}`);
     const verdict = Object.values(
       db.prepare("PRAGMA quick_check(1)").get() ?? {},
     )[0];

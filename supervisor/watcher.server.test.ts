@@ -2,6 +2,8 @@ import { writeFileSync } from "node:fs";
 import { createServer, type AddressInfo, type Socket } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { makeSmallDisk } from "../test/servers/small-disk.ts";
+import { locateHome } from "./embedded/home.ts";
 import { startSmallEngine, type SmallEngine } from "./testing/small-engine.ts";
 import { temporaryHome } from "./testing/temporary-home.ts";
 import { waitFor } from "./testing/wait-for.ts";
@@ -90,3 +92,46 @@ test("when the host shuts down, what Docker has just stopped is left alone", asy
   expect(restarts()).toEqual([]);
   expect(seen).not.toContain("edge down");
 });
+
+const disk = makeSmallDisk(200);
+
+test.skipIf(disk === undefined)(
+  "a supervisor that starts on a full disk watches, and says that it is full",
+  async () => {
+    const { path, fill, remove } = disk ?? expect.fail();
+    const config = join(place.directory, "full-disk.yaml");
+    const checks = [{ name: "disk", kind: "disk", path, fail_after: 1 }];
+    writeFileSync(config, JSON.stringify({ checks }));
+    const password = "operator-password-of-the-test";
+    const start = () =>
+      startWatcher({
+        home: locateHome({ HEARTH_HOME: path }),
+        env: {
+          HEARTH_SUPERVISOR_CONFIG: config,
+          HEARTH_SUPERVISOR_PORT: "0",
+          HEARTH_OPERATOR_PASSWORD: password,
+        },
+        containers: false,
+        onNotice: () => {},
+        onService: () => {},
+        onCheck: () => {},
+      });
+    try {
+      await (await start()).stop();
+      fill();
+      const { address } = (watcher = await start());
+      const login = Buffer.from(`operator:${password}`).toString("base64");
+      const page = async () =>
+        (
+          await fetch(address, { headers: { authorization: `Basic ${login}` } })
+        ).text();
+      await waitFor("the page to say so", async () =>
+        (await page()).includes("Disk is down."),
+      );
+    } finally {
+      await watcher?.stop();
+      watcher = undefined;
+      remove();
+    }
+  },
+);

@@ -1,19 +1,13 @@
 import { createHash } from "node:crypto";
 import { createReadStream, createWriteStream } from "node:fs";
-import {
-  mkdirSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  statfsSync,
-  statSync,
-} from "node:fs";
+import { mkdirSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { Transform, type Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { constants, createGunzip, createGzip } from "node:zlib";
 import { syncDirectory } from "../durable-file.ts";
 import { Failure } from "../failure.ts";
+import { freeBytesOf } from "../free-bytes.ts";
 import { listBackups, readManifest, type BackupFile } from "./manifest.ts";
 
 const making = ".making-";
@@ -77,8 +71,7 @@ export function needFree(
   advice: string,
 ): void {
   const needed = leastFreeBytes + bytes;
-  const { bavail, bsize } = statfsSync(directory);
-  const free = bavail * bsize;
+  const free = freeBytesOf(directory);
   if (free < needed)
     throw new Failure(
       `the disk that holds ${directory} has ${mib(free)} MiB left, a backup needs about ${mib(needed)}: free some, or ${advice}.`,

@@ -135,9 +135,13 @@ export async function startEcho(options: EchoOptions): Promise<{
         usage,
         stream: streamed,
       };
-      appendFileSync(options.record, `${JSON.stringify(line)}\n`, {
-        mode: 0o600,
-      });
+      try {
+        appendFileSync(options.record, `${JSON.stringify(line)}\n`, {
+          mode: 0o600,
+        });
+      } catch {
+        // A record on a full disk must not fail the call.
+      }
     };
   }
 

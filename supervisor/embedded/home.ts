@@ -8,11 +8,11 @@ import {
   readFileSync,
   realpathSync,
   statSync,
-  statfsSync,
 } from "node:fs";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Failure, sentencesOf } from "../failure.ts";
+import { freeBytesOf } from "../free-bytes.ts";
 import { dataIn } from "./data-in-use.ts";
 import { earlierHomeRoot, findHomeRoot } from "./home-root.js";
 
@@ -106,9 +106,9 @@ export function makeHome(home: Home): void {
       mkdirSync(path, { recursive: true, mode: 0o700 });
     // Others never read it; they may pass through where Postgres runs as a user of its own (see postgres-place.ts).
     chmodSync(home.root, (statSync(home.root).mode & 0o711) | 0o700);
-    const disk = statfsSync(home.root);
-    const free = disk.bavail * disk.bsize;
-    if (free < bytesNeeded)
+    const free = freeBytesOf(home.root);
+    // One that was in use starts on a full disk, too: what is there can be read, and people are alerted.
+    if (free < bytesNeeded && !existsSync(home.history))
       throw new Failure(
         `the disk that holds ${home.root} has ${mib(free)} MiB left, Hearth needs ${mib(bytesNeeded)} to start: free some, or choose another place with HEARTH_HOME.`,
       );

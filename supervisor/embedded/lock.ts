@@ -27,7 +27,8 @@ function holdFile(path: string): DatabaseSync {
   refuseDirectory(path);
   const db = new DatabaseSync(path);
   try {
-    db.exec("BEGIN EXCLUSIVE");
+    // Without a journal file there is nothing that a full disk could keep from being written.
+    db.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE");
     return db;
   } catch (error) {
     db.close();

@@ -2,6 +2,7 @@ import { readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { retainChecks } from "../checks/check-reports.ts";
 import { codeOf } from "../failure.ts";
+import { keepHistoryReserve } from "../history-reserve.ts";
 import type { Surroundings } from "../supervision.ts";
 import { scheduleOf } from "./config.ts";
 import { openJobHistory } from "./job-history.ts";
@@ -25,6 +26,7 @@ export function retentionJob({
     schedule: scheduleOf(settings),
     run: async ({ now }) => {
       const at = now();
+      keepHistoryReserve(history.db);
       const checks = retainChecks(history.db, at, {
         rawSince: at - settings.raw,
         hoursSince: at - settings.hourly,

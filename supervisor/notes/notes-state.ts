@@ -2,7 +2,7 @@ import { readFileSync, renameSync } from "node:fs";
 import { z } from "zod";
 import type { Alarm } from "../alerts/alarm.ts";
 import { writeDurably } from "../durable-file.ts";
-import { codeOf } from "../failure.ts";
+import { codeOf, isFullDisk } from "../failure.ts";
 import { vaultSpace } from "./space.ts";
 
 const vaultState = z.looseObject({
@@ -46,7 +46,7 @@ type StoredState = z.output<typeof notesState>;
 export type VaultState = Readonly<z.output<typeof vaultState>>;
 export type Standing = { readonly alarm: Alarm; readonly until: number };
 
-/** What the supervisor knows of the notes store between two looks; kept on disk, every change at once. */
+/** What the supervisor knows of the notes store between two looks; kept on disk, every change at once while there is room. */
 export type NotesState = {
   readonly vault: (name: string) => VaultState;
   readonly known: () => readonly string[];
@@ -70,8 +70,13 @@ export function openNotesState(
     const nextText = JSON.stringify(next);
     state = next;
     if (nextText === text) return;
-    writeDurably(path, `${nextText}\n`);
-    text = nextText;
+    try {
+      writeDurably(path, `${nextText}\n`);
+      text = nextText;
+    } catch (error) {
+      // Written with a later change or look; the vaults are watched from memory until then.
+      if (!isFullDisk(error)) throw error;
+    }
   };
   const vault = (name: string): VaultState =>
     (Object.hasOwn(state.vaults, name) ? state.vaults[name] : undefined) ??

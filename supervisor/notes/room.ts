@@ -1,7 +1,7 @@
-import { statfsSync } from "node:fs";
 import { join } from "node:path";
 import { readVariable } from "../environment.ts";
 import { Failure, sentencesOf } from "../failure.ts";
+import { freeBytesOf } from "../free-bytes.ts";
 import { registerNotesRoutes } from "../http/notes-routes.ts";
 import { jobsAreOn } from "../jobs/job-switch.ts";
 import { registerNotesPage } from "../pages/notes/notes-page.ts";
@@ -269,9 +269,4 @@ async function devicesOf(
 
 function peerHint(peer: string | undefined): string {
   return peer === undefined ? "" : `, such as ${peer}`;
-}
-
-function freeBytesOf(path: string): number {
-  const { bavail, bsize } = statfsSync(path);
-  return bavail * bsize;
 }

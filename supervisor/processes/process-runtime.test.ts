@@ -9,6 +9,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { makeSmallDisk } from "../../test/servers/small-disk.ts";
 import { answersOk } from "../checks/http-get.ts";
 import { projectRoot } from "../embedded/home.ts";
 import { Failure } from "../failure.ts";
@@ -346,3 +347,44 @@ describe("after a supervisor was killed with -9", () => {
     expect(runtime.inspect("one")?.adopted).toBe(false);
   });
 });
+
+const disk = makeSmallDisk(64);
+
+test.skipIf(disk === undefined)(
+  "on a full disk a program is started again beyond its budget, and run.json is written when there is room",
+  async () => {
+    const { path, fill, free, remove } = disk ?? expect.fail();
+    const home = { logs: path, runFile: join(path, "run.json") };
+    let fails = false;
+    const prepare = async () => {
+      if (fails) throw new Failure("no space is left on the disk.");
+    };
+    const one = await program("one", [], { prepare });
+    const runtime = testRuntime(home, history, [one], 1);
+    const pidInFile = () => readRunFile(home.runFile).services["one"]?.pid;
+    try {
+      await runtime.start();
+      const first = pidOf(runtime, "one");
+      fill();
+      fails = true;
+      process.kill(first, "SIGKILL");
+      await waitFor("tries beyond the budget", () => {
+        fill();
+        return (runtime.inspect("one")?.restarts ?? 0) > 3;
+      });
+      fails = false;
+      await waitFor("a start", () => {
+        fill();
+        return runtime.inspect("one")?.state === "running";
+      });
+      expect(pidInFile()).toBe(first);
+      free();
+      runtime.keepRunFile();
+      expect(pidInFile()).toBe(pidOf(runtime, "one"));
+    } finally {
+      free();
+      await runtime.stop("test ended");
+      remove();
+    }
+  },
+);

@@ -1,6 +1,7 @@
 import { createHmac } from "node:crypto";
 import { join } from "node:path";
 import { Failure, textOf } from "../failure.ts";
+import { freeBytesOf } from "../free-bytes.ts";
 import type { History } from "../history.ts";
 import type {
   ServiceState,
@@ -47,7 +48,7 @@ export type ProcessRuntime = StartableRuntime & {
   readonly halt: () => void;
   /** Copies and empties logs that grew too large, those of programs that no longer run as well. */
   readonly rotateLogs: () => void;
-  /** Writes run.json again when it was damaged or deleted: every command finds the supervisor by it. */
+  /** Writes run.json again when it was damaged or deleted, or could not be written: every command finds the supervisor by it. */
   readonly keepRunFile: () => void;
 };
 
@@ -57,6 +58,9 @@ async function oneByOne(
 ): Promise<void> {
   for (const service of services) await work(service);
 }
+
+/** Postgres, the largest, adds a segment of 16 MB to its log when it starts after a crash. */
+const ROOM_TO_START = 32 * 1024 * 1024;
 
 /** What is restarted because it does not answer will hardly finish anything. */
 const sickStopWithinMs = 15_000;
@@ -73,6 +77,7 @@ export function createProcessRuntime(
     specs.map(({ name }) => [name, [...history.restartsOf(name)]]),
   );
   let starting = true;
+  let isRunFileOld = false;
   const services = new Map<string, Service>(
     specs.map((spec) => [
       spec.name,
@@ -83,6 +88,7 @@ export function createProcessRuntime(
           history.act(name, "restart", reason);
         },
         earlierRestarts: (name) => restarts.get(name) ?? [],
+        isDiskFull: () => freeBytesOf(options.logDirectory) < ROOM_TO_START,
         untilRunning,
       }),
     ]),
@@ -111,6 +117,7 @@ export function createProcessRuntime(
     try {
       writeRun();
     } catch (error) {
+      isRunFileOld = true;
       options.onTrouble(`${runFile} cannot be written: ${textOf(error)}`);
     }
     options.onChange(view, from);
@@ -146,6 +153,7 @@ export function createProcessRuntime(
       supervisor,
       services: Object.fromEntries(entries),
     });
+    isRunFileOld = false;
   }
 
   function fingerprintOf(spec: ServiceSpec): string {
@@ -317,7 +325,8 @@ export function createProcessRuntime(
       for (const service of services.values()) service.halt();
     },
     keepRunFile: () => {
-      if (readRunFile(runFile).supervisor?.pid !== options.supervisor.pid)
+      const { supervisor } = readRunFile(runFile);
+      if (isRunFileOld || supervisor?.pid !== options.supervisor.pid)
         writeRun();
     },
     rotateLogs: () => rotateAll(options.logDirectory),

@@ -44,6 +44,8 @@ export type ServiceEvents = {
   /** A restart by itself was decided; `earlier` gives the times of those before. */
   readonly restarting: (name: string, reason: string) => void;
   readonly earlierRestarts: (name: string) => readonly number[];
+  /** There is too little room for a start: it is tried again beyond the budget. */
+  readonly isDiskFull: () => boolean;
   /** Resolves when all these services run. */
   readonly untilRunning: (
     names: readonly string[],
@@ -190,11 +192,13 @@ export function createService(
   }
 
   async function pauseBeforeRestart(reason: string): Promise<void> {
-    const delay = nextRestart(
+    const next = nextRestart(
       policy,
       events.earlierRestarts(spec.name),
       Date.now(),
     );
+    const delay =
+      next === "used-up" && events.isDiskFull() ? policy.longestWaitMs : next;
     if (delay === "used-up") {
       become("gave-up", {
         reason: `${reason}; started again ${policy.max} times in ${inWords(policy.perMs)}, now it waits for you`,

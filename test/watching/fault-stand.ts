@@ -6,7 +6,7 @@ import { setTimeout as wait } from "node:timers/promises";
 import type { HistoryEntry } from "../../supervisor/history.ts";
 import type { Status } from "../../supervisor/status.ts";
 import { mountSmallDisk, unmountDisk } from "../servers/small-disk.ts";
-import { prepareStack } from "../stack/stack.ts";
+import { prepareStack, type Stack } from "../stack/stack.ts";
 import { startSickProxy, type SickProxy } from "./proxy.ts";
 
 /** How the checks of the run look and heal; texts as in config/supervisor.yaml. */
@@ -30,6 +30,7 @@ export const shippedRhythm: Rhythm = {
 /** The embedded stack as a newcomer starts it, with somebody who listens to its alerts. */
 export type FaultStand = {
   readonly rhythm: Rhythm;
+  readonly stack: Stack;
   readonly home: string;
   /** The home lies on a small disk of its own that can be filled. */
   readonly ownDisk: boolean;
@@ -95,6 +96,7 @@ export async function openFaultStand(
     ).json() as T;
   return {
     rhythm,
+    stack,
     home: stack.home,
     ownDisk,
     proxy,

@@ -1,0 +1,178 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { readNotesState } from "../../supervisor/notes/notes-state.ts";
+import { fillDisk, freeDisk, makeSmallDisk } from "../servers/small-disk.ts";
+import {
+  openFaultStand,
+  until,
+  type FaultStand,
+} from "../watching/fault-stand.ts";
+import { hearth } from "./by-hand.ts";
+
+const disk = makeSmallDisk(1);
+disk?.remove();
+
+const rhythm = {
+  every: "1s",
+  timeout: "2s",
+  cooldown: "1s",
+  grace: "1s",
+  max: 2,
+};
+const withinMs = 60_000;
+const large = { data: "x".repeat(4_000_000) };
+
+describe.skipIf(disk === undefined)("the embedded stack on a full disk", () => {
+  let stand: FaultStand;
+  const charged: string[] = [];
+
+  beforeAll(async () => {
+    stand = await openFaultStand(rhythm, true);
+    expect((await notes("PUT", "full")).status).toBe(201);
+    expect((await notes("PUT", "full/kept", { n: 1 })).status).toBe(201);
+    expect(await call()).toBe(200);
+    const state = join(stand.home, "notes-state.json");
+    await until(
+      "the first vault",
+      withinMs,
+      () => existsSync(state) && readNotesState(state).firstVaultMade,
+    );
+    await until("all to be up", withinMs, isUp);
+  }, 180_000);
+  afterAll(() => stand?.close(), 120_000);
+
+  async function notes(
+    method: string,
+    path: string,
+    body?: object,
+  ): Promise<Response> {
+    const { notesAdminPassword } = stand.stack.secrets();
+    const login = Buffer.from(`admin:${notesAdminPassword}`).toString("base64");
+    return await fetch(`${stand.stack.notesUrl}/${path}`, {
+      method,
+      headers: {
+        authorization: `Basic ${login}`,
+        "content-type": "application/json",
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      signal: AbortSignal.timeout(withinMs),
+    });
+  }
+
+  /** A call that no cache answers. */
+  async function call(): Promise<number> {
+    const answer = await fetch(
+      `${stand.stack.gatewayUrl}/v1/chat/completions`,
+      {
+        method: "POST",
+        headers: {
+          authorization: `Bearer ${stand.stack.secrets()["masterKey"]}`,
+          "content-type": "application/json",
+        },
+        body: JSON.stringify({
+          model: "hearth-echo",
+          messages: [{ role: "user", content: `call ${charged.length}` }],
+        }),
+        signal: AbortSignal.timeout(withinMs),
+      },
+    );
+    const body = (await answer.json()) as object;
+    if (answer.status === 200)
+      charged.push(answer.headers.get("x-hearth-call-id") ?? "");
+    else expect(body).toMatchObject({ error: { message: expect.any(String) } });
+    return answer.status;
+  }
+
+  async function isUp(): Promise<boolean> {
+    const { services, checks } = await stand.status();
+    return (
+      services.every(({ state }) => state === "running") &&
+      checks.every(({ state }) => state === "up")
+    );
+  }
+
+  async function isDiskDown(): Promise<boolean> {
+    const { checks } = await stand.status();
+    return checks.some(
+      ({ name, state }) => name === "disk" && state === "down",
+    );
+  }
+
+  async function untilCharged(): Promise<void> {
+    await until("every call in the ledger", withinMs, async () => {
+      const rows = await stand.stack.ledger<{ request_id: string }>(
+        "SELECT request_id FROM spend_log",
+      );
+      const ids = rows.map(({ request_id }) => request_id);
+      return charged.every((id) => ids.includes(id));
+    });
+  }
+
+  test("every program answers, people are alerted, and all goes on as soon as there is room", async () => {
+    const before = (await stand.status()).services;
+    const from = Date.now();
+    fillDisk(stand.home);
+    for (let count = 0; count < 30; count += 1) {
+      expect(await call()).toBe(200);
+      fillDisk(stand.home);
+    }
+    expect((await notes("GET", "full/kept")).status).toBe(200);
+    expect((await notes("PUT", "full/large", large)).status).toBe(507);
+    await until("the disk to be down", withinMs, isDiskDown);
+    const page = await fetch(stand.stack.supervisorUrl, {
+      headers: stand.stack.asOperator(),
+    });
+    expect(page.status).toBe(200);
+    expect(await page.text()).toContain("Disk is down.");
+    expect(await hearth(stand.stack, "status")).toMatchObject({
+      code: 1,
+      said: expect.stringContaining("disk is down since"),
+    });
+    await until("the alert", withinMs, () =>
+      stand.messages.some((text) => text.startsWith("raised: disk is down")),
+    );
+
+    freeDisk(stand.home);
+    await until("all to be up", withinMs, isUp);
+    expect(await call()).toBe(200);
+    expect((await notes("PUT", "full/large", large)).status).toBe(201);
+    await until("the end of the alert", withinMs, () =>
+      stand.messages.some((text) => text.startsWith("resolved: disk is down")),
+    );
+    await untilCharged();
+    const { services } = await stand.status();
+    expect(services.map(({ name, pid }) => [name, pid])).toEqual(
+      before.map(({ name, pid }) => [name, pid]),
+    );
+    expect(
+      (await stand.since(from)).map(({ name, to }) => `${name} ${to}`),
+    ).toEqual(expect.arrayContaining(["disk down", "disk alarm", "disk up"]));
+    expect(stand.messages.filter((text) => !text.includes("disk is"))).toEqual(
+      [],
+    );
+  });
+
+  test("programs that are killed on it are up again when there is room", async () => {
+    fillDisk(stand.home);
+    for (const name of ["notes", "gateway", "postgres"])
+      process.kill(stand.pidOf(name), "SIGKILL");
+    await until("the disk to be down", withinMs, isDiskDown);
+    await until("the notes to be read", withinMs, async () => {
+      fillDisk(stand.home);
+      const answer = await notes("GET", "full/kept").catch(() => undefined);
+      return answer?.status === 200;
+    });
+    freeDisk(stand.home);
+    await until("all to be up", withinMs, isUp);
+    expect(await call()).toBe(200);
+    expect((await notes("GET", "full/kept")).status).toBe(200);
+    await untilCharged();
+    const { services } = stand.stack.run();
+    expect(
+      Object.entries(services).map(([name, { pid }]) => [name, pid]),
+    ).toEqual(
+      (await stand.status()).services.map(({ name, pid }) => [name, pid]),
+    );
+  });
+});
