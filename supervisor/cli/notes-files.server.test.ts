@@ -145,6 +145,20 @@ describe.each([
       ({ path }) => path,
     );
     expect(paths).toEqual(["b.md", "daily/a.md"]);
+    const differs = async (...words: readonly string[]) => {
+      const done = await hearth("history", vault, ...words, ...more);
+      expect(done).toMatchObject({ code: 0, error: "" });
+      return done.out;
+    };
+    expect(await differs("--at", at, "--diff")).toMatch(
+      /^1 file differs from .*\n.*\ndaily\/a\.md +changed +\d+$/m,
+    );
+    expect(await differs("daily/a.md", "--at", at, "--diff")).toMatch(
+      /^-first äß漢\n.*\n\+second$/m,
+    );
+    expect(await differs("b.md", "--at", at, "--diff")).toContain(
+      "b.md is as it was at",
+    );
     const restored = await hearth(
       ...["restore", vault, "daily", "--at", at, ...more],
     );

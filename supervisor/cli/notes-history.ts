@@ -2,6 +2,7 @@ import { inMegabytes } from "../notes/compaction.ts";
 import { parseMoment } from "../notes/moment.ts";
 import { isBelow, readVaultAt, restoreVault } from "../notes/vault-past.ts";
 import { printTable } from "./job-run.ts";
+import { showDifference } from "./notes-difference.ts";
 import { json, supervisorArg, vaultArg } from "./notes-vaults.ts";
 import { findStack } from "./stack-client.ts";
 import { print } from "./terminal.ts";
@@ -26,12 +27,14 @@ export const atArg = {
   },
 } as const;
 
+const nameTheTime = 'name the time with --at, for example --at "18:00".';
 const inZone = (at: number) => new Date(at).toLocaleString();
 
 export type HistoryWish = {
   readonly vault: string;
   readonly path?: string | undefined;
   readonly at?: string | undefined;
+  readonly diff?: boolean | undefined;
   readonly passphraseFile?: string | undefined;
   readonly json?: boolean | undefined;
   readonly supervisor?: string | undefined;
@@ -40,19 +43,24 @@ export type HistoryWish = {
 export const history = defineVerb({
   name: "notes history",
   description:
-    "A vault as it was at a time, the versions of a note, or how far back they reach.",
+    "A vault as it was at a time, what differs from it, the versions of a note, or how far back they reach.",
   example: 'hearth notes history notes daily --at "yesterday 18:00"',
   args: {
     ...vaultArg,
     ...pathArg,
     ...atArg,
+    diff: {
+      type: "boolean",
+      description:
+        "Show what differs between that time and now; of one note, its lines",
+    },
     ...passphraseArg,
     json,
     ...supervisorArg,
   },
-  run: async ({ vault, path, at, json, supervisor, ...args }) =>
+  run: async ({ vault, path, at, diff, json, supervisor, ...args }) =>
     showHistory({
-      ...{ vault, path, at, json, supervisor },
+      ...{ vault, path, at, diff, json, supervisor },
       passphraseFile: args["passphrase-file"],
     }),
 });
@@ -60,11 +68,17 @@ export const history = defineVerb({
 /** Lists a vault as it was at a time, the versions of one note, or how far the history reaches back. */
 async function showHistory(wish: HistoryWish): Promise<0> {
   const { vault, path, at } = wish;
-  const { source, cipher } = await openPast(
+  if (wish.diff === true && at === undefined) throw new UsageError(nameTheTime);
+  const opened = await openPast(
     findStack(wish.supervisor),
     vault,
     wish.passphraseFile,
   );
+  const { source, cipher } = opened;
+  if (wish.diff === true && at !== undefined)
+    return showDifference(opened, {
+      ...{ vault, path, at: parseMoment(at, Date.now()), json: wish.json },
+    });
   if (path === undefined && at === undefined) {
     const { salt: _salt, ...summary } = await source.summary();
     print(
@@ -145,8 +159,7 @@ function list(
 /** Writes a vault, a folder or a note as it was at a time. */
 export async function restoreFromHistory(wish: HistoryWish): Promise<0> {
   const { vault, path, at } = wish;
-  if (at === undefined)
-    throw new UsageError('name the time with --at, for example --at "18:00".');
+  if (at === undefined) throw new UsageError(nameTheTime);
   const now = Date.now();
   const moment = parseMoment(at, now);
   const { source, cipher } = await openPast(

@@ -41,12 +41,17 @@ export function historyThrough(
   };
 }
 
+export type OpenedPast = {
+  readonly source: HistorySource;
+  readonly cipher: NoteCipher;
+};
+
 /** The same with what opens its encryption. */
 export async function openPast(
   stack: StackClient,
   vault: string,
   passphraseFile: string | undefined,
-): Promise<{ readonly source: HistorySource; readonly cipher: NoteCipher }> {
+): Promise<OpenedPast> {
   const source = historyThrough(stack, vault);
   const { salt } = await source.summary();
   const cipher = openCipher(vault, salt, () =>

@@ -123,9 +123,10 @@ test("of an encrypted vault the page names the commands, and its past cannot be 
   );
   const { page } = await openAt("/notes/sealed/history?path=It%27s.md");
   const options = "sealed 'It'\\''s.md' --at 'yesterday 18:00'";
-  expect(await page.locator("main pre").innerText()).toBe(
-    `hearth notes history ${options}\nhearth notes restore ${options}`,
-  );
+  expect(await page.locator("main pre").allInnerTexts()).toEqual([
+    `hearth notes history ${options} --diff`,
+    `hearth notes restore ${options}`,
+  ]);
   expect(await page.getByText("Restore…").count()).toBe(0);
   await page.context().close();
 });

@@ -1,16 +1,11 @@
 import { Failure } from "../../failure.ts";
-import { isStoreFailure } from "../../notes/couch.ts";
 import type {
   HistorySource,
   HistorySummary,
 } from "../../notes/history-source.ts";
 import { openCipher, type NoteCipher } from "../../notes/note-cipher.ts";
-import {
-  contentOf,
-  differenceSince,
-  type Difference,
-  type PastNote,
-} from "../../notes/vault-past.ts";
+import { differenceSince, type Difference } from "../../notes/vault-past.ts";
+import { noteNamed, textsOf } from "../../notes/note-difference.ts";
 
 /** What a person asked for; a time in milliseconds since 1970. */
 export type HistoryWish = {
@@ -39,8 +34,6 @@ export type HistoryFacts = {
       };
 };
 
-const longestText = 200_000;
-
 /** Reads what the page of a vault's history shows; an encrypted vault is only named as such. */
 export async function readHistory(
   source: HistorySource,
@@ -56,7 +49,7 @@ export async function readHistory(
     const difference = await differenceSince(source, cipher, {
       ...{ at: at ?? now, path, now },
     });
-    const single = singleNote(difference, path);
+    const single = noteNamed(path, difference);
     return {
       summary,
       shown: {
@@ -89,43 +82,6 @@ export function sealedCipher(
       ),
     ),
   );
-}
-
-function singleNote(
-  { past, present }: Difference,
-  path: string | undefined,
-): PastNote | undefined {
-  const named = ({ note }: PastNote) => note.path === path;
-  return (
-    [...past.notes.values()].find(named) ??
-    [...present.notes.values()].find(named)
-  );
-}
-
-async function textsOf(
-  source: HistorySource,
-  cipher: NoteCipher,
-  { past, present }: Difference,
-  single: PastNote | undefined,
-): Promise<readonly [string, string] | null> {
-  if (single === undefined) return null;
-  const texts: string[] = [];
-  for (const { notes } of [past, present]) {
-    const note = notes.get(single.note._id)?.note;
-    if (note === undefined || note.deleted) texts.push("");
-    else if (note.type === "newnote" || note.size > longestText) return null;
-    else {
-      try {
-        texts.push((await contentOf(source, cipher, note)).toString());
-      } catch (error) {
-        // A chunk that never arrived: the rest of the page is shown all the same.
-        if (isStoreFailure(error)) throw error;
-        return null;
-      }
-    }
-  }
-  const [then = "", now = ""] = texts;
-  return [then, now];
 }
 
 async function versionsOf(

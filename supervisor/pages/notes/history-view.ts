@@ -1,5 +1,6 @@
 import { sizeWords } from "../../backup/size-words.ts";
 import { grouped, moment } from "../words.ts";
+import { differingFiles } from "../../notes/note-difference.ts";
 import { compareTexts, type Comparison } from "./compare.ts";
 import type { HistoryFacts, HistoryWish } from "./history-look.ts";
 
@@ -27,9 +28,10 @@ export function viewHistory(facts: HistoryPageFacts) {
       at: wish.at === undefined ? "" : inputOf(wish.at),
       path: wish.path ?? "",
     },
-    commands: ["history", "restore"]
-      .map((verb) => `hearth notes ${verb} ${vault} ${optionsOf(wish)}`)
-      .join("\n"),
+    commands: {
+      show: `hearth notes history ${vault} ${optionsOf(wish)} --diff`,
+      restore: `hearth notes restore ${vault} ${optionsOf(wish)}`,
+    },
   };
 }
 
@@ -44,19 +46,13 @@ function optionsOf({ at, path }: HistoryWish): string {
 function viewDifference({ vault, wish, shown, timeZone }: HistoryPageFacts) {
   if (shown.kind !== "difference") return null;
   const { difference, texts, versions } = shown;
-  const { past, present, changed, added, unchanged } = difference;
+  const { past, changed, added, unchanged } = difference;
   const at = moment(past.at, timeZone);
   const what = wish.path ?? vault;
-  const rows = [
-    ...changed.map(({ note }) => ({
-      path: note.path,
-      state: isThere(present.notes.get(note._id)?.note) ? "changed" : "deleted",
-      size: sizeWords(note.size),
-    })),
-    ...added.map(({ note }) => ({
-      ...{ path: note.path, state: "added", size: sizeWords(note.size) },
-    })),
-  ].toSorted((a, b) => (a.path < b.path ? -1 : 1));
+  const rows = differingFiles(difference).map((file) => ({
+    ...file,
+    size: sizeWords(file.size),
+  }));
   const wasThere = changed.length + unchanged > 0;
   return {
     title: !wasThere
@@ -80,10 +76,6 @@ function viewDifference({ vault, wish, shown, timeZone }: HistoryPageFacts) {
       link: linkTo(Math.max(version.since, 1), wish.path ?? ""),
     })),
   };
-}
-
-function isThere(note: { readonly deleted: boolean } | undefined): boolean {
-  return note !== undefined && !note.deleted;
 }
 
 function comparisonOf([then, now]: readonly [string, string]): Comparison {
