@@ -107,6 +107,21 @@ describe("the heading above all vaults", () => {
   });
 });
 
+test("a locked vault is reported with the way out, and the devices that it keeps out", () => {
+  const remarks = ["A device has locked the vault: fetch on Phone."];
+  const locked = { ...roster, locked: true, remarks };
+  const view = notes({ vaults: [vault({}, { roster: locked })] });
+  expect(view).toMatchObject({ title: remarks[0], look: "warn" });
+  expect(view.troubles).toMatchObject([
+    { command: "hearth notes devices work" },
+  ]);
+  expect(view.remarks).toEqual([]);
+  expect(view.devices.map(({ name, waits }) => [name, waits])).toEqual([
+    ["Laptop", false],
+    ["Phone", true],
+  ]);
+});
+
 test("the worst stands first, with the command that helps", () => {
   const { troubles } = notes({
     vaults: [vault({ conflicts: 2 }), vault({ vault: "b", state: "closed" })],
