@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { Eta } from "eta";
 import { projectRoot } from "../embedded/home.ts";
 import { copyScript } from "./copy.ts";
+import { decryptScript } from "./decrypt.ts";
 import { refreshScript } from "./refresh.ts";
 import { iconOf, shapeOf, signs, type Look } from "./shapes.ts";
 
@@ -91,7 +92,7 @@ export async function contentSecurityPolicy(): Promise<string> {
   return [
     "default-src 'none'",
     `style-src '${hashOf(stylesheet)}'`,
-    `script-src '${hashOf(refreshScript)}' '${hashOf(copyScript)}'`,
+    `script-src ${[refreshScript, copyScript, decryptScript].map((script) => `'${hashOf(script)}'`).join(" ")}`,
     "img-src data:",
     "connect-src 'self'",
     "form-action 'self'",

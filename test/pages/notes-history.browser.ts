@@ -1,6 +1,9 @@
+import { createPBKDF2Salt } from "octagonal-wheels/encryption/hkdf";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { ask } from "../contract/start-notes.ts";
 import { newVaultDevice } from "../contract/vault-device.ts";
+import { encryptionOf } from "../contract/vault-encryption.ts";
 import { openBrowser, openPage } from "./browser.ts";
 import { lookOnEveryScreen, takePicture } from "./every-screen.ts";
 import {
@@ -128,5 +131,72 @@ test("of an encrypted vault the page names the commands, and its past cannot be 
     `hearth notes restore ${options}`,
   ]);
   expect(await page.getByText("Restore…").count()).toBe(0);
+  await page.context().close();
+});
+
+test("an encrypted vault's difference is shown once the passphrase is entered, which never leaves the browser", async () => {
+  const made = await stand.makeVault("secret");
+  const server = serverOf(stand, made);
+  const salt = createPBKDF2Salt();
+  await ask(
+    `${stand.store.url}/secret/_local/obsidian_livesync_sync_parameters`,
+    {
+      method: "PUT",
+      json: {
+        protocolVersion: 2,
+        pbkdf2salt: Buffer.from(salt).toString("base64"),
+      },
+    },
+  );
+  const passphrase = made.vaultPassphrase ?? expect.fail();
+  const device = newVaultDevice(Date.now, encryptionOf(passphrase, salt));
+  await device.write("Trips/Plan.md", "# Plan\nto the sea\nby train");
+  await device.sync(server);
+  const at = await between();
+  await device.write("Trips/Plan.md", "# Plan\nto the hills\nby train");
+  await device.write("<b>New</b>.md", "later");
+  await device.sync(server);
+
+  const path = `/notes/secret/history?at=${encodeURIComponent(at)}`;
+  const silent = await openAt(path, { javaScript: false });
+  expect(await silent.page.locator("#decrypt").isVisible()).toBe(false);
+  await silent.page.context().close();
+  await lookOnEveryScreen(browser, `${stand.address}${path}`, {
+    ...{ name: "history-decrypt", heading: /^secret can be read as it was/ },
+  });
+  const { page, complaints } = await openAt(path);
+  const sent: string[] = [];
+  page.on("request", (request) =>
+    sent.push(`${request.url()} ${request.postData() ?? ""}`),
+  );
+  const passphraseField = page.getByLabel("Passphrase of the vault");
+  const compare = page.getByRole("button", { name: "Decrypt and compare" });
+  await passphraseField.fill("another");
+  await compare.click();
+  await page.getByText("this is not its passphrase.").waitFor();
+  await passphraseField.fill(passphrase);
+  await compare.click();
+  await page.getByText("2 files differ.").waitFor();
+  expect(await page.locator("#decrypted tbody tr").allInnerTexts()).toEqual([
+    expect.stringMatching(/^<b>New<\/b>\.md\s+added/),
+    expect.stringMatching(/^Trips\/Plan\.md\s+changed/),
+  ]);
+  await page.getByRole("link", { name: "Trips/Plan.md" }).click();
+  await page.getByText("Trips/Plan.md differs.").waitFor();
+  await page.locator("#decrypted .compare").waitFor();
+  expect(await page.locator("#decrypted mark").allInnerTexts()).toEqual([
+    "to the sea",
+    "to the hills",
+  ]);
+  await takePicture(page, "history-decrypted");
+  await page.goto(`${stand.address}${path}&path=Trips%2FPlan.md`);
+  await passphraseField.fill(passphrase);
+  await passphraseField.press("Enter");
+  await page.getByText("Trips/Plan.md differs.").waitFor();
+  expect(await page.locator("#decrypted mark").count()).toBe(2);
+  expect(sent.length).toBeGreaterThan(0);
+  expect(sent.join()).not.toContain(passphrase);
+  expect(sent.join()).not.toContain("to the sea");
+  expect(complaints).toEqual([]);
   await page.context().close();
 });

@@ -1,6 +1,7 @@
 import { sizeWords } from "../../backup/size-words.ts";
 import { grouped, moment } from "../words.ts";
 import { differingFiles } from "../../notes/note-difference.ts";
+import { decryptScript } from "../decrypt.ts";
 import { compareTexts, type Comparison } from "./compare.ts";
 import type { HistoryFacts, HistoryWish } from "./history-look.ts";
 
@@ -24,6 +25,13 @@ export function viewHistory(facts: HistoryPageFacts) {
     ...{ vault, path, since, timeZone, difference },
     kept: `earlier versions: ${grouped(summary.versions)}, ${sizeWords(summary.bytes)}`,
     encrypted: shown.kind === "encrypted",
+    decryption:
+      shown.kind === "encrypted" && wish.at !== undefined
+        ? {
+            ...{ at: wish.at, time: inputOf(wish.at), script: decryptScript },
+            history: `/api/notes/${encodeURIComponent(vault)}/history`,
+          }
+        : null,
     typed: {
       at: wish.at === undefined ? "" : inputOf(wish.at),
       path: wish.path ?? "",
