@@ -105,6 +105,9 @@ const routes: Readonly<Record<string, Methods>> = {
     GET: member(changesFeed),
     POST: member(changesFeed, "json"),
   },
+  _collect: {
+    POST: { right: "databaseAdmin", does: "collect", body: "json" },
+  },
   _compact: {
     POST: { right: "databaseAdmin", does: "compact", body: "json" },
   },

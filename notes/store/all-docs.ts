@@ -1,6 +1,7 @@
 import { Refusal } from "../refusal.ts";
 import { json, type Answer, type Piece } from "./answer.ts";
 import { documentPieces } from "./assemble.ts";
+import { onMissingChunk } from "./collect.ts";
 import { bodyObject, count, flag, jsonParameter } from "./query.ts";
 import type { StoreRequest } from "./protocol.ts";
 import { committedSequence, sequenceToken } from "./sequence.ts";
@@ -59,6 +60,8 @@ function* keyedView(
         ? (store.read.document.get(key) as unknown as DocumentRow | undefined)
         : undefined;
     if (row === undefined) {
+      if (typeof key === "string" && flag(query, "include_docs"))
+        onMissingChunk(store, key);
       yield `{"key":${JSON.stringify(key)},"error":"not_found"}`;
     } else {
       yield* rowPieces(store, query, row);

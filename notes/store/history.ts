@@ -1,6 +1,8 @@
 import { Refusal } from "../refusal.ts";
 import { json, type Answer, type Piece } from "./answer.ts";
 import { documentPieces, wrap } from "./assemble.ts";
+import { onMissingChunk } from "./collect.ts";
+import { AFTER_CHUNKS, FIRST_CHUNK, heldVersions } from "./held-versions.ts";
 import { firstKeptInstant, keptInstant } from "./kept-instants.ts";
 import type { StoreRequest } from "./protocol.ts";
 import { bodyObject, count } from "./query.ts";
@@ -9,9 +11,6 @@ import type { DocumentRow, Store } from "./store.ts";
 
 const PAGE_ROWS = 200;
 const MAX_ROWS = 2000;
-/** LiveSync's chunks: content-addressed and never changed, so they are read by id. */
-const FIRST_CHUNK = "h:";
-const AFTER_CHUNKS = "h;";
 
 /** A version of a note and when it was current, in milliseconds since 1970. */
 interface Version {
@@ -23,12 +22,13 @@ interface Version {
 
 /**
  * The past of a vault. Without parameters: how far it reaches. With `at`: every note as it was then; `startkey` and `limit` page
- * through them. With `id`: all versions of one document. A body `{"chunks": [ids]}` asks for chunks, deleted ones too.
+ * through them. With `id`: all versions of one document. With `held`: every version that the store still has. A body `{"chunks": [ids]}` asks for chunks, deleted ones too.
  */
 export function history(store: Store, request: StoreRequest): Answer {
   const { query } = request;
   if (request.body !== undefined) return chunks(store, request);
   if (query.id !== undefined) return versions(store, query.id);
+  if (query.held !== undefined) return heldVersions(store, query.held);
   if (query.at !== undefined) return asOf(store, request, query.at);
   return json(200, reach(store));
 }
@@ -214,6 +214,7 @@ function* chunkList(
   for (const id of ids) {
     const row = store.read.document.get(id) as unknown as
       DocumentRow | undefined;
+    if (row === undefined) onMissingChunk(store, id);
     const pieces = row === undefined ? undefined : anyBody(store, row);
     if (pieces === undefined) continue;
     yield first ? "\n" : ",\n";

@@ -10,6 +10,7 @@ import type { Answer } from "./answer.ts";
 import { bulkDocs } from "./bulk-docs.ts";
 import { bulkGet } from "./bulk-get.ts";
 import { changes } from "./changes.ts";
+import { collect } from "./collect.ts";
 import { compact } from "./compaction.ts";
 import { find } from "./find.ts";
 import { history } from "./history.ts";
@@ -32,6 +33,7 @@ export const operations: Readonly<Record<OperationName, Operation>> = {
   bulkDocs,
   bulkGet,
   changes,
+  collect,
   compact,
   deleteDocument,
   deleteLocal,

@@ -31,6 +31,7 @@ export const operationNames = [
   "bulkDocs",
   "bulkGet",
   "changes",
+  "collect",
   "compact",
   "deleteDocument",
   "deleteLocal",

@@ -8,6 +8,7 @@ import {
   rmSync,
 } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
+import { prepareCollection, standInCollection } from "./collect-schema.ts";
 import { prepareHistory, standInHistory } from "./history-schema.ts";
 
 /** Kept in the file; a newer program refuses a file of a version it does not know. */
@@ -59,6 +60,7 @@ export function openWriter(
   const database = checkVersion(openFile(file));
   try {
     prepareHistory(database, Date.now());
+    prepareCollection(database);
     return database;
   } catch (failure) {
     database.close();
@@ -74,6 +76,7 @@ export function openOnFullDisk(file: string): DatabaseSync {
   checkVersion(database);
   try {
     standInHistory(database, Date.now());
+    standInCollection(database);
     return database;
   } catch (failure) {
     database.close();

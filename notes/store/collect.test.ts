@@ -1,0 +1,222 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout } from "node:timers/promises";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { allDocs } from "./all-docs.ts";
+import type { Answer } from "./answer.ts";
+import { piecesText } from "./assemble.ts";
+import { edit } from "./change-document.ts";
+import { collect } from "./collect.ts";
+import { compact } from "./compaction.ts";
+import { history } from "./history.ts";
+import { readDocument } from "./incoming.ts";
+import { getLocal, putLocal } from "./local-documents.ts";
+import type { StoreRequest } from "./protocol.ts";
+import { inTransaction, openStore, type Store } from "./store.ts";
+
+let directory: string;
+let store: Store;
+
+const open = (): Store =>
+  openStore(
+    {
+      ...{ name: "vault", kind: "vault", instanceStartTime: "1" },
+      ...{ file: join(directory, "vault.sqlite"), passwordIterations: 1 },
+    },
+    () => undefined,
+  );
+const close = (): void => {
+  store.reader.close();
+  store.writer.close();
+};
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "hearth-collect-"));
+  store = open();
+});
+
+afterEach(() => {
+  close();
+  rmSync(directory, { recursive: true });
+});
+
+const put = async (
+  id: string,
+  document: Readonly<Record<string, unknown>>,
+): Promise<string> =>
+  await inTransaction(store, () =>
+    edit(store, id, readDocument(Buffer.from(JSON.stringify(document)))),
+  );
+
+const putChunk = async (id: string): Promise<string> =>
+  await put(id, { type: "leaf", data: `${id}:`.padEnd(1000, "x") });
+
+function asked(
+  operation: StoreRequest["operation"],
+  members: Partial<StoreRequest> & { readonly json?: unknown },
+): StoreRequest {
+  const { json, ...rest } = members;
+  return {
+    ...{ operation, query: {}, maxDocumentSize: 1e6 },
+    ...(json === undefined
+      ? {}
+      : {
+          body: { kind: "memory", bytes: Buffer.from(JSON.stringify(json)) },
+        }),
+    ...rest,
+  };
+}
+
+function parsed(answer: Answer): unknown {
+  return JSON.parse(
+    "body" in answer ? answer.body : piecesText([...answer.pieces]),
+  );
+}
+
+interface Collected {
+  readonly unused: { readonly count: number };
+  readonly old: { readonly count: number };
+  readonly due: { readonly count: number };
+  readonly freed: { readonly count: number; readonly bytes: number };
+}
+
+const run = async (
+  wish: Readonly<Record<string, unknown>> = {},
+): Promise<Collected> => {
+  const { notesSeq } = held();
+  const json = {
+    ...{ notesSeq, unused: ["h:old"], free: true },
+    ...{ before: Date.now() + 1, readUpTo: notesSeq },
+    ...wish,
+  };
+  return parsed(await collect(store, asked("collect", { json }))) as Collected;
+};
+
+interface Held {
+  readonly notesSeq: number;
+  readonly rows: readonly Readonly<Record<string, unknown>>[];
+  readonly next: string | null;
+}
+
+function held(): Held {
+  const rows: Held["rows"][number][] = [];
+  let page: Held;
+  let start: string | null = "";
+  do {
+    const query = { held: start };
+    page = parsed(history(store, asked("history", { query }))) as Held;
+    rows.push(...page.rows);
+    start = page.next;
+  } while (start !== null);
+  return { ...page, rows };
+}
+
+const chunkIds = (): unknown => {
+  const query = { startkey: '"h:"', endkey: '"h;"' };
+  const { rows } = parsed(allDocs(store, asked("allDocs", { query }))) as {
+    rows: readonly { id: string }[];
+  };
+  return rows.map(({ id }) => id);
+};
+
+const note = { type: "plain", path: "a.md", mtime: 1 };
+
+test("a chunk goes once it is unused for long enough and every device has read past that; its room is free then", async () => {
+  await putChunk("h:old");
+  await putChunk("h:now");
+  await put("a.md", { ...note, children: ["h:now"] });
+  const { liveBytes, documents } = store.totals;
+
+  expect(await run({ before: 1 })).toMatchObject({
+    ...{ unused: { count: 1 }, old: { count: 0 }, due: { count: 0 } },
+    freed: { count: 0 },
+  });
+  expect(await run({ readUpTo: 2 })).toMatchObject({
+    ...{ old: { count: 1 }, due: { count: 0 }, freed: { count: 0 } },
+  });
+  expect(await run({ free: false })).toMatchObject({
+    ...{ due: { count: 1 }, freed: { count: 0 } },
+  });
+  expect(chunkIds()).toEqual(["h:now", "h:old"]);
+
+  const { freed } = await run();
+  expect(freed.count).toBe(1);
+  expect(chunkIds()).toEqual(["h:now"]);
+  expect(store.totals).toMatchObject({
+    liveBytes: liveBytes - freed.bytes,
+    documents: documents - 1,
+  });
+  expect(await run()).toMatchObject({ unused: { count: 0 } });
+});
+
+test("a note that was written since the versions were read keeps every chunk", async () => {
+  await putChunk("h:old");
+  await put("a.md", { ...note, children: [] });
+  await run({ free: false });
+  const { notesSeq } = held();
+  await put("b.md", { ...note, path: "b.md", children: ["h:old"] });
+  await expect(run({ notesSeq })).rejects.toMatchObject({ code: "conflict" });
+  expect(chunkIds()).toEqual(["h:old"]);
+});
+
+test("a chunk that a note names again, or that is written again, is not unused from before", async () => {
+  const rev = await putChunk("h:old");
+  await run({ free: false });
+  const marked = Date.now();
+  await setTimeout(2);
+  // Named by a note for a time.
+  await run({ free: false, unused: [] });
+  expect(await run({ before: marked })).toMatchObject({
+    ...{ unused: { count: 1 }, old: { count: 0 } },
+  });
+  const again = Date.now();
+  await setTimeout(2);
+  await put("h:old", { _rev: rev, _deleted: true });
+  await putChunk("h:old");
+  expect(await run({ before: again })).toMatchObject({
+    ...{ unused: { count: 1 }, old: { count: 0 } },
+  });
+});
+
+test("every version that is held is listed: current, conflicted, superseded, and kept by the history after a compaction", async () => {
+  const first = await put("a.md", { ...note, children: ["h:1"] });
+  await put("a.md", { ...note, _rev: first, children: ["h:2"] });
+  const children = (): unknown => held().rows.map((row) => row.children);
+  expect(children()).toEqual([["h:1"], ["h:2"]]);
+  compact(store);
+  while (store.compacting) await setTimeout(1);
+  expect(children()).toEqual([["h:2"], ["h:1"]]);
+});
+
+test("a device that asks for a collected chunk lets the server forget what devices have sent, once, also after a restart", async () => {
+  await putChunk("h:old");
+  await run({ free: false });
+  await run();
+  close();
+  store = open();
+  const checkpoint = (last_seq: number | string): Promise<Answer> =>
+    putLocal(
+      store,
+      asked("putLocal", {
+        id: `_local/${typeof last_seq}`,
+        json: { replicator: "pouchdb", last_seq },
+      }),
+    );
+  const ask = async (): Promise<void> => {
+    const json = { keys: ["h:old", "h:never"], include_docs: true };
+    parsed(allDocs(store, asked("allDocs", { json })));
+    await inTransaction(store, () => undefined);
+  };
+  const local = (id: string): (() => Answer) => {
+    return () => getLocal(store, asked("getLocal", { id }));
+  };
+  await checkpoint(7);
+  await checkpoint("7-h1");
+  await ask();
+  expect(local("_local/number")).toThrow("missing");
+  expect(local("_local/string")).not.toThrow();
+  await checkpoint(7);
+  await ask();
+  expect(local("_local/number")).not.toThrow();
+});

@@ -1,0 +1,76 @@
+import { Refusal } from "../refusal.ts";
+import type { Answer, Piece } from "./answer.ts";
+import { wrap } from "./assemble.ts";
+import type { Statements, Store } from "./store.ts";
+
+/** LiveSync's chunks: content-addressed and never changed, so they are read by id. */
+export const FIRST_CHUNK = "h:";
+export const AFTER_CHUNKS = "h;";
+
+const PAGE_ROWS = 200;
+const isNoChunk = `(d.id < '${FIRST_CHUNK}' OR d.id >= '${AFTER_CHUNKS}')`;
+
+/** A body that compaction moves to the history while pages are read is met there. */
+const sources = {
+  revisions: `SELECT v.rowid AS row, d.id, v.rev, v.body FROM revisions v JOIN documents d ON d.number = v.document
+    WHERE v.rowid > ? AND ${isNoChunk} AND LENGTH(v.body) > 0 ORDER BY v.rowid LIMIT ${PAGE_ROWS}`,
+  history: `SELECT v.rowid AS row, d.id, v.rev, v.body FROM history v JOIN documents d ON d.number = v.document
+    WHERE v.rowid > ? AND ${isNoChunk} AND v.body IS NOT NULL ORDER BY v.rowid LIMIT ${PAGE_ROWS}`,
+} as const;
+
+interface Held {
+  readonly row: number;
+  readonly id: string;
+  readonly rev: string;
+  readonly body: Uint8Array;
+}
+
+/** The newest change of anything but a chunk. */
+export function notesSequence(statements: Statements): number {
+  const found = statements
+    .other(
+      `SELECT d.seq FROM documents d WHERE ${isNoChunk} ORDER BY d.seq DESC LIMIT 1`,
+    )
+    .get() as { seq: number } | undefined;
+  return found?.seq ?? 0;
+}
+
+/** A page of all that the store still has of every document but chunks: current, conflicted, superseded and kept versions. */
+export function heldVersions(store: Store, start: string): Answer {
+  const match = /^(?:(revisions|history)-(\d{1,15}))?$/.exec(start);
+  if (match === null) {
+    throw new Refusal(
+      "query_parse_error",
+      "`held` must be empty, or the `next` of an earlier answer.",
+    );
+  }
+  const source = (match[1] ?? "revisions") as keyof typeof sources;
+  return {
+    status: 200,
+    pieces: heldPage(store, source, Number(match[2] ?? 0)),
+  };
+}
+
+function* heldPage(
+  store: Store,
+  source: keyof typeof sources,
+  after: number,
+): Generator<Piece, void> {
+  yield `{"notesSeq":${notesSequence(store.read)},"rows":[`;
+  const page = store.read
+    .other(sources[source])
+    .all(after) as unknown as Held[];
+  let first = true;
+  for (const { id, rev, body } of page) {
+    yield first ? "\n" : ",\n";
+    first = false;
+    yield* wrap(id, rev, body, "");
+  }
+  const next =
+    page.length === PAGE_ROWS
+      ? `${source}-${page.at(-1)!.row}`
+      : source === "revisions"
+        ? "history-0"
+        : null;
+  yield `\n],"next":${JSON.stringify(next)}}\n`;
+}
