@@ -52,7 +52,7 @@ export async function collect(
     due: sumOf(store, wish.before, wish.readUpTo),
   };
   let freed: Sum = { count: 0, bytes: 0 };
-  while (wish.free) {
+  while (wish.free && !store.closing) {
     const step = await inTransaction(store, () => removeSome(store, wish));
     freed = {
       count: freed.count + step.count,

@@ -21,6 +21,7 @@ export const notes: Verb = {
     "restore-seed": async () => (await care()).restoreSeed,
     history: async () => (await import("./notes-history.ts")).history,
     space: async () => (await import("./notes-space.ts")).space,
+    collect: async () => (await import("./notes-collect.ts")).collect,
     export: async () => (await import("./notes-export.ts")).exportVerb,
     mirror: async () => (await import("./notes-mirror.ts")).mirror,
     doctor: async () => (await care()).doctor,

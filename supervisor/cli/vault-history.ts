@@ -23,6 +23,10 @@ export function historyThrough(
       (await get(
         `/notes?${new URLSearchParams({ at: String(at), start }).toString()}`,
       )) as Awaited<ReturnType<HistorySource["notesAt"]>>,
+    held: async (start) =>
+      (await get(
+        `/held?${new URLSearchParams({ start }).toString()}`,
+      )) as Awaited<ReturnType<HistorySource["held"]>>,
     versions: async (document) =>
       (await get(
         `/versions?${new URLSearchParams({ document }).toString()}`,

@@ -17,7 +17,7 @@ type VaultRequest = {
 
 /**
  * A vault's past as it is stored; what is encrypted is decrypted by the one who asks. Under /api/notes/:vault/history: GET, GET
- * /space, GET /notes?at=&start=, GET /versions?document=, GET /changes?since=, POST /chunks {ids}, POST /write {documents, chunks}.
+ * /space, GET /notes?at=&start=, GET /held?start=, GET /versions?document=, GET /changes?since=, POST /chunks {ids}, POST /write {documents, chunks}.
  */
 export function registerHistoryRoutes(
   server: FastifyInstance,
@@ -36,6 +36,11 @@ export function registerHistoryRoutes(
         Number(query["at"] ?? Date.now()),
         query["start"] ?? "",
       ),
+    ),
+  );
+  server.get<VaultRequest>(`${base}/held`, ({ params, query }, reply) =>
+    answering(reply, async () =>
+      (await acts.history(params.vault)).held(query["start"] ?? ""),
     ),
   );
   server.get<VaultRequest>(`${base}/versions`, ({ params, query }, reply) =>

@@ -35,13 +35,21 @@ const resolveBody = z.union(
   ],
   "must be {document, newer: true} or {document, rev}",
 );
+const collectBody = z.strictObject({
+  notesSeq: z.number(),
+  unused: z.array(z.string()),
+  free: z.boolean(),
+  /** Devices and checkpoints that are no more. */
+  forget: z.array(text).default([]),
+});
+const longestChunkList = 64 * 1024 * 1024;
 const nothing = z.strictObject({});
 
 type VaultRequest = { readonly Params: { readonly vault: string } };
 
 /**
  * GET, POST /api/notes; GET /api/notes/backups; GET /api/notes/:vault/conflicts|devices|growth; POST
- * /api/notes/:vault/setup-uri|rotate|remove|restore-seed|resolve. Where `parts` is a text, it is why there is nothing here.
+ * /api/notes/:vault/setup-uri|rotate|remove|restore-seed|resolve|collect. Where `parts` is a text, it is why there is nothing here.
  */
 export function registerNotesRoutes(
   server: FastifyInstance,
@@ -101,6 +109,14 @@ export function registerNotesRoutes(
         "rev" in body ? { rev: body.rev } : "newer",
       ),
     ),
+  );
+  server.post<VaultRequest>(
+    "/api/notes/:vault/collect",
+    { bodyLimit: longestChunkList },
+    (request, reply) =>
+      withBody(request, reply, collectBody, (body) =>
+        acts.collect(request.params.vault, body),
+      ),
   );
   server.get<VaultRequest>("/api/notes/:vault/growth", (request, reply) =>
     answering(reply, () => acts.growth(request.params.vault)),

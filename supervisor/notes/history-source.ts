@@ -22,6 +22,11 @@ const page = z.looseObject({
   rows,
   next: z.string().nullable(),
 });
+const heldPage = z.looseObject({
+  notesSeq: z.number(),
+  rows: z.array(z.looseObject({ _id: z.string(), _rev: z.string() })),
+  next: z.string().nullable(),
+});
 const chunkRows = z.looseObject({
   rows: z.array(
     z.looseObject({ _id: z.string(), _rev: z.string(), data: z.string() }),
@@ -49,6 +54,9 @@ export type HistoryPage = Readonly<z.output<typeof page>>;
 export type HistoryRow = HistoryPage["rows"][number];
 export type ChunkRow = z.output<typeof chunkRows>["rows"][number];
 
+/** Versions of documents that the store has, without chunks; `notesSeq` is the newest change of any when the page was read. */
+export type HeldPage = Readonly<z.output<typeof heldPage>>;
+
 /** Notes that changed, as they are now, the oldest change first; where `next` starts, and whether there are more at once. */
 export type NoteChanges = {
   readonly rows: readonly {
@@ -65,6 +73,8 @@ export type HistorySource = {
   readonly summary: () => Promise<HistorySummary>;
   readonly space: () => Promise<StoreSpace>;
   readonly notesAt: (at: number, start: string) => Promise<HistoryPage>;
+  /** A page of every version that the store still has, current or not, from the `next` of the page before on. */
+  readonly held: (start: string) => Promise<HeldPage>;
   /** Every version of one document that is kept, the newest first. */
   readonly versions: (document: string) => Promise<readonly HistoryRow[]>;
   /** Changes of notes after `since`, "0" for all; waits a while when there are none. */
@@ -125,6 +135,7 @@ export function openHistory(couch: Couch, vault: string): HistorySource {
         page,
         await ask({ at: String(at), startkey, limit: String(notesPerPage) }),
       ),
+    held: async (start) => asExpected(heldPage, await ask({ held: start })),
     versions: async (id) =>
       asExpected(z.looseObject({ rows }), await ask({ id })).rows,
     changes: async (since) => {

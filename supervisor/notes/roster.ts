@@ -51,12 +51,16 @@ export type Roster = {
 /** Said by the plugin about the device or the moment, not about how it stores. */
 const ownMatters = new Set(["tweakModified"]);
 
+/** What the devices keep about themselves; empty while none has synced. */
+export async function readMilestone(
+  database: Database,
+): Promise<Readonly<z.output<typeof milestone>>> {
+  return asExpected(milestone, (await database.document(milestoneId)) ?? {});
+}
+
 /** The devices of a vault, as they have put themselves down in its milestone document. */
 export async function readRoster(database: Database): Promise<Roster> {
-  const document = asExpected(
-    milestone,
-    (await database.document(milestoneId)) ?? {},
-  );
+  const document = await readMilestone(database);
   const info = await database.info();
   const at = sequenceNumber(info?.update_seq ?? "0");
   const nodes = Object.entries(document.node_info);

@@ -1,4 +1,10 @@
 import {
+  collectChunks,
+  forgetReader,
+  type Collection,
+  type UnusedChunks,
+} from "./collection.ts";
+import {
   findConflicts,
   resolveConflict,
   type ConflictReport,
@@ -56,6 +62,14 @@ export type VaultActs = {
   ) => Promise<void>;
   /** How a vault grows, and what took up its room when it was last measured. */
   readonly growth: (vault: string) => Promise<VaultGrowth>;
+  /** Counts the unused chunks that can go; with `free` removes them, after it has forgotten the named devices. */
+  readonly collect: (
+    vault: string,
+    wish: UnusedChunks & {
+      readonly free: boolean;
+      readonly forget: readonly string[];
+    },
+  ) => Promise<Collection>;
   readonly conflicts: (vault: string) => Promise<ConflictReport>;
   readonly devices: (vault: string) => Promise<Roster>;
   readonly resolve: (
@@ -117,6 +131,20 @@ export function openVaultActs(parts: VaultActParts): VaultActs {
         growth: growthOf(state, name, parts.freeBytes()),
         space: state.vault(name).space,
       };
+    },
+    collect: async (vault, { free, forget, ...unused }) => {
+      const { name } = await database(vault);
+      for (const id of forget) {
+        await forgetReader(couch, name, id);
+        note(`device or checkpoint ${id} of vault ${name} was forgotten.`);
+      }
+      const collection = await collectChunks(couch, name, unused, {
+        ...{ free, now: parts.now() },
+      });
+      const { count } = collection.freed;
+      if (count > 0)
+        note(`${count} unused chunks of vault ${name} were freed.`);
+      return collection;
     },
     conflicts: async (vault) =>
       findConflicts(await database(vault), state, parts.now(), mostConflicts),

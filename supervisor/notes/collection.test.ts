@@ -1,0 +1,50 @@
+import { expect, test } from "vitest";
+import { findUnused } from "./collection.ts";
+import type { HistorySource } from "./history-source.ts";
+import { openCipher, type NoteCipher } from "./note-cipher.ts";
+
+const sized = (...ids: readonly string[]) =>
+  ids.map((id) => [id, 1] as [string, number]);
+
+/** A store whose second page was read after further changes. */
+function sourceOf(
+  rows: readonly Readonly<Record<string, unknown>>[],
+  ids: readonly string[],
+): HistorySource {
+  const pages = rows.map((row, index) => ({
+    notesSeq: 7 + index,
+    rows: [{ _id: `note-${index}`, _rev: "1-a", ...row }],
+    next: index + 1 < rows.length ? String(index + 1) : null,
+  }));
+  return {
+    space: async () => ({ chunkSizes: sized(...ids) }),
+    held: async (start: string) => pages[Number(start)],
+  } as unknown as HistorySource;
+}
+
+const plain = openCipher("vault", null, async () => "");
+
+test("a chunk is unused when no version on any page names it; the list is as old as the first page", async () => {
+  const source = sourceOf(
+    [
+      { type: "plain", path: "a.md", children: ["h:1"] },
+      // No note that can be read as one, but it has chunks.
+      { type: "future", children: ["h:2"] },
+      { type: "versioninfo" },
+    ],
+    ["h:1", "h:2", "h:3", "other"],
+  );
+  expect(await findUnused(source, plain)).toEqual({
+    notesSeq: 7,
+    unused: ["h:3"],
+  });
+});
+
+test("chunks that are named outside of an encryption count beside those inside", async () => {
+  const source = sourceOf([{ children: ["h:1"] }], ["h:1", "h:2", "h:3"]);
+  const cipher = {
+    read: async () => ({ children: ["h:2"] }),
+  } as unknown as NoteCipher;
+  const { unused } = await findUnused(source, cipher);
+  expect(unused).toEqual(["h:3"]);
+});
