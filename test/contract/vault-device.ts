@@ -28,7 +28,7 @@ export interface VaultDevice {
   readonly rename: (from: string, to: string) => Promise<void>;
   /** Pushes and pulls once. */
   readonly sync: (server: Device) => Promise<void>;
-  /** All files with their content. */
+  /** All files with their content. Throws while a chunk of one is neither here nor on the server. */
   readonly files: (server: Device) => Promise<Vault>;
   /** Ids of the notes that are conflicted here. */
   readonly conflicted: () => Promise<string[]>;
@@ -113,9 +113,16 @@ export function newVaultDevice(
     const missing = children.filter((id) => data.get(id) === undefined);
     if (missing.length > 0) {
       const there = await server.allDocs({ keys: missing, include_docs: true });
-      for (const { id, doc } of there.rows) data.set(id, await textIn(doc!));
+      for (const { id, doc } of there.rows)
+        if (doc?.data !== undefined) data.set(id, await textIn(doc));
     }
-    return children.map((id) => data.get(id)!).join("");
+    return children
+      .map((id) => {
+        const text = data.get(id);
+        if (text === undefined) throw new Error(`chunk ${id} is missing`);
+        return text;
+      })
+      .join("");
   };
 
   const notes = async (): Promise<Metadata[]> => {

@@ -1,0 +1,45 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { startNotes, testIni, type NotesProcess } from "./start-notes.ts";
+
+export const MINUTE = 60_000;
+export const DAY = 24 * 60 * MINUTE;
+
+/** A store whose clock a test moves, in a process of its own. */
+export interface MovedNotes {
+  readonly url: string;
+  /** Its time, milliseconds since 1970. */
+  readonly now: () => number;
+  readonly pass: (ms: number) => void;
+  /** Kills it and starts it again on the same data. */
+  readonly restart: () => Promise<void>;
+  readonly stop: () => Promise<void>;
+}
+
+export async function startMovedNotes(): Promise<MovedNotes> {
+  const directory = mkdtempSync(join(tmpdir(), "hearth-clock-"));
+  const clockFile = join(directory, "clock");
+  let ahead = 0;
+  const pass = (ms: number): void => {
+    ahead += ms;
+    writeFileSync(clockFile, String(ahead));
+  };
+  pass(0);
+  let notes: NotesProcess = await startNotes(testIni(), directory, {
+    HEARTH_TEST_CLOCK: clockFile,
+    NODE_OPTIONS: `--import=${new URL("moved-clock.ts", import.meta.url).href}`,
+  });
+  return {
+    url: notes.url,
+    now: () => Date.now() + ahead,
+    pass,
+    restart: async () => {
+      notes = await notes.restart();
+    },
+    stop: async () => {
+      await notes.stop();
+      rmSync(directory, { recursive: true });
+    },
+  };
+}
