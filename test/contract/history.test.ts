@@ -18,8 +18,8 @@ import {
   restoreVault,
 } from "../../supervisor/notes/vault-past.ts";
 import { createRandom, type Random } from "../faults/random.ts";
-import { eventually, remote } from "./devices.ts";
-import { DAY, MINUTE, startMovedNotes } from "./moved-notes.ts";
+import { remote } from "./devices.ts";
+import { compactVault, DAY, MINUTE, startMovedNotes } from "./moved-notes.ts";
 import { admin, ask } from "./start-notes.ts";
 import { newVaultDevice, type Vault } from "./vault-device.ts";
 import { encryptionOf } from "./vault-encryption.ts";
@@ -145,15 +145,7 @@ test.each([
           }
         }
         await settle(from);
-        if (step % 9 === 4) {
-          await ask(`${notes.url}/vault/_compact`, { json: {} });
-          await eventually(async () => {
-            const info = (await (await ask(`${notes.url}/vault`)).json()) as {
-              compact_running: boolean;
-            };
-            return info.compact_running ? undefined : true;
-          });
-        }
+        if (step % 9 === 4) await compactVault(notes, "vault");
         if (step % 3 === 1) await collectOnServer();
         if (step % 40 === 11) {
           await collect();

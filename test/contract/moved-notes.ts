@@ -1,7 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { startNotes, testIni, type NotesProcess } from "./start-notes.ts";
+import { eventually } from "./devices.ts";
+import { ask, startNotes, testIni, type NotesProcess } from "./start-notes.ts";
 
 export const MINUTE = 60_000;
 export const DAY = 24 * 60 * MINUTE;
@@ -42,4 +43,18 @@ export async function startMovedNotes(): Promise<MovedNotes> {
       rmSync(directory, { recursive: true });
     },
   };
+}
+
+/** Compacts a vault and waits for the end. */
+export async function compactVault(
+  { url }: MovedNotes,
+  vault: string,
+): Promise<void> {
+  await ask(`${url}/${vault}/_compact`, { json: {} });
+  await eventually(async () => {
+    const info = (await (await ask(`${url}/${vault}`)).json()) as {
+      compact_running: boolean;
+    };
+    return info.compact_running ? undefined : true;
+  });
 }

@@ -1,0 +1,143 @@
+import { createPBKDF2Salt } from "octagonal-wheels/encryption/hkdf";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import {
+  collectChunks,
+  findUnused,
+  forgetReader,
+  type Collection,
+} from "../../supervisor/notes/collection.ts";
+import { openCouch, type Couch } from "../../supervisor/notes/couch.ts";
+import { openHistory } from "../../supervisor/notes/history-source.ts";
+import { milestoneId, seedId } from "../../supervisor/notes/livesync.ts";
+import { openCipher } from "../../supervisor/notes/note-cipher.ts";
+import { remote, type Device } from "./devices.ts";
+import {
+  compactVault,
+  DAY,
+  MINUTE,
+  startMovedNotes,
+  type MovedNotes,
+} from "./moved-notes.ts";
+import { admin, ask } from "./start-notes.ts";
+import { newVaultDevice, type VaultDevice } from "./vault-device.ts";
+import { encryptionOf } from "./vault-encryption.ts";
+
+const HOUR = 60 * MINUTE;
+const vault = "vault";
+const passphrase = "not-a-secret-passphrase";
+const salt = createPBKDF2Salt();
+const pbkdf2salt = Buffer.from(salt).toString("base64");
+const vaults = [
+  ["plain", undefined],
+  ["encrypted (E2EE v2)", encryptionOf(passphrase, salt)],
+] as const;
+
+let notes: MovedNotes;
+let couch: Couch;
+let server: Device;
+
+beforeEach(async () => {
+  notes = await startMovedNotes();
+  couch = openCouch({ url: notes.url, password: () => admin.password });
+  server = remote(notes.url, vault, admin);
+  await ask(`${notes.url}/${vault}`, { method: "PUT" });
+  await put(seedId, { pbkdf2salt });
+  // A version that is current for a minute is then not that of a full hour.
+  notes.pass(HOUR - (notes.now() % HOUR) + 10 * MINUTE);
+});
+afterEach(() => notes.stop());
+
+const put = async (id: string, json: unknown): Promise<void> => {
+  await ask(`${notes.url}/${vault}/${id}`, { method: "PUT", json });
+};
+
+const run = async (free: boolean): Promise<Collection> => {
+  const source = openHistory(couch, vault);
+  const cipher = openCipher(vault, pbkdf2salt, async () => passphrase);
+  const unused = await findUnused(source, cipher);
+  return collectChunks(couch, vault, unused, { free, now: notes.now() });
+};
+
+/** Leaves the chunk of "old" in no version that the store has, and every device past that. */
+async function leaveUnused(devices: readonly VaultDevice[]): Promise<void> {
+  for (const text of ["old", "new"]) {
+    await devices[0]!.write("a.md", text);
+    for (const device of devices) await device.sync(server);
+    notes.pass(MINUTE);
+  }
+  notes.pass(2 * DAY);
+  await compactVault(notes, vault);
+}
+
+test.each(vaults)(
+  "a chunk is freed 30 days after the last version that used it, once every device has read past that: %s",
+  async (_name, encryption) => {
+    const device = () => newVaultDevice(notes.now, encryption);
+    const [one, two, late, gone] = [device(), device(), device(), device()];
+    await one.write("first.md", "first");
+    for (const each of [one, late, gone]) await each.sync(server);
+    const node_info = { phone: { device_name: "Phone", progress: "1-x" } };
+    await put(milestoneId, { node_info, accepted_nodes: ["phone", "tablet"] });
+    await leaveUnused([one, two]);
+
+    expect(await run(true)).toMatchObject({
+      ...{ unused: { count: 1 }, old: { count: 0 }, freed: { count: 0 } },
+    });
+    notes.pass(31 * DAY);
+    const waiting = await run(true);
+    expect(waiting).toMatchObject({
+      ...{ old: { count: 1 }, due: { count: 0 }, freed: { count: 0 } },
+    });
+    expect(waiting.waitingFor).toMatchObject([
+      { id: "tablet", kind: "device", readUpTo: 0, lastSeen: null },
+      { id: "phone", kind: "device", name: "Phone", readUpTo: 1 },
+      ...[{ kind: "checkpoint" }, { kind: "checkpoint" }],
+    ]);
+
+    await late.sync(server);
+    const { waitingFor } = await run(true);
+    expect(waitingFor).toHaveLength(3);
+    for (const { id } of waitingFor) await forgetReader(couch, vault, id);
+    await expect(forgetReader(couch, vault, "phone")).rejects.toThrow(
+      'knows no device or checkpoint "phone"',
+    );
+
+    expect(await run(false)).toMatchObject({
+      ...{ due: { count: 1 }, freed: { count: 0 }, waitingFor: [] },
+    });
+    expect(await run(true)).toMatchObject({ freed: { count: 1 } });
+    const expected = { "first.md": "first", "a.md": "new" };
+    await gone.sync(server);
+    for (const each of [one, two, late, gone])
+      expect(await each.files(server)).toEqual(expected);
+  },
+);
+
+test.each(vaults)(
+  "a collected chunk that a device uses again, from its own copy, comes back when another device asks for it: %s",
+  async (_name, encryption) => {
+    const one = newVaultDevice(notes.now, encryption);
+    const two = newVaultDevice(notes.now, encryption);
+    await leaveUnused([one, two]);
+    await run(true);
+    notes.pass(31 * DAY);
+    expect(await run(true)).toMatchObject({ freed: { count: 1 } });
+
+    await one.write("b.md", "old");
+    for (const device of [one, two]) await device.sync(server);
+    await expect(two.files(server)).rejects.toThrow("is missing");
+    await one.sync(server);
+    expect(await two.files(server)).toEqual({ "a.md": "new", "b.md": "old" });
+  },
+);
+
+test("of an encrypted vault nothing is collected without the passphrase", async () => {
+  const [[, encryption]] = vaults.slice(1) as [(typeof vaults)[1]];
+  const one = newVaultDevice(notes.now, encryption);
+  await one.write("a.md", "text");
+  await one.sync(server);
+  const cipher = openCipher(vault, pbkdf2salt, async () => "another");
+  await expect(findUnused(openHistory(couch, vault), cipher)).rejects.toThrow(
+    "not the passphrase",
+  );
+});
