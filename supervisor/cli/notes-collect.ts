@@ -57,12 +57,12 @@ export const collect = defineVerb({
 });
 
 const inChunks = ({ count, bytes }: Collection["unused"]): string =>
-  `${count} chunks (${sizeWords(bytes)})`;
+  `${count} ${count === 1 ? "chunk" : "chunks"} (${sizeWords(bytes)})`;
 
 function printCollection(vault: string, collection: Collection): void {
   const { unused, old, due, freed, waitingFor, notesSeq } = collection;
   print(
-    `Vault ${vault}: ${inChunks(unused)} are in no version of a note that the store has, ${inChunks(old)} of them for ${unusedForDays} days.`,
+    `Vault ${vault}: ${inChunks(unused)} unused: in no version of a note that the store has. Of these, ${inChunks(old)} for ${unusedForDays} days.`,
   );
   if (freed.count > 0)
     print(
@@ -70,11 +70,11 @@ function printCollection(vault: string, collection: Collection): void {
     );
   else if (due.count > 0)
     print(
-      `Every device has read past ${inChunks(due)}: \`hearth notes collect ${vault} --yes\` frees them.`,
+      `Every device has read past ${inChunks(due)} of that age: \`hearth notes collect ${vault} --yes\` frees them.`,
     );
   if (due.count === old.count) return;
   print(
-    `The others wait for devices that have not read far enough. If one of these is no more, --forget its id:`,
+    `The others of that age wait for devices that have not read far enough. Let these sync; if one is no more, --forget its id:`,
   );
   printTable(
     ["id", "", "seen", "behind"],

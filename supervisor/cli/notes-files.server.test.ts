@@ -126,6 +126,27 @@ describe.each([
     expect(again.error).toContain("is not empty");
   });
 
+  test("collect counts the chunks that no version uses, and frees none before its time", async () => {
+    await ask(`${notes.url}/${vault}/h:+unused`, {
+      method: "PUT",
+      json: { type: "leaf", data: "u".repeat(2000) },
+    });
+    const { code, out } = await hearth("collect", vault, "--yes", ...more);
+    expect(out).toContain("1 chunk (2 kB) unused");
+    expect(out).toContain("0 chunks (0 B) for 30 days");
+    expect(code).toBe(0);
+    const json = await hearth("collect", vault, "--json", ...more);
+    expect(JSON.parse(json.out)).toMatchObject({
+      ...{ unused: { count: 1 }, old: { count: 0 }, freed: { count: 0 } },
+      waitingFor: [],
+    });
+    const forgotten = await hearth(
+      ...["collect", vault, "--forget", "phone", ...more],
+    );
+    expect(forgotten.code).toBe(1);
+    expect(forgotten.error).toContain('no device or checkpoint "phone"');
+  });
+
   test("history lists the versions of a note, and restore brings one back", async () => {
     const at = new Date().toISOString();
     await device.write("daily/a.md", "second");
@@ -202,6 +223,7 @@ describe.each([
 test("an encrypted vault without its passphrase is one sentence for each command", async () => {
   const folder = join(place.directory, "none");
   for (const words of [
+    ["collect", "vault-encrypted"],
     ["export", "vault-encrypted", folder],
     ["history", "vault-encrypted", "b.md"],
     ["mirror", "vault-encrypted", folder],

@@ -12,6 +12,7 @@ test.each([
   "resolve",
   "devices",
   "backup",
+  "collect",
   "restore",
   "restore-seed",
 ])("hearth notes %s has an example and --json", async (name) => {
