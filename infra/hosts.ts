@@ -10,7 +10,7 @@ import type { HearthConfig, HostName } from "./config.ts";
 import type { PublishedPort } from "./container.ts";
 import type { StackEngine } from "./engine.ts";
 import {
-  refuseForeignVolume,
+  refuseOthersVolumes,
   removeLeftover,
   removeLeftoverNetwork,
 } from "./leftover.ts";
@@ -120,7 +120,7 @@ function createHost(name: HostName, config: HostsConfig): Host {
       removeLeftover(engine, container),
     ),
     beforeVolume: clearWay(`own-volume-${name}`, (volume) =>
-      refuseForeignVolume(engine, volume),
+      refuseOthersVolumes(engine, [volume]),
     ),
   };
 }

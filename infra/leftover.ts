@@ -1,6 +1,12 @@
 import { configLabel } from "./container.ts";
 import { dockerAt, type StackEngine } from "./engine.ts";
-import { stackLabel } from "./names.ts";
+import {
+  containerName,
+  containerServices,
+  keptData,
+  stackLabel,
+  volumeName,
+} from "./names.ts";
 import { askPostgres } from "./postgres-socket.ts";
 
 /**
@@ -83,19 +89,34 @@ export async function removeLeftoverRole(
   );
 }
 
-/** Refuses a volume that another stack made; one of an older release has no label and can only be this one's. */
-export async function refuseForeignVolume(
-  engine: StackEngine,
-  name: string,
-): Promise<void> {
-  const [owner] = words(
-    await dockerAt(engine, [
-      ...["volume", "ls", "--filter", `name=^${name}$`],
-      ...["--format", `{{.Label "${stackLabel}"}}`],
-    ]),
+/** Refuses a host on which another stack has containers or volumes by the names of this one. Throws a sentence. */
+export async function refuseOtherStacks(engine: StackEngine): Promise<void> {
+  const names = containerServices.map((each) => containerName(engine, each));
+  const containers = await listContainers(engine, `label=${stackLabel}`);
+  refuseOtherStack(
+    engine,
+    containers.filter(({ name }) => names.includes(name)),
   );
-  if (owner !== undefined && owner !== engine.stack)
-    throw new Error(otherStack(engine, owner, `the volume ${name}`));
+  await refuseOthersVolumes(
+    engine,
+    keptData.map((data) => volumeName(engine, data)),
+  );
+}
+
+/** Refuses volumes that another stack made; those of an older release have no label, and can only be this one's. */
+export async function refuseOthersVolumes(
+  engine: StackEngine,
+  names: readonly string[],
+): Promise<void> {
+  const lines = await dockerAt(engine, [
+    ...["volume", "ls", "--filter", `label=${stackLabel}`],
+    ...["--format", `{{.Name}} {{.Label "${stackLabel}"}}`],
+  ]);
+  for (const line of words(lines)) {
+    const [name = "", owner = ""] = line.split(" ");
+    if (names.includes(name) && owner !== engine.stack)
+      throw otherStack(engine, owner, `the volume ${name}`);
+  }
 }
 
 interface Found {
@@ -116,16 +137,17 @@ function refuseOtherStack(
   );
   const [first] = others;
   if (first !== undefined)
-    throw new Error(otherStack(engine, first.stack, namesOf(others)));
+    throw otherStack(engine, first.stack, namesOf(others));
 }
 
-/** The sentence for what another stack holds under the names of this one. */
-export function otherStack(
+function otherStack(
   { endpoint, stack }: StackEngine,
   other: string,
   what: string,
-): string {
-  return `the stack ${other} has ${what} on ${endpoint}, and this is ${stack}; nothing was touched: give this one its own names and ports (npx pulumi config set hearth:prefix NAME, and hearth:ports), or other hosts.`;
+): Error {
+  return new Error(
+    `the stack ${other} has ${what} on ${endpoint}, and this is ${stack}; nothing was touched: give this one its own names and ports (npx pulumi config set hearth:prefix NAME, and hearth:ports), or other hosts.`,
+  );
 }
 
 async function listContainers(

@@ -80,7 +80,10 @@ test("networks and roles that the state does not know are cleared away before th
 
 test("the engine is told to do four things at once: each is a connection over ssh", async () => {
   // Of a session, the options that every verb passes on.
-  const stack = { getAllConfig: async () => ({}) } as unknown as Stack;
+  const stack = {
+    name: "home",
+    getAllConfig: async () => ({}),
+  } as unknown as Stack;
   const { options } = await openSession(stack, () => undefined);
   expect(options.parallel).toBe(4);
 });

@@ -28,6 +28,7 @@ async function follow(
   const said: string[] = [];
   let left = resources;
   const stack = {
+    name: "home",
     exportStack: async () => ({ deployment: { resources } }),
     importStack: async ({ deployment }: { deployment: State }) => {
       left = deployment.resources;

@@ -29,6 +29,7 @@ async function renewed(
 ): Promise<readonly string[]> {
   let told: readonly string[] = [];
   const stack = {
+    name: "home",
     getAllConfig: async () =>
       Object.fromEntries(
         Object.entries(rightConfig).map(([key, value]) => [

@@ -58,6 +58,7 @@ async function forgotten(leftOut: readonly string[] = []) {
   const refreshed: unknown[] = [];
   const said: string[] = [];
   const stack = {
+    name: "home",
     getAllConfig: async () =>
       Object.fromEntries(
         Object.entries(rightConfig).map(([key, value]) => [

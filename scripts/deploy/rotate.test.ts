@@ -63,6 +63,7 @@ test.each([
   async (words, flags) => {
     const all = { ...rightConfig, rotation: JSON.stringify(openai) };
     const stack = {
+      name: "home",
       getAllConfig: async () => settingsOf(all),
       exportStack: async () => ({
         deployment: {
@@ -85,6 +86,7 @@ test("a Redis without TLS keeps its password until an up, which the sentence nam
   vi.stubEnv("PATH", `${directory}:${process.env["PATH"] ?? ""}`);
   try {
     const stack = {
+      name: "home",
       getAllConfig: async () => settingsOf(rightConfig),
     } as unknown as Stack;
     const session = await openSession(stack, () => undefined);

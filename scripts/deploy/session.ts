@@ -94,7 +94,7 @@ function valuesOf(own: ConfigMap): Readonly<Record<string, string>> {
 }
 
 function engineOf(
-  { name: stackName }: Stack,
+  { name: stackName }: Pick<Stack, "name">,
   hosts: HostSettings | null,
   name: "a" | "b",
 ): StackEngine {
@@ -102,6 +102,7 @@ function engineOf(
     endpoint: hosts?.hosts[name].docker ?? "",
     sshOpts: hosts?.hosts[name].sshOpts ?? [],
     prefix: hosts?.prefix ?? "hearth",
-    stack: `${projectName}/${stackName}`,
+    // As the program knows it: without the organization, where a name has one.
+    stack: `${projectName}/${stackName.split("/").at(-1)}`,
   };
 }

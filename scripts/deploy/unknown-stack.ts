@@ -1,5 +1,7 @@
-import { typedDocker } from "../../infra/engine.ts";
-import { unknownStack } from "../../infra/leftover.ts";
+import { dockerAt, typedDocker } from "../../infra/engine.ts";
+import { refuseOtherStacks, unknownStack } from "../../infra/leftover.ts";
+import { listenersOn } from "../host-checks/needs.ts";
+import { portsInUse } from "../host-checks/ports-in-use.ts";
 import { loginRoles } from "./adopt.ts";
 import {
   answersWithinMs,
@@ -34,14 +36,35 @@ export async function lookBeforeDestroy(
 }
 
 /**
- * Refuses to deploy from an empty state over a stack that runs: what the state does not know would be removed and created again. A host
- * that does not answer is left to the engine, which cannot touch it either. Throws a sentence.
+ * Refuses to deploy from an empty state over a stack that runs, where what the state does not know would be removed and created again;
+ * or beside something that has the same names or ports. A host that does not answer is left to the engine, which cannot touch it either. Throws a sentence.
  */
 export async function refuseLostState(session: Session): Promise<void> {
   if (!knowsNothing(await readState(session.stack))) return;
   const { engines } = session;
   const [a, b] = await Promise.all([lookAt(engines.a), lookAt(engines.b)]);
   refuseUnknown(containersOn({ a, b }));
+  if (a !== null) await refuseCollisions(session, "a");
+  if (b !== null) await refuseCollisions(session, "b");
+}
+
+/** Names and ports that something else on a host has: nothing of the stack is there yet. */
+async function refuseCollisions(
+  { engines, hosts }: Session,
+  host: "a" | "b",
+): Promise<void> {
+  await refuseOtherStacks(engines[host]);
+  // Mistakes in the configuration are the program's to tell.
+  if (hosts === null) return;
+  const docker = (...args: string[]) => dockerAt(engines[host], args);
+  const inUse = await portsInUse({ docker }, hosts);
+  for (const listener of listenersOn(host, hosts)) {
+    const stranger = inUse.strangerAt(listener);
+    if (stranger !== undefined)
+      throw new Error(
+        `host ${host.toUpperCase()}: ${listener.address}:${listener.port}, where ${listener.service} is to listen, is taken by the container ${stranger}; nothing was touched: stop that container, or choose another port (hearth:ports).`,
+      );
+  }
 }
 
 /** What runs on the hosts that answer. */

@@ -18,7 +18,7 @@ export interface Ended {
  * every piece of output and may send the group a signal, as a terminal does: bin/run.js passes it on once more.
  */
 export function deploy(
-  { stack: { workspace } }: Stand,
+  { stack: { name, workspace } }: Pick<Stand, "stack">,
   words: readonly string[],
   onOutput: (
     said: string,
@@ -31,7 +31,7 @@ export function deploy(
       inProject("bin/run.js"),
       inProject("scripts/deploy.ts"),
       ...words,
-      ...["--stack", "test", "--cwd", workspace.workDir],
+      ...["--stack", name, "--cwd", workspace.workDir],
     ],
     {
       detached: true,

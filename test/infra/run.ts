@@ -29,7 +29,7 @@ const FROM_NOTHING: readonly string[] = [
 /** These start from the state that `up` saves. */
 const FROM_DEPLOYED: readonly string[] = [
   ...["data", "interrupted-rotation", "faults", "loss", "encryption"],
-  ...["rotation", "changes"],
+  ...["rotation", "changes", "neighbours"],
 ];
 const SCENARIOS = [...FROM_NOTHING, ...FROM_DEPLOYED];
 const WIDTH = Math.max(...SCENARIOS.map(({ length }) => length));

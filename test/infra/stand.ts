@@ -46,6 +46,8 @@ export interface Stand {
   pulumi(...args: string[]): Promise<string>;
   /** Sets settings of the stack. */
   configure(values: Readonly<Record<string, string>>): Promise<void>;
+  /** A second stack of the project, on the same hosts and configured as this one; not yet up. */
+  neighbour(name: string): Promise<Stand>;
   /** Ends what this process serves; the stack ends with its machine. */
   close(): Promise<void>;
 }
@@ -79,22 +81,38 @@ export async function openStand(state?: string): Promise<Stand> {
     { provider: provider.url, webhook: receiver.url },
     pulumiRoot,
   );
-  const stack = await openStack({
-    stackName: "test",
-    workDir: directory,
-    ...(pulumiRoot === undefined ? {} : { pulumiRoot }),
-    env,
-  });
-  const configure = async (values: Readonly<Record<string, string>>) => {
-    await stack.setAllConfig(
-      Object.fromEntries(
-        Object.entries(values).map(([key, value]) => [
-          `hearth:${key}`,
-          { value, secret: secretFields.includes(key) },
-        ]),
+  const open = (stackName: string) =>
+    openStack({
+      stackName,
+      workDir: directory,
+      ...(pulumiRoot === undefined ? {} : { pulumiRoot }),
+      env,
+    });
+  const ofStack = (
+    each: Stack,
+  ): Pick<Stand, "stack" | "pulumi" | "configure"> => ({
+    stack: each,
+    pulumi: async (...args) => {
+      const command =
+        pulumiRoot === undefined ? "pulumi" : join(pulumiRoot, "bin", "pulumi");
+      const { stdout } = await promisify(execFile)(
+        command,
+        [...args, "--stack", each.name, "--non-interactive"],
+        { cwd: directory, env: { ...process.env, ...env }, maxBuffer: 1e8 },
+      );
+      return stdout;
+    },
+    configure: (values) =>
+      each.setAllConfig(
+        Object.fromEntries(
+          Object.entries(values).map(([key, value]) => [
+            `hearth:${key}`,
+            { value, secret: secretFields.includes(key) },
+          ]),
+        ),
       ),
-    );
-  };
+  });
+  const own = ofStack(await open("test"));
   if (state === undefined) {
     await docker(
       "a",
@@ -104,11 +122,11 @@ export async function openStand(state?: string): Promise<Stand> {
       "hearth-test/notes",
       imageContext("notes", "hearth-test/node").assemble(),
     );
-    await configure(settingsFor(engines));
+    await own.configure(settingsFor(engines));
   }
 
-  return {
-    stack,
+  const stand: Stand = {
+    ...own,
     masterKey: rightConfig["masterKey"] ?? "",
     alerts: receiver.received,
     description: `plugins: ${real ? "the real docker and postgresql plugins" : "doubles of the docker and postgresql plugins and of the nodejs language host (test/infra/doubles), the real engine"}; images: ${images.trim().replaceAll("\n", ", ")}, notes/ for couchdb with ${openFiles} open files; ready after ${((performance.now() - started) / 1000).toFixed(0)} s`,
@@ -131,22 +149,17 @@ export async function openStand(state?: string): Promise<Stand> {
       );
       await docker(name, "rm", id);
     },
-    pulumi: async (...args) => {
-      const command =
-        pulumiRoot === undefined ? "pulumi" : join(pulumiRoot, "bin", "pulumi");
-      const { stdout } = await promisify(execFile)(
-        command,
-        [...args, "--stack", "test", "--non-interactive"],
-        { cwd: directory, env: { ...process.env, ...env }, maxBuffer: 1e8 },
-      );
-      return stdout;
+    async neighbour(name) {
+      const other = ofStack(await open(name));
+      await other.configure(settingsFor(engines));
+      return { ...stand, ...other };
     },
-    configure,
     async close() {
       receiver.close();
       await provider.stop();
     },
   };
+  return stand;
 }
 
 /** What runs instead of what: one line each. */

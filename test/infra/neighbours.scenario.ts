@@ -1,0 +1,66 @@
+import { describe, expect, test } from "vitest";
+import { changedSince, containerIds } from "./containers.ts";
+import { ask, deploy, nothingDisagrees, timed } from "./day-two.ts";
+import { chat, deployedStack } from "./running.ts";
+import { addresses } from "./two-engines.ts";
+
+const running = deployedStack();
+const edge = `http://${addresses.a}:14000`;
+
+/** Two stacks of the project on the same two hosts. */
+describe("neighbours", () => {
+  test("a second stack by the same names is refused before anything is touched; with names and ports of its own it lives and goes beside the first", async () => {
+    const { stand, key } = running();
+    const before = await containerIds(stand);
+    const volumes = () => stand.docker("a", "volume", "ls", "--quiet");
+    const volumesBefore = await volumes();
+    const trial = await stand.neighbour("trial");
+
+    const refused = await deploy(trial, ["up"]);
+    expect(refused.code, refused.said).toBe(1);
+    expect(refused.said).toContain("the stack hearth/test has ");
+    expect(refused.said).toContain(
+      "and this is hearth/trial; nothing was touched: give this one its own names and ports",
+    );
+    await expect(trial.pulumi("up", "--yes")).rejects.toMatchObject({
+      stdout: expect.stringContaining("the stack hearth/test has ") as string,
+    });
+    expect(await containerIds(stand)).toEqual(before);
+    expect(await volumes()).toBe(volumesBefore);
+
+    await trial.configure({ prefix: "trial" });
+    const ports = await deploy(trial, ["up"]);
+    expect(ports.code, ports.said).toBe(1);
+    expect(ports.said).toMatch(
+      /where .* is to listen, is taken by the container hearth-\w+; nothing was touched/,
+    );
+
+    await trial.configure({
+      ports: JSON.stringify({
+        ...{ edge: 14_000, edgeTls: 10_443, notes: 15_984, notesTls: 16_984 },
+        ...{ gatewayTls: 14_444, console: 14_443 },
+        ...{ postgres: 15_432, redis: 16_379 },
+      }),
+    });
+    const up = await timed("up of a second stack", () => deploy(trial, ["up"]));
+    expect(up.code, up.said).toBe(0);
+    await nothingDisagrees(trial);
+    await nothingDisagrees(stand);
+    expect(
+      Object.keys(await containerIds(stand)).filter(
+        (name) => !name.includes("trial"),
+      ),
+    ).toEqual(Object.keys(before));
+    const { key: own } = await ask(edge, "/key/generate", trial.masterKey, {});
+    await chat(edge, String(own), "to the second stack");
+    await expect(chat(edge, key, "a key of the first one")).rejects.toThrow(
+      /401/,
+    );
+
+    const down = await deploy(trial, ["destroy", "--yes"]);
+    expect(down.code, down.said).toBe(0);
+    expect(await changedSince(stand, before)).toEqual([]);
+    expect(Object.keys(await containerIds(stand))).toEqual(Object.keys(before));
+    await chat(`http://${addresses.a}:4000`, key, "to the first stack");
+  });
+});
