@@ -34,7 +34,7 @@ interface Due {
 
 /**
  * Records since when chunks are unused and, on request, removes those that were for long enough and that every device has read
- * past. Which ones are unused is for the caller to say, who may have the passphrase. A note written meanwhile could name one of
+ * past. The caller names the unused ones: it may have the passphrase. A note written meanwhile could name one of
  * them: 409.
  */
 export async function collect(

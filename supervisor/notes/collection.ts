@@ -148,7 +148,7 @@ export async function collectChunks(
   };
 }
 
-/** Forgets a device that is no more, or a checkpoint. If it comes back, it is listed again, and reads everything anew. */
+/** Forgets a device that is no more, or a checkpoint. If it comes back, it is listed again, and reads everything once more. */
 export async function forgetReader(
   couch: Couch,
   vault: string,
