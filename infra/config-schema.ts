@@ -253,7 +253,10 @@ const plainSettings = {
       z.string().regex(/^\d+(\.\d+)*$/, "must be a version such as 18 or 18.6"),
     )
     .default("18")
-    .meta({ description: "The version of the Postgres image." }),
+    .meta({
+      description:
+        "The version of the data. `npm run deploy -- upgrade postgres` raises it.",
+    }),
   postgresAt: z
     .strictObject({
       host: z

@@ -79,7 +79,9 @@ export function readStackConfig(): ProgramConfig {
     },
     isSecret: (key) => isConfigSecret(`${namespace}:${key}`),
   });
-  const errors = result.ok ? unusableFiles(result.config) : result.errors;
+  const errors = result.ok
+    ? [...otherPostgres(result.config), ...unusableFiles(result.config)]
+    : result.errors;
   if (!result.ok || errors.length > 0) throw new ConfigRefused(errors);
   return keepSecrets(result.config);
 }
@@ -107,6 +109,18 @@ function keepSecrets(config: HearthConfig): ProgramConfig {
     ];
   });
   return { ...config, ...Object.fromEntries(kept) } as ProgramConfig;
+}
+
+/** An image of another major version than the data's would begin with an empty database. */
+function otherPostgres(config: HearthConfig): readonly string[] {
+  const image = imageReferenceOf(config, "postgres");
+  const major = postgresMajorOf(image);
+  const known = config.postgresVersion.split(".")[0];
+  return major === undefined || major === known
+    ? []
+    : [
+        `hearth:postgresVersion is ${config.postgresVersion}, the version of the data, and the image ${image.split("@")[0]} has Postgres ${major}: \`npm run deploy -- upgrade postgres\` copies the data; if there is none yet: npx pulumi config set hearth:postgresVersion ${major}`,
+      ];
 }
 
 /** What is wrong with the files that settings name: found before anything is registered. */
@@ -314,4 +328,9 @@ export function imageReferenceOf(
   name: PulledImage,
 ): string {
   return config.images[name] ?? pinnedImages[name];
+}
+
+/** The major version in the name of an image of Postgres; undefined where an operator's own name does not say. */
+export function postgresMajorOf(reference: string): string | undefined {
+  return /postgres:(\d+)/.exec(reference)?.[1];
 }

@@ -342,3 +342,12 @@ test("a wrong configuration registers nothing", async () => {
     registerProgram({ ...rightConfig, masterKey: "short" }),
   ).rejects.toThrow(ConfigRefused);
 });
+
+test("an image with another major version of Postgres than the data's registers nothing", async () => {
+  const images = JSON.stringify({
+    postgres: `docker.io/library/postgres:19.0-trixie@sha256:${"0".repeat(64)}`,
+  });
+  await expect(registerProgram({ ...rightConfig, images })).rejects.toThrow(
+    "hearth:postgresVersion is 18, the version of the data, and the image docker.io/library/postgres:19.0-trixie has Postgres 19: `npm run deploy -- upgrade postgres` copies the data; if there is none yet: npx pulumi config set hearth:postgresVersion 19",
+  );
+});

@@ -28,7 +28,7 @@ test("Postgres, exactly", () => {
     image: "sha256:of-postgres-image",
     command: [
       ...["bash", "-c"],
-      'install -m 0400 -o postgres /run/hearth/postgres.key /run/hearth/postgres-own.key && exec docker-entrypoint.sh "$@"',
+      'if [ ! -s "$PGDATA/PG_VERSION" ] && compgen -G "/var/lib/postgresql/*/*/PG_VERSION"; then echo "the data is of another major version of Postgres: npm run deploy -- upgrade postgres"; exit 1; fi; install -m 0400 -o postgres /run/hearth/postgres.key /run/hearth/postgres-own.key && exec docker-entrypoint.sh "$@"',
       ...["bash", "postgres"],
       ...["-c", "shared_buffers=256MB"],
       ...["-c", "max_connections=100"],

@@ -88,6 +88,7 @@ function readArguments() {
         "no-backup": { type: "boolean" },
         grace: { type: "string" },
         end: { type: "boolean" },
+        "forget-old": { type: "boolean" },
         purge: { type: "boolean" },
         yes: { type: "boolean" },
         help: { type: "boolean", short: "h" },

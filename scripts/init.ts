@@ -3,7 +3,12 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { basename } from "node:path";
 import { intro, isCancel, outro, password, text } from "@clack/prompts";
 import { secretFields } from "../infra/config-schema.ts";
-import { readConfig, type HearthConfig } from "../infra/config.ts";
+import {
+  postgresMajorOf,
+  readConfig,
+  type HearthConfig,
+} from "../infra/config.ts";
+import { pinnedImages } from "../infra/images.ts";
 import { openStack } from "./deploy-stack.ts";
 import { readOwnValues } from "./deploy/session.ts";
 import { writeSettings } from "./deploy/settings.ts";
@@ -33,6 +38,9 @@ example: npm run init -- --docker-a ssh://root@192.168.1.10 --docker-b ssh://roo
            --address-a 192.168.1.10 --address-b 192.168.1.11 --yes
 `;
 
+/** Of the data that a new stack will make; one that exists keeps its own until `deploy -- upgrade postgres`. */
+const postgresVersion = postgresMajorOf(pinnedImages.postgres) ?? "";
+
 async function main(): Promise<number> {
   const flags = readArguments();
   if (flags.help === true) {
@@ -58,6 +66,7 @@ async function main(): Promise<number> {
     );
   const settings: Readonly<Record<string, string>> = {
     ...makeSecrets(),
+    ...(Object.keys(known).length === 0 ? { postgresVersion } : {}),
     // A second run keeps what is there: new secrets would lock the stack out of its own data.
     ...withAnswers(known, answers),
     ...withProviderKeys(known, await askProviderKeys(flags, known, asking)),

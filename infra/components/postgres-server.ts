@@ -158,8 +158,9 @@ export function buildPostgresArgs(args: PostgresServerArgs): ContainerSpec {
     command: [
       "bash",
       "-c",
-      // Uploads are root's, and the server wants its key for itself.
-      `install -m 0400 -o postgres ${serverFile("postgres", "key")} ${ownKey} && exec docker-entrypoint.sh "$@"`,
+      // Beside the data of another major version a new, empty database is never the answer. And uploads are root's, while the
+      // server wants its key for itself.
+      `if [ ! -s "$PGDATA/PG_VERSION" ] && compgen -G "/var/lib/postgresql/*/*/PG_VERSION"; then echo "the data is of another major version of Postgres: npm run deploy -- upgrade postgres"; exit 1; fi; install -m 0400 -o postgres ${serverFile("postgres", "key")} ${ownKey} && exec docker-entrypoint.sh "$@"`,
       "bash",
       "postgres",
       "-c",

@@ -89,9 +89,9 @@ async function rolesInState({ stack }: Session): Promise<readonly string[]> {
 }
 
 /** Only what its container needs: which roles are there can be asked before they are registered. */
-async function startPostgres(
+export async function startPostgres(
   session: Session,
-  { placement: { postgres: host } }: HearthConfig,
+  { placement: { postgres: host } }: Pick<HearthConfig, "placement">,
 ): Promise<void> {
   await bringUp(session, {
     ...lookFirst,

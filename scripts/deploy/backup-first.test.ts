@@ -135,7 +135,7 @@ test.each(["postgres-backup", "notes-backup"])(
     write("failing", job);
     const { ended, changed } = await up();
     expect(ended).toMatch(
-      `the backup before the migrations failed (${job}: failed after 2 s: the disk is full), so nothing was changed: \`ssh `,
+      `the backup failed (${job}: failed after 2 s: the disk is full), so nothing was changed: \`ssh `,
     );
     expect(ended).toMatch(
       `docker exec hearth-supervisor hearth jobs run ${job}`,
@@ -151,7 +151,7 @@ test("rotate and adopt bring the checkout's version, too", async () => {
   for (const words of [["adopt"], ["rotate", "redis"]]) {
     const { session: opened } = await session();
     await expect(runVerb(opened, words, {})).rejects.toThrow(
-      "the backup before the migrations failed",
+      "the backup failed",
     );
   }
 });

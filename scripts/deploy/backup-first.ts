@@ -46,6 +46,11 @@ export async function backUpFirst(
   say(
     `The gateways will migrate the database (${missing.join(", ")}); backing up Postgres and the notes first …`,
   );
+  await backUp(engine);
+}
+
+/** Backs up Postgres and the notes now. Throws one sentence; nothing was changed then. */
+export async function backUp(engine: StackEngine): Promise<void> {
   for (const job of jobs) await runJob(engine, job);
 }
 
@@ -88,14 +93,14 @@ async function runJob(engine: StackEngine, job: string): Promise<void> {
     );
   } catch (error) {
     throw new Error(
-      `the backup before the migrations failed (${job}: ${lastLine(error)}), so nothing was changed: \`${typedDocker(engine, `exec ${supervisor} ${command}`)}\` tries it again and shows why; when it works, run the same command again, or accept to be without a backup with --no-backup.`,
+      `the backup failed (${job}: ${lastLine(error)}), so nothing was changed: \`${typedDocker(engine, `exec ${supervisor} ${command}`)}\` tries it again and shows why; when it works, run the same command again, or accept to be without a backup with --no-backup.`,
       { cause: error },
     );
   }
 }
 
 /** What a command said last, to either output. */
-function lastLine(error: unknown): string {
+export function lastLine(error: unknown): string {
   const { stdout, stderr, message } = error as {
     readonly stdout?: string;
     readonly stderr?: string;

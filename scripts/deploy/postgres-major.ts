@@ -1,12 +1,17 @@
-import { imageReferenceOf, type HostName } from "../../infra/config.ts";
-import { dockerAt, type EngineAddress } from "../../infra/engine.ts";
+import {
+  imageReferenceOf,
+  postgresMajorOf,
+  type HostName,
+} from "../../infra/config.ts";
+import { dockerAt, type StackEngine } from "../../infra/engine.ts";
+import { containerName, volumeName } from "../../infra/names.ts";
 import { answersWithinMs, lookAt, type HostView } from "./host-view.ts";
 import { readSettings, type Session } from "./session.ts";
 
-const container = "hearth-postgres";
-const volume = "hearth-postgres";
+/** Where every image has the volume; the data of each major version is in a directory of that name below. */
+export const dataRoot = "/var/lib/postgresql";
 /** An image that is not on the host yet is pulled. */
-const pulledWithinMs = 600_000;
+export const pulledWithinMs = 600_000;
 
 /**
  * Throws one sentence when Postgres's image has another major version than the data: each version has a directory of its own in
@@ -21,43 +26,61 @@ export async function needSameMajor(
   if (hosts === null || hosts.placement.postgres === without) return;
   const engine = engines[hosts.placement.postgres];
   const view = await lookAt(engine);
-  if (view === null || !view.volumes.includes(volume)) return;
+  if (view === null || !view.volumes.includes(volumeName(engine, "postgres")))
+    return;
   const image = imageReferenceOf(await readSettings(session), "postgres");
-  const wanted = /postgres:(\d+)/.exec(image)?.[1];
+  const wanted = postgresMajorOf(image);
   // An image of the operator's own, whose name does not say.
   if (wanted === undefined) return;
-  const found = await majorsOf(engine, view, image);
+  const found = postgresRuns(engine, view)
+    ? await runningMajor(engine)
+    : await majorsOf(engine, image);
   if (found.length === 0 || found.includes(wanted)) return;
   throw new Error(
-    `the image ${image.split("@")[0]} has Postgres ${wanted}, and the data is of Postgres ${found.join(" and ")}: with it the database would be empty, so nothing was changed. Copy the data first (docs/deploy.md, "Another major version of Postgres"), or check out the version of Hearth that has Postgres ${found.join(" or ")}.`,
+    `the image ${image.split("@")[0]} has Postgres ${wanted}, and the data is of Postgres ${found.join(" and ")}: with it the database would be empty, so nothing was changed. \`npm run deploy -- upgrade postgres\` copies the data and brings the stack up; or check out the version of Hearth that has Postgres ${found.join(" or ")}.`,
   );
 }
 
-/** That of the running server; else those of the volume. */
-async function majorsOf(
-  engine: EngineAddress,
+export function postgresRuns(
+  engine: StackEngine,
   { containers }: HostView,
+): boolean {
+  const postgres = containerName(engine, "postgres");
+  return containers.some(
+    ({ name, status }) => name === postgres && status.startsWith("Up"),
+  );
+}
+
+/** Of the server that runs: one name, or none where it does not say. */
+export async function runningMajor(
+  engine: StackEngine,
+): Promise<readonly string[]> {
+  const said = await dockerAt(
+    engine,
+    ["exec", containerName(engine, "postgres"), "postgres", "--version"],
+    "",
+    answersWithinMs,
+  );
+  return [...said.matchAll(/\(PostgreSQL\) (\d+)/g)].map(
+    ([, major = ""]) => major,
+  );
+}
+
+/** Those whose data is in the volume. */
+export async function majorsOf(
+  engine: StackEngine,
   image: string,
 ): Promise<readonly string[]> {
-  const running = containers.some(
-    ({ name, status }) => name === container && status.startsWith("Up"),
-  );
-  if (running) {
-    const said = await dockerAt(
-      engine,
-      ["exec", container, "postgres", "--version"],
-      "",
-      answersWithinMs,
-    );
-    return [...said.matchAll(/\(PostgreSQL\) (\d+)/g)].map(
-      ([, major = ""]) => major,
-    );
-  }
   const listed = await dockerAt(
     engine,
     [
       ...["run", "--rm", "--network", "none", "--entrypoint", "ls"],
-      ...["--volume", `${volume}:/data:ro`, image, "/data"],
+      ...[
+        "--volume",
+        `${volumeName(engine, "postgres")}:/data:ro`,
+        image,
+        "/data",
+      ],
     ],
     "",
     pulledWithinMs,

@@ -17,6 +17,7 @@ import { namesByHost } from "./host-view.ts";
 import { end, leftOverPlugins } from "./processes.ts";
 import { followPlacement, refuseMoved } from "./placement.ts";
 import { needSameMajor } from "./postgres-major.ts";
+import { forgetOldPostgres, upgradePostgres } from "./postgres-upgrade.ts";
 import { renewProviders } from "./providers.ts";
 import { begunAs, endGrace, refuseHalfRotation, rotate } from "./rotate.ts";
 import { rotationKinds, type RotationKind } from "./rotations.ts";
@@ -34,6 +35,8 @@ export const usage = `usage: npm run deploy -- VERB [--stack home]
             all three: --without b leaves out a host that is away
   rotate    replace a secret without a failed call: postgres, redis, master, notes, provider NAME
             master: the old key works for --grace 24h more, --end ends that now; provider: the new key is asked for
+  upgrade   postgres: bring the data to the major version of Postgres that this version of Hearth has, then as up; --forget-old
+            deletes the earlier cluster, which is kept
   destroy   remove everything but the data; asks first, or --yes; --purge removes the data too and asks for the stack's name
   adopt     take over what runs on the hosts when the state was lost
   doctor    say what state, hosts and configuration disagree about, and what mends it
@@ -50,6 +53,7 @@ export interface Flags {
   readonly "no-backup"?: boolean;
   readonly grace?: string;
   readonly end?: boolean;
+  readonly "forget-old"?: boolean;
   readonly purge?: boolean;
   readonly yes?: boolean;
 }
@@ -57,7 +61,10 @@ export interface Flags {
 /** A mistake in the command line, in one sentence. */
 export class NotUnderstood extends Error {}
 
-const longestWords: Readonly<Record<string, number>> = { rotate: 3 };
+const longestWords: Readonly<Record<string, number>> = {
+  rotate: 3,
+  upgrade: 2,
+};
 
 /** Runs one verb; the exit code. Throws NotUnderstood, or what failed. */
 export async function runVerb(
@@ -109,6 +116,8 @@ export async function runVerb(
     }
     case "rotate":
       return rotateVerb(session, rest, flags);
+    case "upgrade":
+      return upgradeVerb(session, rest, flags);
     case "destroy":
       return destroyVerb(session, flags);
     case "adopt":
@@ -172,6 +181,22 @@ async function rotateVerb(
       ? { provider: await askForKey(provider) }
       : {}),
   });
+  return 0;
+}
+
+async function upgradeVerb(
+  session: Session,
+  [what]: readonly string[],
+  flags: Flags,
+): Promise<number> {
+  if (what !== "postgres")
+    throw new NotUnderstood(
+      "upgrade takes postgres: npm run deploy -- upgrade postgres. All else is upgraded by npm run deploy -- up.",
+    );
+  await refuseHalfRotation(session);
+  await refuseLostState(session);
+  if (flags["forget-old"] === true) await forgetOldPostgres(session);
+  else await upgradePostgres(session, { backup: flags["no-backup"] !== true });
   return 0;
 }
 

@@ -24,7 +24,7 @@ const DOWNLOADED =
 // In the order in which they start.
 /** These start from an empty machine. */
 const FROM_NOTHING: readonly string[] = [
-  ...["up", "interruption", "init", "containers", "doctor"],
+  ...["up", "interruption", "init", "containers", "doctor", "postgres-major"],
 ];
 /** These start from the state that `up` saves. */
 const FROM_DEPLOYED: readonly string[] = [

@@ -1,0 +1,204 @@
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { beforeEach, describe, expect, test } from "vitest";
+import { askPostgres } from "../../infra/postgres-socket.ts";
+import { earlierPostgresOrLeaveOut } from "../servers/earlier-postgres.ts";
+import { callSteadily, expectNoFailedCall, type Load } from "./callers.ts";
+import { allHealthy, containerIds } from "./containers.ts";
+import { ask, deploy, say, sessionOf, settingOf, timed } from "./day-two.ts";
+import { chat, createKey, edges, emptyStack } from "./running.ts";
+import type { Stand } from "./stand.ts";
+
+const running = emptyStack();
+/** A machine has no network: the tests of the embedded stack have put it into the cache. */
+const earlier = await earlierPostgresOrLeaveOut();
+const upgrade = ["upgrade", "postgres"] as const;
+let key: string;
+
+/** Postgres 17, and later 18, on the data host of one stack. */
+describe("postgres-major", () => {
+  beforeEach(({ skip }) => skip(earlier === null));
+
+  test("an image of another major version is rejected by every way up, before anything is changed", async () => {
+    const stand = running();
+    await buildEarlier(stand, earlier ?? "");
+    await useImage(stand, "17");
+    await stand.configure({ postgresVersion: "17" });
+    const up = await timed("up", () => deploy(stand, ["up"]));
+    expect(up.code, up.said).toBe(0);
+    key = await createKey(stand);
+    expect(await majorRunning(stand)).toBe("17");
+
+    await useImage(stand, "18");
+    const before = await containerIds(stand);
+    for (const verb of ["up", "preview"]) {
+      const { code, said } = await deploy(stand, [verb]);
+      expect(code, said).toBe(1);
+      expect(said).toContain("npm run deploy -- upgrade postgres");
+    }
+    const plain = await stand
+      .pulumi("up", "--yes", "--skip-preview")
+      .catch((error: { readonly stdout: string }) => error.stdout);
+    expect(plain).toContain("npm run deploy -- upgrade postgres");
+    expect(await containerIds(stand)).toEqual(before);
+  });
+
+  test("a copy that is killed leaves the earlier version in use, and every call is recorded", async () => {
+    const stand = running();
+    await underLoad(stand, async () => {
+      await killAt(stand, /copying into a new cluster/, () =>
+        expect
+          .poll(() => stand.docker("a", "ps", "--format", "{{.Names}}"), {
+            timeout: 30_000,
+          })
+          .toContain("hearth-postgres-next"),
+      );
+      expect(await majorRunning(stand)).toBe("17");
+      // The same command with the earlier image ends what is left.
+      await useImage(stand, "17");
+      const undone = await timed("undone", () => deploy(stand, upgrade));
+      expect(undone.code, undone.said).toBe(0);
+      await useImage(stand, "18");
+    });
+  });
+
+  test("one command, killed after the copy and run again, brings rows, roles and keys to the new version under load; no call fails", async () => {
+    const stand = running();
+    const rows = await underLoad(stand, async () => {
+      const killed = await killAt(stand, /Container postgres .*delet/);
+      say(/Copied: .*/.exec(killed)?.[0] ?? killed);
+      const { code, said } = await timed("upgrade", () =>
+        deploy(stand, upgrade),
+      );
+      expect(code, said).toBe(0);
+      expect(said).toContain("Postgres 18 is in use");
+    });
+    await allHealthy(stand);
+    expect(await majorRunning(stand)).toBe("18");
+    expect(await settingOf(stand, "postgresVersion")).toBe("18");
+    expect(await clusters(stand)).toEqual(["17", "18"]);
+    await chat(edges[1], key, "still there?");
+    await ask(edges[0], "/key/generate", stand.masterKey, {});
+    await stand.stack.preview({ refresh: true, expectNoChanges: true });
+    expect(rows).toBeGreaterThan(100);
+  });
+
+  test("--forget-old deletes the earlier cluster and keeps the one in use", async () => {
+    const stand = running();
+    const forgotten = await deploy(stand, [...upgrade, "--forget-old"]);
+    expect(forgotten.code, forgotten.said).toBe(0);
+    expect(await clusters(stand)).toEqual(["18"]);
+    await stand.docker("a", "restart", "hearth-postgres");
+    await allHealthy(stand);
+    await chat(edges[0], key, "still there?");
+  });
+});
+
+/** Calls while `work` runs: none may fail, and each must be in the ledger at the end. How many there were. */
+async function underLoad(
+  stand: Stand,
+  work: () => Promise<void>,
+): Promise<number> {
+  const before = await ledgerCalls(stand);
+  const load: Load = callSteadily({ baseUrls: edges, key, perSecond: 10 });
+  const report = await work().then(
+    () => load.stop(),
+    async (error: unknown) => {
+      await load.stop();
+      throw error;
+    },
+  );
+  expectNoFailedCall(report, say);
+  await expect
+    .poll(() => ledgerCalls(stand), { timeout: 60_000 })
+    .toBe(before + report.calls);
+  return report.calls;
+}
+
+/** Ends the upgrade when it says this and `and` is over, as a power failure would. What it said. */
+async function killAt(
+  stand: Stand,
+  point: RegExp,
+  and: () => Promise<void> = async () => {},
+): Promise<string> {
+  let sent = false;
+  const killed = await timed(`killed at ${point.source}`, () =>
+    deploy(stand, upgrade, (said, signal) => {
+      if (sent || !point.test(said)) return;
+      sent = true;
+      void and().finally(() => signal("SIGKILL"));
+    }),
+  );
+  expect(sent, killed.said).toBe(true);
+  const { code, said } = await deploy(stand, ["cancel"]);
+  expect(code, said).toBe(0);
+  return killed.said;
+}
+
+async function onPostgres(stand: Stand, statement: string): Promise<string> {
+  const { engines } = await sessionOf(stand);
+  return askPostgres(engines.a, statement);
+}
+
+async function ledgerCalls(stand: Stand): Promise<number> {
+  return Number(await onPostgres(stand, "SELECT count(*) FROM spend_log;"));
+}
+
+async function majorRunning(stand: Stand): Promise<string | undefined> {
+  return (await onPostgres(stand, "SHOW server_version;")).split(".")[0];
+}
+
+async function clusters(stand: Stand): Promise<readonly string[]> {
+  const listed = await stand.docker(
+    "a",
+    ...["exec", "hearth-postgres", "ls", "/var/lib/postgresql"],
+  );
+  return listed.trim().split("\n").toSorted();
+}
+
+async function useImage(stand: Stand, tag: string): Promise<void> {
+  const images = JSON.parse(
+    (await stand.stack.getConfig("hearth:images")).value,
+  ) as Record<string, string>;
+  await stand.configure({
+    images: JSON.stringify({
+      ...images,
+      postgres: `hearth-test/postgres:${tag}`,
+    }),
+  });
+}
+
+/** The stand-in with the programs of the earlier version in place of its own; both with their version as tag. */
+async function buildEarlier(stand: Stand, programs: string): Promise<void> {
+  const context = mkdtempSync(join(tmpdir(), "hearth-postgres-17-"));
+  try {
+    for (const part of ["bin", "lib", "share"])
+      cpSync(join(programs, "native", part), join(context, part), {
+        recursive: true,
+        verbatimSymlinks: true,
+      });
+    writeFileSync(
+      join(context, "Dockerfile"),
+      `FROM hearth-test/postgres
+RUN rm -r /usr/lib/postgresql/18
+COPY bin /usr/lib/postgresql/18/bin
+COPY lib /usr/lib/postgresql/18/lib
+COPY share /usr/lib/postgresql/18/share
+RUN printf "listen_addresses = '*'\\nunix_socket_directories = '/var/run/postgresql'\\n" \
+ >> /usr/lib/postgresql/18/share/postgresql/postgresql.conf.sample
+ENV PGDATA=/var/lib/postgresql/17/docker
+`,
+    );
+    await stand.docker(
+      "a",
+      ...["build", "--quiet", "--tag", "hearth-test/postgres:17", context],
+    );
+    await stand.docker(
+      "a",
+      ...["tag", "hearth-test/postgres", "hearth-test/postgres:18"],
+    );
+  } finally {
+    rmSync(context, { recursive: true });
+  }
+}
