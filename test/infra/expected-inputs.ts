@@ -2,8 +2,9 @@ import { readFileSync } from "node:fs";
 import { expect } from "vitest";
 import { issueCertificates } from "../../infra/certificates.ts";
 import { readConfig } from "../../infra/config.ts";
+import { program } from "../../infra/index.ts";
 import { inProject } from "../../infra/project-files.ts";
-import { containersOf, listOf, registerProgram } from "./registered.ts";
+import { containersOf, listOf, registerBy } from "./registered.ts";
 import { rightConfig } from "./stack-config.ts";
 
 /** A container as it was registered. */
@@ -14,11 +15,16 @@ export interface RegisteredContainer {
   readonly files: Readonly<Record<string, string>>;
 }
 
-/** Registers the whole program and gives its containers by the names of their resources. */
+export type RegisteredContainers = Readonly<
+  Record<string, RegisteredContainer>
+>;
+
+/** Registers a program, or else the whole one, and gives its containers by the names of their resources. */
 export async function registerContainers(
   config = rightConfig,
-): Promise<Readonly<Record<string, RegisteredContainer>>> {
-  const { resources } = await registerProgram(config);
+  anyProgram: () => Promise<unknown> = program,
+): Promise<RegisteredContainers> {
+  const { resources } = await registerBy(anyProgram, config);
   return Object.fromEntries(
     containersOf(resources).map(({ name, inputs: { uploads, ...inputs } }) => [
       name,

@@ -74,6 +74,15 @@ export async function registerProgram(
   readonly resources: readonly Registered[];
   readonly outputs: StackOutputs;
 }> {
+  const { resources, given } = await registerBy(program, config);
+  return { resources, outputs: given };
+}
+
+/** Runs a program with Pulumi's mocks; what it registered, and what it gave. */
+export async function registerBy<T>(
+  anyProgram: () => Promise<T>,
+  config: Readonly<Record<string, string>>,
+): Promise<{ readonly resources: readonly Registered[]; readonly given: T }> {
   const resources: Omit<Registered, "options" | "plainTexts">[] = [];
   const requests = new Map<
     string,
@@ -128,20 +137,19 @@ export async function registerProgram(
     ),
     secretFields.map((key) => `hearth:${key}`),
   );
-  let outputs: StackOutputs | undefined;
-  let refusal: unknown;
+  let ended: { readonly given: T } | { readonly refusal: unknown } | undefined;
   await pulumi.runtime.runInPulumiStack(async () => {
     // A rejection within the stack would be unhandled elsewhere, too.
-    await program().then(
-      (made) => (outputs = made),
-      (error: unknown) => (refusal = error),
+    await anyProgram().then(
+      (given) => (ended = { given }),
+      (refusal: unknown) => (ended = { refusal }),
     );
     return {};
   });
   // Registrations go on in the background; this waits for all of them.
   await pulumi.runtime.disconnect();
-  if (refusal !== undefined) throw refusal;
-  if (outputs === undefined) throw new Error("the program gave no outputs");
+  if (ended === undefined) throw new Error("the program did not end");
+  if ("refusal" in ended) throw ended.refusal;
   return {
     resources: resources.map((resource) => {
       const found = requests.get(`${resource.type} ${resource.name}`);
@@ -149,7 +157,7 @@ export async function registerProgram(
         throw new Error(`${resource.name} was not registered`);
       return { ...resource, ...found };
     }),
-    outputs,
+    given: ended.given,
   };
 }
 
