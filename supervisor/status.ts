@@ -108,7 +108,7 @@ export function findAttention(
             ...base,
             level: "warning",
             text: `nobody knows how ${service.name} is: ${service.reason ?? "Docker does not answer"}`,
-            command: "docker restart hearth-socket-proxy",
+            command: "docker ps --all",
           },
         ];
       case "waiting":

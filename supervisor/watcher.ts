@@ -3,6 +3,7 @@ import type { CheckView } from "./checks/watched.ts";
 import { loadConfig } from "./config/load.ts";
 import { variablesOf } from "./config/variables.ts";
 import { withContainerChecks } from "./containers/container-checks.ts";
+import { containerName } from "./containers/container-view.ts";
 import { createContainerRuntime } from "./containers/container-runtime.ts";
 import { checkGatewayConfig } from "./containers/gateway-config.ts";
 import { openEngine } from "./containers/engine.ts";
@@ -57,6 +58,7 @@ export async function startWatcher(options: WatcherOptions): Promise<Watcher> {
   const engine = options.containers
     ? openEngine(
         readVariable("DOCKER_HOST", env) ?? "unix:///var/run/docker.sock",
+        containerName("socket-proxy", containerPrefix(env)),
       )
     : undefined;
   process.umask(0o077);

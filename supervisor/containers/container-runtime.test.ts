@@ -43,7 +43,7 @@ let mistake: string | undefined;
 function begin(pace: Partial<typeof quick> = {}): void {
   runtime = createContainerRuntime({
     prefix: "hearth",
-    engine: openEngine(engine.dockerHost),
+    engine: openEngine(engine.dockerHost, "hearth-socket-proxy"),
     history,
     onChange: (view: ServiceView, before: ServiceState) =>
       changes.push(`${view.name}: ${before}, ${view.state}`),
@@ -225,7 +225,7 @@ test("a host whose gate was never there does not look empty", async () => {
 
 test("every wait for the engine has an end", async () => {
   engine.mode = "hang";
-  const direct = openEngine(engine.dockerHost);
+  const direct = openEngine(engine.dockerHost, "hearth-socket-proxy");
   await expect(direct.ask("GET", "/containers/json", 50)).rejects.toThrow(
     `Docker at ${engine.dockerHost} cannot be asked: no answer within`,
   );
@@ -233,7 +233,7 @@ test("every wait for the engine has an end", async () => {
 });
 
 test("an address that is none is refused with what it should be", () => {
-  expect(() => openEngine("ssh://host")).toThrow(
+  expect(() => openEngine("ssh://host", "hearth-socket-proxy")).toThrow(
     'DOCKER_HOST is "ssh://host": it must be tcp://HOST:PORT or unix:///PATH.',
   );
 });

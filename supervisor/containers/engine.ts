@@ -22,10 +22,10 @@ export type Engine = {
 const largestAnswer = 16 * 1024 * 1024;
 
 /**
- * `dockerHost` as in DOCKER_HOST: tcp://HOST:PORT or unix:///PATH. Plain HTTP: the dockerode package does the same and takes
+ * `dockerHost` as in DOCKER_HOST: tcp://HOST:PORT or unix:///PATH; `gate` is the container that filters what is asked. Plain HTTP: the dockerode package does the same and takes
  * 34 MB of memory (measured; it brings gRPC), a third of what the whole supervisor may use.
  */
-export function openEngine(dockerHost: string): Engine {
+export function openEngine(dockerHost: string, gate: string): Engine {
   const place = placeOf(dockerHost);
   const agent = new Agent({ keepAlive: true, maxSockets: 4 });
 
@@ -38,7 +38,7 @@ export function openEngine(dockerHost: string): Engine {
       const refuse = (error: unknown) =>
         reject(
           new Failure(
-            `Docker at ${dockerHost} cannot be asked: ${deadline.aborted ? `no answer within ${inWords(withinMs)}` : textOf(error)}; see \`docker logs hearth-socket-proxy\` on this host.`,
+            `Docker at ${dockerHost} cannot be asked: ${deadline.aborted ? `no answer within ${inWords(withinMs)}` : textOf(error)}; see \`docker logs ${gate}\` on this host.`,
             error,
           ),
         );

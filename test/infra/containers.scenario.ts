@@ -72,7 +72,10 @@ const greet = (service: string) =>
 function openRuntime(history: History): ContainerRuntime {
   return createContainerRuntime({
     prefix: "hearth",
-    engine: openEngine(`tcp://${addresses.a}:${gatePort}`),
+    engine: openEngine(
+      `tcp://${addresses.a}:${gatePort}`,
+      "hearth-socket-proxy",
+    ),
     history,
     onChange: () => {},
     onTrouble: () => {},
