@@ -42,7 +42,7 @@ function isInstalled() {
       return found === undefined
         ? path === "" || wanted.optional === true
         : found.version === wanted.version &&
-            found.resolved === wanted.resolved;
+            found.integrity === wanted.integrity;
     },
   );
 }

@@ -29,7 +29,8 @@ test("after a pull nothing but up and upgrade installs, and a killed service sta
   const lock = join(checkout.path, "package-lock.json");
   const before = [gateway, lock].map((path) => readFileSync(path, "utf8"));
   checkout.append("gateway/program.ts", "this is being edited\n");
-  checkout.append("package-lock.json", "\n");
+  const zod = '"node_modules/zod": {\n      "version": "';
+  checkout.replace("package-lock.json", zod, `${zod}0`);
   for (const words of [["--help"], ["--version"], ["down", "--help"]])
     expect(await hearth(...words)).toMatchObject({ code: 0 });
   const killed = await pidOf("gateway");
