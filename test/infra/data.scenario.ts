@@ -107,8 +107,8 @@ describe("data", () => {
     });
     const told = await deploy(stand, ["doctor"]);
     expect(told.code).toBe(1);
-    expect(told.said).toContain(
-      "hearth-postgres is on the host and not in the state: npm run deploy -- adopt",
+    expect(told.said).toMatch(
+      /the state is empty, and Hearth runs on the hosts \(host A: .*hearth-postgres.*\): .*if the state is lost: npm run deploy -- adopt\n/,
     );
     const before = await containerIds(stand);
     for (const verb of ["up", "preview"]) {
