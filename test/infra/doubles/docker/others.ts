@@ -68,7 +68,16 @@ export function volumeDouble(engine: EngineApi): ResourceDouble {
     deleteBeforeReplace: true,
     diff: recordedDiff("Volume", { labels: "replace" }),
     async create(inputs) {
-      await engine.call("POST", "/volumes/create", { Name: inputs.name });
+      const labels = (inputs.labels ?? []) as readonly {
+        readonly label: string;
+        readonly value: string;
+      }[];
+      await engine.call("POST", "/volumes/create", {
+        Name: inputs.name,
+        Labels: Object.fromEntries(
+          labels.map(({ label, value }) => [label, value]),
+        ),
+      });
       return { id: String(inputs.name), state: inputs };
     },
     read: async (id, state) =>
