@@ -21,11 +21,7 @@ import type {
 import type { SocketProxyArgs } from "./components/socket-proxy.ts";
 import type { OffsiteArgs, SupervisorArgs } from "./components/supervisor.ts";
 import type { TlsEndpointArgs } from "./components/tls-endpoint.ts";
-import {
-  imageReferenceOf,
-  type HostName,
-  type ProgramConfig,
-} from "./config.ts";
+import { imageReferenceOf, type HostName } from "./config.ts";
 import { readGatewaySettings } from "./gateway-settings.ts";
 import { createHosts, otherHost, ports, tlsUrl, type Hosts } from "./hosts.ts";
 import { imageContext } from "./image-context.ts";
@@ -35,6 +31,7 @@ import {
   notesAddresses,
   supervisorAddresses,
 } from "./outputs.ts";
+import type { ProgramConfig } from "./program-config.ts";
 import { readNamedFile } from "./project-files.ts";
 
 /** What the components of one stack are made from. */

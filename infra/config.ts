@@ -1,5 +1,4 @@
-import { Config, RunError, type Output } from "@pulumi/pulumi";
-import * as stackConfig from "@pulumi/pulumi/runtime/config.js";
+import { RunError } from "@pulumi/pulumi";
 import type { z } from "zod";
 import { fixCommand, nearestName, removeCommand } from "./config-fixes.ts";
 import {
@@ -12,26 +11,12 @@ import {
   configSchema,
   hostSettingsSchema,
   secretFields,
-  type SecretField,
 } from "./config-schema.ts";
-import { readGatewaySettings } from "./gateway-settings.ts";
 import { pinnedImages, type PulledImage } from "./images.ts";
 import { isPrivate } from "./private-addresses.ts";
-import { readNamedFile } from "./project-files.ts";
 
 /** The stack's configuration, checked; secrets in clear, for commands of the operator's machine. Times in seconds, memory in MiB. */
 export type HearthConfig = Readonly<z.output<typeof configSchema>>;
-/** The same as the program has it: each secret is an Output, which the engine keeps encrypted. */
-export type ProgramConfig = {
-  readonly [Key in keyof HearthConfig]: Key extends SecretField
-    ? Kept<HearthConfig[Key]>
-    : HearthConfig[Key];
-};
-type Kept<Secret> = Secret extends string
-  ? Output<string>
-  : Secret extends object
-    ? Readonly<Record<string, Output<string>>>
-    : Secret;
 /** Of the configuration, what the hosts must offer. */
 export type HostSettings = Readonly<z.output<typeof hostSettingsSchema>>;
 export type HostName = "a" | "b";
@@ -53,98 +38,6 @@ export class ConfigRefused extends RunError {
       `the stack's configuration has ${errors.length === 1 ? "a mistake" : `${errors.length} mistakes`}, nothing was touched:\n${errors.map((each) => `  ${each}`).join("\n")}`,
     );
   }
-}
-
-const namespace = "hearth";
-
-/** HOST:PORT at which this machine reaches Postgres for one run; counts before hearth:postgresAt. */
-export const postgresAtVariable = "HEARTH_POSTGRES_AT";
-
-/** Exported, but left out of the package's types. */
-const { isConfigSecret } = stackConfig as unknown as {
-  readonly isConfigSecret: (key: string) => boolean;
-};
-
-/** The configuration of the running Pulumi program. Throws ConfigRefused with every mistake. */
-export function readStackConfig(): ProgramConfig {
-  const own = Object.entries(stackConfig.allConfig()).filter(([key]) =>
-    key.startsWith(`${namespace}:`),
-  );
-  const result = readConfig({
-    values: {
-      ...Object.fromEntries(
-        own.map(([key, value]) => [key.slice(namespace.length + 1), value]),
-      ),
-      ...postgresAtFrom(process.env[postgresAtVariable]),
-    },
-    isSecret: (key) => isConfigSecret(`${namespace}:${key}`),
-  });
-  const errors = result.ok
-    ? [...otherPostgres(result.config), ...unusableFiles(result.config)]
-    : result.errors;
-  if (!result.ok || errors.length > 0) throw new ConfigRefused(errors);
-  return keepSecrets(result.config);
-}
-
-/** Checked in clear, secrets go on as what Pulumi itself reads. */
-function keepSecrets(config: HearthConfig): ProgramConfig {
-  const settings = new Config(namespace);
-  const kept = secretFields.flatMap((key) => {
-    const value = config[key as SecretField];
-    if (value === undefined) return [];
-    return [
-      [
-        key,
-        typeof value === "string"
-          ? settings.requireSecret(key)
-          : Object.fromEntries(
-              Object.keys(value).map((name) => [
-                name,
-                settings
-                  .requireSecretObject<Record<string, string>>(key)
-                  .apply((all) => all[name] ?? ""),
-              ]),
-            ),
-      ],
-    ];
-  });
-  return { ...config, ...Object.fromEntries(kept) } as ProgramConfig;
-}
-
-/** An image of another major version than the data's would begin with an empty database. */
-function otherPostgres(config: HearthConfig): readonly string[] {
-  const image = imageReferenceOf(config, "postgres");
-  const major = postgresMajorOf(image);
-  const known = config.postgresVersion.split(".")[0];
-  return major === undefined || major === known
-    ? []
-    : [
-        `hearth:postgresVersion is ${config.postgresVersion}, the version of the data, and the image ${image.split("@")[0]} has Postgres ${major}: \`npm run deploy -- upgrade postgres\` copies the data; if there is none yet: npx pulumi config set hearth:postgresVersion ${major}`,
-      ];
-}
-
-/** What is wrong with the files that settings name: found before anything is registered. */
-function unusableFiles(config: HearthConfig): readonly string[] {
-  const { supervisorConfig } = config;
-  return [
-    () => readGatewaySettings(config, {}),
-    () =>
-      supervisorConfig === undefined ||
-      readNamedFile("hearth:supervisorConfig", supervisorConfig),
-  ].flatMap((read) => {
-    try {
-      read();
-      return [];
-    } catch (error) {
-      return [(error as Error).message];
-    }
-  });
-}
-
-function postgresAtFrom(text: string | undefined): RawConfig["values"] {
-  if (text === undefined) return {};
-  const [, host = "", port = ""] = /^(.*):([^:]*)$/.exec(text) ?? [];
-  return { postgresAt: JSON.stringify({ host, port }) };
 }
 
 /** Checks everything at once; each mistake is a sentence that ends with the command that fixes it. */

@@ -18,8 +18,9 @@ import { RedisServer } from "./components/redis-server.ts";
 import { SocketProxy } from "./components/socket-proxy.ts";
 import { Supervisor } from "./components/supervisor.ts";
 import { TlsEndpoint } from "./components/tls-endpoint.ts";
-import { readStackConfig, type HostName } from "./config.ts";
+import type { HostName } from "./config.ts";
 import { describeStack, type StackOutputs } from "./outputs.ts";
+import { readStackConfig } from "./program-config.ts";
 
 /** What a plain `pulumi` command runs: only `npm run deploy -- rotate` knows what a server must be told in a rotation. */
 export async function programOutsideRotations(): Promise<StackOutputs> {
@@ -35,7 +36,6 @@ export async function program(): Promise<StackOutputs> {
   const plan = drawBlueprint(readStackConfig());
   const { placement } = plan.config;
   const on = (host: HostName) => ({ providers: [plan.hosts[host].provider] });
-
   const stores = {
     postgres: new PostgresServer(
       "postgres",

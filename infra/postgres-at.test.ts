@@ -1,7 +1,7 @@
 import { runtime } from "@pulumi/pulumi";
 import { afterEach, expect, test, vi } from "vitest";
 import { rightConfig } from "../test/infra/stack-config.ts";
-import { postgresAtVariable, readStackConfig } from "./config.ts";
+import { postgresAtVariable, readStackConfig } from "./program-config.ts";
 import { secretFields } from "./config-schema.ts";
 
 afterEach(() => vi.unstubAllEnvs());

@@ -1,6 +1,7 @@
 import type { Stack } from "@pulumi/pulumi/automation/stack.js";
 import { afterEach, expect, test } from "vitest";
-import { postgresAtVariable, readHostSettings } from "../../infra/config.ts";
+import { readHostSettings } from "../../infra/config.ts";
+import { postgresAtVariable } from "../../infra/program-config.ts";
 import { secretFields } from "../../infra/config-schema.ts";
 import { rightConfig } from "../../test/infra/stack-config.ts";
 import { renewProviders } from "./providers.ts";

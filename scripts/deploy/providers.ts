@@ -1,8 +1,5 @@
-import {
-  postgresAtVariable,
-  type HearthConfig,
-  type HostName,
-} from "../../infra/config.ts";
+import type { HearthConfig, HostName } from "../../infra/config.ts";
+import { postgresAtVariable } from "../../infra/program-config.ts";
 import { readSettings, type Session } from "./session.ts";
 import { nameOf, readState } from "./state.ts";
 

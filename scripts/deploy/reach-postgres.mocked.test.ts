@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Stack } from "@pulumi/pulumi/automation/stack.js";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { postgresAtVariable } from "../../infra/config.ts";
+import { postgresAtVariable } from "../../infra/program-config.ts";
 import { rightConfig } from "../../test/infra/stack-config.ts";
 import { tunnelPort } from "../deploy-tunnel.ts";
 import { reachPostgres } from "./reach-postgres.ts";

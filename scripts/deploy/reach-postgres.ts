@@ -1,4 +1,5 @@
-import { postgresAtVariable, type HostName } from "../../infra/config.ts";
+import type { HostName } from "../../infra/config.ts";
+import { postgresAtVariable } from "../../infra/program-config.ts";
 import {
   isReached,
   openTunnel,
