@@ -1,4 +1,12 @@
-import { existsSync, readFileSync, readdirSync, statSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  utimesSync,
+} from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { imageContext } from "./image-context.ts";
@@ -59,6 +67,24 @@ test("the same content has the same hash and place; another base has not", () =>
   expect(again.hash).toBe(first.hash);
   expect(again.assemble()).toBe(first.assemble());
   expect(imageContext("notes", "base:2").hash).not.toBe(first.hash);
+});
+
+test("old contexts of the same image are removed, and none that another image's build may be reading", () => {
+  const parent = inProject(".hearth/images");
+  const old = (image: BuiltImage) => {
+    const directory = join(parent, `${image}-old`);
+    mkdirSync(directory, { recursive: true });
+    utimesSync(directory, 0, 0);
+    return directory;
+  };
+  const [notes, gateway] = [old("notes"), old("gateway")];
+  try {
+    imageContext("notes", "base:1").assemble();
+    expect(existsSync(notes)).toBe(false);
+    expect(existsSync(gateway)).toBe(true);
+  } finally {
+    rmSync(gateway, { recursive: true });
+  }
 });
 
 test("a preview, which only asks for the hash, writes nothing", () => {

@@ -119,7 +119,7 @@ export function imageContext(
       const parent = inProject(join(".hearth", "images"));
       const directory = join(parent, `${image}-${hash}`);
       mkdirSync(parent, { recursive: true });
-      removeOldContexts(parent, directory);
+      removeOldContexts(parent, image, directory);
       if (!existsSync(directory))
         writeContext(entries, directory, join(parent, `.${image}-`));
       return directory;
@@ -129,11 +129,16 @@ export function imageContext(
 
 const KEPT_MS = 60 * 60 * 1000;
 
-/** But not the one in use: another run may be reading it. */
-function removeOldContexts(parent: string, inUse: string): void {
+/** But not the one in use, and none of another image: a build may be reading it, however old it is. */
+function removeOldContexts(
+  parent: string,
+  image: BuiltImage,
+  inUse: string,
+): void {
   for (const name of readdirSync(parent)) {
     const directory = join(parent, name);
-    if (directory === inUse) continue;
+    if (directory === inUse || !/^\.?([a-z]+)-/.exec(name)?.includes(image))
+      continue;
     const age =
       Date.now() -
       (statSync(directory, { throwIfNoEntry: false })?.mtimeMs ?? Date.now());
