@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { makeComponents } from "../test/infra/components-by-args.ts";
+import { waysToRegister } from "../test/infra/components-by-args.ts";
 import {
   caddyfile,
   haproxyConfig,
@@ -12,14 +12,12 @@ import {
   asksHttp,
   expectedCertificates,
   none,
-  registerContainers,
   type RegisteredContainers,
   tcp,
   text,
   volume,
 } from "../test/infra/expected-inputs.ts";
 import { subnets } from "../test/infra/registered.ts";
-import { rightConfig } from "../test/infra/stack-config.ts";
 
 let containers: RegisteredContainers;
 let certificates: Awaited<ReturnType<typeof expectedCertificates>>;
@@ -45,13 +43,7 @@ const hosts = [
   },
 ];
 
-describe.each([
-  { from: "the configuration", register: () => registerContainers() },
-  {
-    from: "arguments",
-    register: () => registerContainers(rightConfig, makeComponents),
-  },
-])("from $from", ({ register }) => {
+describe.each(waysToRegister)("from $from", ({ register }) => {
   beforeAll(async () => {
     containers = await register();
   });

@@ -1,17 +1,15 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { makeComponents } from "../test/infra/components-by-args.ts";
+import { waysToRegister } from "../test/infra/components-by-args.ts";
 import {
   always,
   asksHttp,
   expectedCertificates,
   none,
-  registerContainers,
   type RegisteredContainers,
   tcp,
   text,
   volume,
 } from "../test/infra/expected-inputs.ts";
-import { rightConfig } from "../test/infra/stack-config.ts";
 import { buildCouchIni } from "./couchdb-ini.ts";
 import { buildRedisUsers } from "./redis-login.ts";
 
@@ -22,13 +20,7 @@ beforeAll(async () => {
   certificates = await expectedCertificates();
 });
 
-describe.each([
-  { from: "the configuration", register: () => registerContainers() },
-  {
-    from: "arguments",
-    register: () => registerContainers(rightConfig, makeComponents),
-  },
-])("from $from", ({ register }) => {
+describe.each(waysToRegister)("from $from", ({ register }) => {
   beforeAll(async () => {
     containers = await register();
   });

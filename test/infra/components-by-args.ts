@@ -10,13 +10,26 @@ import { Supervisor } from "../../infra/components/supervisor.ts";
 import { TlsEndpoint } from "../../infra/components/tls-endpoint.ts";
 import { readConfig } from "../../infra/config.ts";
 import { createHosts } from "../../infra/hosts.ts";
-import { expectedCertificates, text } from "./expected-inputs.ts";
+import {
+  expectedCertificates,
+  registerContainers,
+  text,
+} from "./expected-inputs.ts";
 import { rightConfig } from "./stack-config.ts";
 
 const image = "example.org/image:1";
 
+/** The same containers by the whole program, and by the arguments of each component. */
+export const waysToRegister = [
+  { from: "the configuration", register: () => registerContainers() },
+  {
+    from: "arguments",
+    register: () => registerContainers(rightConfig, makeComponents),
+  },
+];
+
 /** Every component of the stack from its arguments alone, with the values of `rightConfig`. */
-export async function makeComponents(): Promise<void> {
+async function makeComponents(): Promise<void> {
   const certificates = await expectedCertificates();
   const { authority } = certificates;
   const read = readConfig({ values: rightConfig, isSecret: () => true });
