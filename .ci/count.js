@@ -1,9 +1,13 @@
 // Counts vitest's JSON reports; a file in a later report replaces its first try. Prints "<passed> <failed>", then the failed files a
-// line each. A skipped test, or a file without tests, counts as failed.
+// line each; with --names the failed tests alone. A skipped test, or a file without tests, counts as failed.
 import { readFileSync } from "node:fs";
 
 const files = new Map();
-for (const path of process.argv.slice(2))
+const [namesOnly, ...rest] =
+  process.argv[2] === "--names"
+    ? [true, ...process.argv.slice(3)]
+    : [false, ...process.argv.slice(2)];
+for (const path of rest)
   for (const file of JSON.parse(readFileSync(path, "utf8")).testResults)
     files.set(file.name, file);
 
@@ -26,4 +30,13 @@ for (const { name, status, message, assertionResults } of files.values()) {
   failed += failures + left + (asAWhole ? 1 : 0);
   if (failures + left > 0 || asAWhole) failedFiles.push(name);
 }
-console.log([`${passed} ${failed}`, ...failedFiles].join("\n"));
+if (namesOnly) {
+  for (const { name, message, assertionResults } of files.values()) {
+    const failures = assertionResults.filter(
+      (test) => test.status !== "passed",
+    );
+    for (const { fullName, status, failureMessages } of failures)
+      console.log(`${name}: ${fullName}: ${failureMessages[0] ?? status}`);
+    if (assertionResults.length === 0) console.log(`${name}: ${message}`);
+  }
+} else console.log([`${passed} ${failed}`, ...failedFiles].join("\n"));

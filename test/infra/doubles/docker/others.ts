@@ -74,9 +74,12 @@ export function volumeDouble(engine: EngineApi): ResourceDouble {
       }[];
       await engine.call("POST", "/volumes/create", {
         Name: inputs.name,
-        Labels: Object.fromEntries(
-          labels.map(({ label, value }) => [label, value]),
-        ),
+        // As the real plugin does: without labels there is no such field.
+        ...(labels.length > 0 && {
+          Labels: Object.fromEntries(
+            labels.map(({ label, value }) => [label, value]),
+          ),
+        }),
       });
       return { id: String(inputs.name), state: inputs };
     },
