@@ -1,7 +1,8 @@
 import { configDefaults, defineConfig } from "vitest/config";
 import { SystemsFirst } from "./test/servers/sequencer.ts";
 
-const code = "{gateway,notes,supervisor,infra,logging,scripts}/**";
+const code =
+  "{core,gateway,notes,supervisor,console,embedded,cli,infra,scripts}/**";
 const servers = [`${code}/*.server.test.ts`, "test/**/*.test.ts"];
 const mocked = [`${code}/*.mocked.test.ts`];
 

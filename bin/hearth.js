@@ -4,7 +4,7 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { findHomeRoot } from "../supervisor/embedded/home-root.js";
+import { findHomeRoot } from "../supervisor/home/home-root.js";
 import {
   checkout,
   packagedNodeOf,

@@ -1,11 +1,11 @@
 import type { Logger } from "pino";
 import type { Callers } from "./access/callers.ts";
-import type { Journal } from "./accounting/journal.ts";
-import type { Ledger } from "./accounting/ledger.ts";
-import type { Limits } from "./accounting/limits/create.ts";
-import type { PendingSums } from "./accounting/pending.ts";
-import type { Intent, Outcome } from "./accounting/records.ts";
-import type { TokenCounter } from "./accounting/tokens.ts";
+import type { Journal } from "./journal/journal.ts";
+import type { Ledger } from "./ledger/ledger.ts";
+import type { Limits } from "./limits/create.ts";
+import type { PendingSums } from "./ledger/pending.ts";
+import type { Intent, Outcome } from "./ledger/records.ts";
+import type { TokenCounter } from "./tokens/tokens.ts";
 import type { ResponseCache } from "./cache/cache.ts";
 import type { RefusalLog } from "./calls/refusal-log.ts";
 import type { PromptLog } from "./calls/prompt-log.ts";
@@ -17,9 +17,9 @@ import type {
   GatewayConfig,
   LoadResult,
 } from "./config/load.ts";
-import type { DatabaseState } from "./db/connection.ts";
+import type { DatabaseState } from "./database/connection.ts";
 import type { CallMetrics } from "./metrics/call-metrics.ts";
-import type { Pool } from "./db/pool.ts";
+import type { Pool } from "./database/pool.ts";
 import type { ProviderClient } from "./providers/client.ts";
 import type { Catalog } from "./routing/catalog.ts";
 import type { ModelHealth } from "./routing/health.ts";

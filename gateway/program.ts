@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { pino, stdSerializers, type Logger } from "pino";
-import { openLogOutput } from "../logging/log-output.ts";
+import { openLogOutput } from "../core/log-output.ts";
 import {
   formatProblem,
   loadConfig,

@@ -3,21 +3,21 @@ import type { AddressInfo, Server } from "node:net";
 import type { Redis } from "ioredis";
 import type { Logger } from "pino";
 import { createCallers } from "./access/callers.ts";
-import { openJournal, type Journal } from "./accounting/journal.ts";
-import { createLedger } from "./accounting/ledger.ts";
-import { createLimits } from "./accounting/limits/create.ts";
-import { findEviction } from "./accounting/limits/eviction.ts";
-import { countersOfKey, proxyLimitsOf } from "./accounting/payers.ts";
-import { createPendingSums } from "./accounting/pending.ts";
+import { openJournal, type Journal } from "./journal/journal.ts";
+import { createLedger } from "./ledger/ledger.ts";
+import { createLimits } from "./limits/create.ts";
+import { findEviction } from "./limits/eviction.ts";
+import { countersOfKey, proxyLimitsOf } from "./ledger/payers.ts";
+import { createPendingSums } from "./ledger/pending.ts";
 import {
   createPriceBook,
   readPricesFile,
   type PriceBook,
-} from "./accounting/prices.ts";
-import type { Intent, Outcome } from "./accounting/records.ts";
-import { createRetention } from "./accounting/retention.ts";
-import { createTokenCounter } from "./accounting/tokens.ts";
-import { windowAt } from "./accounting/windows.ts";
+} from "./pricing/prices.ts";
+import type { Intent, Outcome } from "./ledger/records.ts";
+import { createRetention } from "./ledger/retention.ts";
+import { createTokenCounter } from "./tokens/tokens.ts";
+import { windowAt } from "./ledger/windows.ts";
 import {
   createMemoryResponseCache,
   createRedisResponseCache,
@@ -36,12 +36,12 @@ import {
   type GatewayConfig,
   type LoadResult,
 } from "./config/load.ts";
-import { adjustedSince } from "./db/adjustments.ts";
-import { watchDatabase } from "./db/connection.ts";
-import { recordDeployments } from "./db/deployments.ts";
-import { createPool, followLogin } from "./db/pool.ts";
-import { createPartitionKeeper } from "./db/partitions.ts";
-import { followSettings } from "./db/settings.ts";
+import { adjustedSince } from "./database/adjustments.ts";
+import { watchDatabase } from "./database/connection.ts";
+import { recordDeployments } from "./database/deployments.ts";
+import { createPool, followLogin } from "./database/pool.ts";
+import { createPartitionKeeper } from "./database/partitions.ts";
+import { followSettings } from "./database/settings.ts";
 import type { Gateway } from "./gateway.ts";
 import { addRoutes } from "./http/routes.ts";
 import { watchConnections } from "./http/connections.ts";

@@ -1,5 +1,5 @@
 import { authorityFile, serverFile, tlsEndpointName } from "./certificates.ts";
-import { edgeProbeSeconds } from "./config-schema.ts";
+import { edgeProbeSeconds } from "./config/config-schema.ts";
 import type { EdgeArgs } from "./components/edge.ts";
 import type { TlsEndpointArgs } from "./components/tls-endpoint.ts";
 import { bracketed, ports } from "./hosts.ts";

@@ -11,8 +11,8 @@ import {
 import { isIP } from "node:net";
 import * as x509 from "@peculiar/x509";
 import { all, unsecret, type Input, type Output } from "@pulumi/pulumi";
-import type { HearthConfig, HostName } from "./config.ts";
-import type { ProgramConfig } from "./program-config.ts";
+import type { HearthConfig, HostName } from "./config/config.ts";
+import type { ProgramConfig } from "./config/program-config.ts";
 import type { UploadedFile } from "./container.ts";
 import { everyAddress } from "./hosts.ts";
 

@@ -21,17 +21,17 @@ import type {
 import type { SocketProxyArgs } from "./components/socket-proxy.ts";
 import type { OffsiteArgs, SupervisorArgs } from "./components/supervisor.ts";
 import type { TlsEndpointArgs } from "./components/tls-endpoint.ts";
-import { imageReferenceOf, type HostName } from "./config.ts";
+import { imageReferenceOf, type HostName } from "./config/config.ts";
 import { readGatewaySettings } from "./gateway-settings.ts";
 import { createHosts, otherHost, ports, tlsUrl, type Hosts } from "./hosts.ts";
-import { imageContext } from "./image-context.ts";
+import { imageContext } from "./images/image-context.ts";
 import {
   gatewayAddresses,
   httpsUrl,
   notesAddresses,
   supervisorAddresses,
 } from "./outputs.ts";
-import type { ProgramConfig } from "./program-config.ts";
+import type { ProgramConfig } from "./config/program-config.ts";
 import { readNamedFile } from "./project-files.ts";
 
 /** What the components of one stack are made from. */

@@ -1,9 +1,9 @@
 import { expect, test } from "vitest";
-import { listenersOn } from "../scripts/host-checks/needs.ts";
+import { listenersOn } from "./hosts/needs.ts";
 import { none, registerContainers } from "../test/infra/expected-inputs.ts";
 import { listOf } from "../test/infra/registered.ts";
 import { rightConfig } from "../test/infra/stack-config.ts";
-import { readHostSettings, type HostSettings } from "./config.ts";
+import { readHostSettings, type HostSettings } from "./config/config.ts";
 import { supervisorAddresses } from "./outputs.ts";
 
 function withEdge(

@@ -1,7 +1,7 @@
 import { runtime } from "@pulumi/pulumi";
 import { expect, test } from "vitest";
 import { rightConfig } from "../test/infra/stack-config.ts";
-import { secretFields } from "./config-schema.ts";
+import { secretFields } from "./config/config-schema.ts";
 import { programOutsideRotations } from "./index.ts";
 
 test("a plain pulumi command is refused in the midst of a rotation", async () => {

@@ -18,9 +18,9 @@ import { RedisServer } from "./components/redis-server.ts";
 import { SocketProxy } from "./components/socket-proxy.ts";
 import { Supervisor } from "./components/supervisor.ts";
 import { TlsEndpoint } from "./components/tls-endpoint.ts";
-import type { HostName } from "./config.ts";
+import type { HostName } from "./config/config.ts";
 import { describeStack, type StackOutputs } from "./outputs.ts";
-import { readStackConfig } from "./program-config.ts";
+import { readStackConfig } from "./config/program-config.ts";
 
 /** What a plain `pulumi` command runs: only `npm run deploy -- rotate` knows what a server must be told in a rotation. */
 export async function programOutsideRotations(): Promise<StackOutputs> {

@@ -1,6 +1,6 @@
 import type { Output } from "@pulumi/pulumi";
-import type { HearthConfig, HostName } from "./config.ts";
-import type { ProgramConfig } from "./program-config.ts";
+import type { HearthConfig, HostName } from "./config/config.ts";
+import type { ProgramConfig } from "./config/program-config.ts";
 import { typedDocker } from "./engine.ts";
 import { bracketed } from "./hosts.ts";
 import { containerName } from "./names.ts";

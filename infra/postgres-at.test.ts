@@ -1,8 +1,11 @@
 import { runtime } from "@pulumi/pulumi";
 import { afterEach, expect, test, vi } from "vitest";
 import { rightConfig } from "../test/infra/stack-config.ts";
-import { postgresAtVariable, readStackConfig } from "./program-config.ts";
-import { secretFields } from "./config-schema.ts";
+import {
+  postgresAtVariable,
+  readStackConfig,
+} from "./config/program-config.ts";
+import { secretFields } from "./config/config-schema.ts";
 
 afterEach(() => vi.unstubAllEnvs());
 

@@ -9,9 +9,9 @@ import {
   type Registered,
 } from "../test/infra/registered.ts";
 import { rightConfig, secretsOf } from "../test/infra/stack-config.ts";
-import { openSession } from "../scripts/deploy/session.ts";
-import { listenersOn } from "../scripts/host-checks/needs.ts";
-import { ConfigRefused, readHostSettings } from "./config.ts";
+import { openSession } from "./deploy/session.ts";
+import { listenersOn } from "./hosts/needs.ts";
+import { ConfigRefused, readHostSettings } from "./config/config.ts";
 import type { StackOutputs } from "./outputs.ts";
 
 let resources: readonly Registered[];

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { authorityFile } from "./certificates.ts";
-import type { HearthConfig } from "./config.ts";
+import type { HearthConfig } from "./config/config.ts";
 import { dockerAt, typedDocker, type StackEngine } from "./engine.ts";
 import { containerName } from "./names.ts";
 

@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { readSettings } from "../notes/settings.ts";
-import { scramVerifier as embeddedVerifier } from "../supervisor/embedded/scram.ts";
-import { buildCouchIni, hashAdminPassword } from "./couchdb-ini.ts";
-import { scramVerifier } from "./scram.ts";
+import { scramVerifier as embeddedVerifier } from "../embedded/scram.ts";
+import { buildCouchIni, hashAdminPassword } from "../core/couchdb-ini.ts";
+import { scramVerifier } from "../core/scram.ts";
 
 test("the verifier is the embedded stack's, differs by role and password, and never changes by itself", () => {
   expect(scramVerifier("gateway_a", "secret")).toBe(

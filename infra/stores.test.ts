@@ -10,7 +10,7 @@ import {
   text,
   volume,
 } from "../test/infra/expected-inputs.ts";
-import { buildCouchIni } from "./couchdb-ini.ts";
+import { buildCouchIni } from "../core/couchdb-ini.ts";
 import { buildRedisUsers } from "./redis-login.ts";
 
 let containers: RegisteredContainers;

@@ -1,5 +1,5 @@
 import { pino, type Logger } from "pino";
-import { openLogOutput } from "../logging/log-output.ts";
+import { openLogOutput } from "../core/log-output.ts";
 
 export type Log = Logger;
 

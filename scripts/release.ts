@@ -1,11 +1,7 @@
 // Puts the release that this checkout is now into the home, and prints its id: `hearth up` and `hearth upgrade` begin with it.
 import { join } from "node:path";
-import {
-  locateHome,
-  makeHome,
-  projectRoot,
-} from "../supervisor/embedded/home.ts";
-import { sentencesOf } from "../supervisor/failure.ts";
+import { locateHome, makeHome, projectRoot } from "../supervisor/home/home.ts";
+import { sentencesOf } from "../core/failure.ts";
 import { releaseDirectory } from "../supervisor/release/release.ts";
 import { assembleRelease } from "./release/assemble.ts";
 

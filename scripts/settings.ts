@@ -1,9 +1,9 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { parseDocument } from "yaml";
-import { annotatedStack } from "../infra/annotated-stack.ts";
-import { projectConfig } from "../infra/project-config.ts";
+import { annotatedStack } from "../infra/config/annotated-stack.ts";
+import { projectConfig } from "../infra/config/project-config.ts";
 import { inProject } from "../infra/project-files.ts";
-import { annotatedStackFile } from "./stack-file.ts";
+import { annotatedStackFile } from "../infra/config/stack-file.ts";
 
 // Writes what is derived from the settings' schema: the annotated stack file, and the `config` of Pulumi.yaml.
 writeFileSync(annotatedStackFile, annotatedStack());

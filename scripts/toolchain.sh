@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds from their published Go modules what test machines cannot download, and prints the directory whose bin/ holds it: the
-# pulumi command, and the Caddy that infra/images.ts names, for the edge's stand-in image. Idempotent; kept outside the clone.
+# pulumi command, and the Caddy that infra/images/images.ts names, for the edge's stand-in image. Idempotent; kept outside the clone.
 # From nothing about twelve and three minutes on two cores.
 #
 # Of pulumi only the engine: neither the Node language host nor the docker and postgresql plugins are to be had as Go modules, so
@@ -35,7 +35,7 @@ build_pulumi() {
     -o "$out/bin/pulumi" github.com/pulumi/pulumi/pkg/v3/cmd/pulumi
 }
 
-caddy=$(sed -nE 's|.*library/caddy:([0-9.]+).*|\1|p' "$here/../infra/images.ts")
+caddy=$(sed -nE 's|.*library/caddy:([0-9.]+).*|\1|p' "$here/../infra/images/images.ts")
 build_caddy() {
   GOBIN=$out/bin nice go install -p 2 -trimpath -ldflags "-s -w" "github.com/caddyserver/caddy/v2/cmd/caddy@v$caddy"
 }

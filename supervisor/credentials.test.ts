@@ -7,11 +7,11 @@ import {
   operatorHeaders,
   authorizationFor,
 } from "./credentials.ts";
-import { makeHome, type Home } from "./embedded/home.ts";
-import { changeSecrets, readSecretsFile } from "./embedded/secrets.ts";
-import { startTimeOf } from "./processes/identity.ts";
-import { writeRunFile } from "./processes/run-file.ts";
-import { temporaryHome } from "./testing/temporary-home.ts";
+import { makeHome, type Home } from "./home/home.ts";
+import { changeSecrets, readSecretsFile } from "./home/secrets.ts";
+import { startTimeOf } from "./runtimes/process/identity.ts";
+import { writeRunFile } from "./runtimes/process/run-file.ts";
+import { temporaryHome } from "../test/supervisor/temporary-home.ts";
 
 let place: ReturnType<typeof temporaryHome>;
 let home: Home;

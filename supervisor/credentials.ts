@@ -1,9 +1,9 @@
 import { statSync } from "node:fs";
-import { codeOf, Failure } from "./failure.ts";
-import type { Home } from "./embedded/home.ts";
-import { completeAccess, readSecretsFile } from "./embedded/secrets.ts";
-import { readVariable, type Environment } from "./environment.ts";
-import { aliveIn, readRunFile } from "./processes/run-file.ts";
+import { codeOf, Failure } from "../core/failure.ts";
+import type { Home } from "./home/home.ts";
+import { completeAccess, readSecretsFile } from "./home/secrets.ts";
+import { readVariable, type Environment } from "../core/environment.ts";
+import { aliveIn, readRunFile } from "./runtimes/process/run-file.ts";
 
 /** What proves that a request to the supervisor comes from the operator. */
 export type Credentials = {

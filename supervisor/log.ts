@@ -1,9 +1,9 @@
 import { openSync } from "node:fs";
 import { pino, type Logger } from "pino";
-import { openLogOutput } from "../logging/log-output.ts";
+import { openLogOutput } from "../core/log-output.ts";
 import type { CheckState } from "./checks/state.ts";
 import type { CheckView } from "./checks/watched.ts";
-import type { ServiceState, ServiceView } from "./runtime.ts";
+import type { ServiceState, ServiceView } from "./runtimes/runtime.ts";
 
 /** JSON lines on standard output, pretty on a terminal. */
 export function openLog(): Logger {

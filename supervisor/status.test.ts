@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { ActiveAlarm } from "./alerts/alerting.ts";
 import type { CheckView } from "./checks/watched.ts";
-import type { ServiceState, ServiceView } from "./runtime.ts";
+import type { ServiceState, ServiceView } from "./runtimes/runtime.ts";
 import { findAttention, judge } from "./status.ts";
 
 function service(name: string, state: ServiceState): ServiceView {

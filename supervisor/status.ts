@@ -1,7 +1,7 @@
 import type { ActiveAlarm } from "./alerts/alerting.ts";
 import type { CheckView } from "./checks/watched.ts";
 import type { OffsiteWarning } from "./offsite/warning.ts";
-import type { ServiceStats, ServiceView } from "./runtime.ts";
+import type { ServiceStats, ServiceView } from "./runtimes/runtime.ts";
 
 export type ServiceStatus = ServiceView & {
   readonly stats: ServiceStats | null;

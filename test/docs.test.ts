@@ -2,9 +2,9 @@ import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { usage } from "../scripts/deploy/verbs.ts";
-import { hearth } from "../supervisor/cli/main.ts";
-import type { Verb } from "../supervisor/cli/verb.ts";
+import { usage } from "../infra/deploy/verbs.ts";
+import { hearth } from "../cli/main.ts";
+import type { Verb } from "../cli/verb.ts";
 
 // What the documentation names must exist: pages, headings, commands, options.
 

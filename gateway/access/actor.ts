@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { query, type Pool } from "../db/pool.ts";
+import { query, type Pool } from "../database/pool.ts";
 import { CallError } from "../http/errors.ts";
 import type { Caller, KeyCaller, PayerLimits } from "./callers.ts";
 import {

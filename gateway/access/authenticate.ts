@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { FastifyRequest } from "fastify";
 import type { Secret } from "../config/secret.ts";
-import { DatabaseUnavailable } from "../db/pool.ts";
+import { DatabaseUnavailable } from "../database/pool.ts";
 import type { Gateway } from "../gateway.ts";
 import { CallError, databaseUnavailable } from "../http/errors.ts";
 import { MASTER_USER, type Caller, type KeyCaller } from "./callers.ts";

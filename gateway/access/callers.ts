@@ -1,5 +1,5 @@
-import type { Pool } from "../db/pool.ts";
-import { query } from "../db/pool.ts";
+import type { Pool } from "../database/pool.ts";
+import { query } from "../database/pool.ts";
 import { createLookup, type Lookup } from "./lookup.ts";
 
 /** What limits one payer, its tier's values filled in. Budgets in dollars. */

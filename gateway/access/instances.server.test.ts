@@ -16,7 +16,7 @@ import {
   startRedis,
   type TestRedis,
 } from "../../test/servers/redis.ts";
-import { query } from "../db/pool.ts";
+import { query } from "../database/pool.ts";
 
 const FAILING = `
   - model_name: failing

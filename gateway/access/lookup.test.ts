@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { DatabaseUnavailable } from "../db/pool.ts";
+import { DatabaseUnavailable } from "../database/pool.ts";
 import { createLookup } from "./lookup.ts";
 
 test("60,000 unknown ids evict no known one, and few of them are kept", async () => {

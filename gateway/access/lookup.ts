@@ -1,4 +1,4 @@
-import { DatabaseUnavailable } from "../db/pool.ts";
+import { DatabaseUnavailable } from "../database/pool.ts";
 
 export interface Lookup<Value> {
   /** The value now known of an id; throws {@link DatabaseUnavailable} for one that was never seen while the database is away. */

@@ -5,7 +5,7 @@ import {
   startTwoOrganizations,
   type TwoOrganizations,
 } from "../../test/servers/two-organizations.ts";
-import { query } from "../db/pool.ts";
+import { query } from "../database/pool.ts";
 
 /** A team's keys spend their user's own budget only with consent: of the user, or of an admin of both. */
 
@@ -114,7 +114,10 @@ test("a membership is accepted from its start where its creator may accept it", 
 });
 
 test("the migration accepts the memberships of before by who created them", async () => {
-  const file = new URL("../db/migrations/0013_user_pays.sql", import.meta.url);
+  const file = new URL(
+    "../database/migrations/0013_user_pays.sql",
+    import.meta.url,
+  );
   const [backfill = ""] =
     /^UPDATE team_members .*?;$/ms.exec(await readFile(file, "utf8")) ?? [];
   const accepted = () =>

@@ -4,7 +4,7 @@ import {
   startAdminFixture,
   type AdminFixture,
 } from "../../test/servers/admin.ts";
-import { createPool } from "../db/pool.ts";
+import { createPool } from "../database/pool.ts";
 import { auditDone } from "./audit.ts";
 import type { Admin } from "./route.ts";
 

@@ -1,5 +1,9 @@
-import { DatabaseUnavailable, type Client, type Pool } from "../db/pool.ts";
-import { insertRow, type Row } from "../db/rows.ts";
+import {
+  DatabaseUnavailable,
+  type Client,
+  type Pool,
+} from "../database/pool.ts";
+import { insertRow, type Row } from "../database/rows.ts";
 import type { Admin } from "./route.ts";
 
 export type AuditAction =

@@ -1,5 +1,5 @@
-import { query } from "../db/pool.ts";
-import type { Row } from "../db/rows.ts";
+import { query } from "../database/pool.ts";
+import type { Row } from "../database/rows.ts";
 import type { Sortable } from "./paging.ts";
 import { entityOf, type Kind } from "./payers.ts";
 import type { Admin } from "./route.ts";

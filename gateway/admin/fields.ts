@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { faultOfName } from "../accounting/names.ts";
-import { parseDuration } from "../accounting/windows.ts";
+import { faultOfName } from "../ledger/names.ts";
+import { parseDuration } from "../ledger/windows.ts";
 
 /** Fields that several kinds of payers share, with the words a caller is told. */
 

@@ -1,4 +1,4 @@
-import { query, type Client } from "../db/pool.ts";
+import { query, type Client } from "../database/pool.ts";
 import { CallError } from "../http/errors.ts";
 import {
   BUDGET,

@@ -1,10 +1,7 @@
 import { z } from "zod";
-import {
-  InstanceRunning,
-  InstanceUnknown,
-} from "../accounting/limits/instances.ts";
-import { RedisAway } from "../accounting/limits/redis-link.ts";
-import { dollarsFromNanos } from "../accounting/money.ts";
+import { InstanceRunning, InstanceUnknown } from "../limits/instances.ts";
+import { RedisAway } from "../limits/redis-link.ts";
+import { dollarsFromNanos } from "../pricing/money.ts";
 import { CallError } from "../http/errors.ts";
 import { auditDone } from "./audit.ts";
 import { name } from "./fields.ts";

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { hashKey, isKeyHash, keyName, newKey } from "../access/keys.ts";
-import { expiresAt } from "../accounting/windows.ts";
-import { query, type Client, type Pool } from "../db/pool.ts";
-import type { Row } from "../db/rows.ts";
+import { expiresAt } from "../ledger/windows.ts";
+import { query, type Client, type Pool } from "../database/pool.ts";
+import type { Row } from "../database/rows.ts";
 import { CallError } from "../http/errors.ts";
 import {
   duration,

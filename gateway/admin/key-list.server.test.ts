@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { hashKey } from "../access/keys.ts";
-import { query } from "../db/pool.ts";
+import { query } from "../database/pool.ts";
 import {
   startAdminFixture,
   type AdminFixture,

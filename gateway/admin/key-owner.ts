@@ -1,8 +1,8 @@
 import { ruleOf } from "../access/policy.ts";
 import { refuseUnlessReached } from "../access/reach.ts";
 import { roleNamed, outranks, roleWith } from "../access/roles.ts";
-import { query, type Client, type Pool } from "../db/pool.ts";
-import type { Row } from "../db/rows.ts";
+import { query, type Client, type Pool } from "../database/pool.ts";
+import type { Row } from "../database/rows.ts";
 import { CallError } from "../http/errors.ts";
 import type { KeyFields } from "./key-fields.ts";
 import { create, findOne, TEAM, USER } from "./payers.ts";

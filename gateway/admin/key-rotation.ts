@@ -1,9 +1,9 @@
 import { z } from "zod";
-import { expiresAt } from "../accounting/windows.ts";
-import { carrySpendOver } from "../db/adjustments.ts";
-import { ensurePartitions } from "../db/partitions.ts";
-import { query, transaction, type Client } from "../db/pool.ts";
-import { insertRow, type Row } from "../db/rows.ts";
+import { expiresAt } from "../ledger/windows.ts";
+import { carrySpendOver } from "../database/adjustments.ts";
+import { ensurePartitions } from "../database/partitions.ts";
+import { query, transaction, type Client } from "../database/pool.ts";
+import { insertRow, type Row } from "../database/rows.ts";
 import { audit } from "./audit.ts";
 import { duration, name } from "./fields.ts";
 import {

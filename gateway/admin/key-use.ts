@@ -1,5 +1,5 @@
-import { query } from "../db/pool.ts";
-import type { Row } from "../db/rows.ts";
+import { query } from "../database/pool.ts";
+import type { Row } from "../database/rows.ts";
 import { isUsedUp, withBudgetInForce } from "./budgets-in-force.ts";
 import { KEY, shown } from "./payers.ts";
 import type { Admin } from "./route.ts";

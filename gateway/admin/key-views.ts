@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { query } from "../db/pool.ts";
-import type { Row } from "../db/rows.ts";
+import { query } from "../database/pool.ts";
+import type { Row } from "../database/rows.ts";
 import { CallError } from "../http/errors.ts";
 import { name, queryFlag, queryNumber, someNames } from "./fields.ts";
 import { reachableKey, tokensNow } from "./key-fields.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { query, transaction, type Client } from "../db/pool.ts";
-import type { Row } from "../db/rows.ts";
+import { query, transaction, type Client } from "../database/pool.ts";
+import type { Row } from "../database/rows.ts";
 import { refusalOf } from "../http/conflicts.ts";
 import { CallError } from "../http/errors.ts";
 import { checkInput } from "./body.ts";

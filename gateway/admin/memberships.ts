@@ -1,5 +1,5 @@
-import { query, type Client, type Pool } from "../db/pool.ts";
-import type { Row } from "../db/rows.ts";
+import { query, type Client, type Pool } from "../database/pool.ts";
+import type { Row } from "../database/rows.ts";
 
 /** Teams with who is in them. */
 export async function withMembers(

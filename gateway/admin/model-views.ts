@@ -1,10 +1,6 @@
 import { z } from "zod";
 import { mayUse } from "../access/models.ts";
-import {
-  ratesAt,
-  type Price,
-  type PriceCard,
-} from "../accounting/price-card.ts";
+import { ratesAt, type Price, type PriceCard } from "../pricing/price-card.ts";
 import { maxOutputTokens } from "../providers/anthropic-model.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import { name } from "./fields.ts";

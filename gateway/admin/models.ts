@@ -1,6 +1,11 @@
 import { z } from "zod";
-import { query, transaction, type Client } from "../db/pool.ts";
-import { deleteRows, insertRow, updateRows, type Row } from "../db/rows.ts";
+import { query, transaction, type Client } from "../database/pool.ts";
+import {
+  deleteRows,
+  insertRow,
+  updateRows,
+  type Row,
+} from "../database/rows.ts";
 import { CallError } from "../http/errors.ts";
 import {
   openParams,

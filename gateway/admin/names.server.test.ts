@@ -4,7 +4,7 @@ import {
   type AdminFixture,
 } from "../../test/servers/admin.ts";
 import type { Json } from "../../test/servers/gateway.ts";
-import { query } from "../db/pool.ts";
+import { query } from "../database/pool.ts";
 
 let fixture: AdminFixture;
 

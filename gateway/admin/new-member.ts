@@ -1,6 +1,6 @@
 import type { Actor } from "../access/actor.ts";
-import { query, type Client, type Pool } from "../db/pool.ts";
-import type { Row } from "../db/rows.ts";
+import { query, type Client, type Pool } from "../database/pool.ts";
+import type { Row } from "../database/rows.ts";
 import { create, MEMBER } from "./payers.ts";
 import type { Admin } from "./route.ts";
 

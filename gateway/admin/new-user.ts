@@ -2,7 +2,7 @@ import { z } from "zod";
 import { MASTER_USER } from "../access/callers.ts";
 import { outOfReach } from "../access/reach.ts";
 import { roleOfSharedKey } from "../access/roles.ts";
-import { query, transaction, type Client } from "../db/pool.ts";
+import { query, transaction, type Client } from "../database/pool.ts";
 import { CallError } from "../http/errors.ts";
 import { dollars, flag, name, names, texts } from "./fields.ts";
 import { keyFields } from "./key-fields.ts";

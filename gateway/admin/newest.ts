@@ -1,4 +1,4 @@
-import type { Row } from "../db/rows.ts";
+import type { Row } from "../database/rows.ts";
 import { readPage, type Conditions } from "./paging.ts";
 import { shown, type Kind } from "./payers.ts";
 import type { Admin } from "./route.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { query, transaction } from "../db/pool.ts";
-import { findRows, type Row } from "../db/rows.ts";
+import { query, transaction } from "../database/pool.ts";
+import { findRows, type Row } from "../database/rows.ts";
 import {
   limits,
   models,

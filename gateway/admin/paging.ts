@@ -1,5 +1,5 @@
-import { query, type Pool } from "../db/pool.ts";
-import type { Row } from "../db/rows.ts";
+import { query, type Pool } from "../database/pool.ts";
+import type { Row } from "../database/rows.ts";
 import { CallError } from "../http/errors.ts";
 
 /** Conditions of a statement with their values, joined by AND. The texts come from code, never from input. */

@@ -1,13 +1,18 @@
-import { withSpend } from "../db/spend.ts";
-import { query, transaction, type Client, type Pool } from "../db/pool.ts";
+import { withSpend } from "../database/spend.ts";
+import {
+  query,
+  transaction,
+  type Client,
+  type Pool,
+} from "../database/pool.ts";
 import {
   deleteRows,
   findRows,
   insertRow,
   updateRows,
   type Row,
-} from "../db/rows.ts";
-import { lockLedger, seedCurrentWindows } from "../db/totals.ts";
+} from "../database/rows.ts";
+import { lockLedger, seedCurrentWindows } from "../database/totals.ts";
 import { CallError } from "../http/errors.ts";
 import { audit, type AuditAction } from "./audit.ts";
 import { withMembers, withTeams } from "./memberships.ts";

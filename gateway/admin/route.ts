@@ -6,8 +6,8 @@ import { callerOf } from "../access/authenticate.ts";
 import type { Caller } from "../access/callers.ts";
 import { ruleOf, type RouteName, type Rule } from "../access/policy.ts";
 import { refuseUnlessReached, type ObjectFacts } from "../access/reach.ts";
-import type { Pool } from "../db/pool.ts";
-import type { Windowing } from "../db/totals.ts";
+import type { Pool } from "../database/pool.ts";
+import type { Windowing } from "../database/totals.ts";
 import type { Gateway } from "../gateway.ts";
 import { checkInput } from "./body.ts";
 

@@ -1,10 +1,10 @@
-import { ACTIVITY } from "../spend/activity.ts";
-import { CHECKS } from "../spend/check.ts";
-import { GLOBAL } from "../spend/global.ts";
-import { LOGS } from "../spend/logs.ts";
-import { OWN_USAGE } from "../spend/own-usage.ts";
-import { REFUSALS } from "../spend/refusals.ts";
-import { TABLES } from "../spend/tables.ts";
+import { ACTIVITY } from "./spend/activity.ts";
+import { CHECKS } from "./spend/check.ts";
+import { GLOBAL } from "./spend/global.ts";
+import { LOGS } from "./spend/logs.ts";
+import { OWN_USAGE } from "./spend/own-usage.ts";
+import { REFUSALS } from "./spend/refusals.ts";
+import { TABLES } from "./spend/tables.ts";
 import { INSTANCES } from "./instances.ts";
 import { KEY_ROTATION } from "./key-rotation.ts";
 import { KEY_VIEWS } from "./key-views.ts";

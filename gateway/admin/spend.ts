@@ -1,7 +1,7 @@
-import { adjustSpend } from "../db/adjustments.ts";
-import { ensurePartitions } from "../db/partitions.ts";
-import { transaction } from "../db/pool.ts";
-import type { Row } from "../db/rows.ts";
+import { adjustSpend } from "../database/adjustments.ts";
+import { ensurePartitions } from "../database/partitions.ts";
+import { transaction } from "../database/pool.ts";
+import type { Row } from "../database/rows.ts";
 import { audit } from "./audit.ts";
 import { entityOf, type Kind } from "./payers.ts";
 import type { Admin } from "./route.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { allows, NO_MODELS } from "../access/models.ts";
-import type { Client, Pool } from "../db/pool.ts";
-import type { Row } from "../db/rows.ts";
+import type { Client, Pool } from "../database/pool.ts";
+import type { Row } from "../database/rows.ts";
 import { CallError } from "../http/errors.ts";
 import {
   dollars,

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { transaction, type Client } from "../db/pool.ts";
-import type { Row } from "../db/rows.ts";
+import { transaction, type Client } from "../database/pool.ts";
+import type { Row } from "../database/rows.ts";
 import { CallError } from "../http/errors.ts";
 import { dollars, limits, name } from "./fields.ts";
 import { createMember, mayAccept } from "./new-member.ts";

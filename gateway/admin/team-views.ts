@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { query } from "../db/pool.ts";
-import { findRows, type Row } from "../db/rows.ts";
+import { query } from "../database/pool.ts";
+import { findRows, type Row } from "../database/rows.ts";
 import { name, queryNumber } from "./fields.ts";
 import { sortableBySpend, withBudgetInForce } from "./budgets-in-force.ts";
 import { newestOf } from "./newest.ts";

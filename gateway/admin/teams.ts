@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { query, transaction } from "../db/pool.ts";
-import type { Row } from "../db/rows.ts";
+import { query, transaction } from "../database/pool.ts";
+import type { Row } from "../database/rows.ts";
 import { CallError } from "../http/errors.ts";
 import { models, name, plainName, someNames } from "./fields.ts";
 import { createMember } from "./new-member.ts";

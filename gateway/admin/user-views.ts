@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { ROLES } from "../access/roles.ts";
-import { query } from "../db/pool.ts";
-import type { Row } from "../db/rows.ts";
+import { query } from "../database/pool.ts";
+import type { Row } from "../database/rows.ts";
 import { name, queryNames, queryNumber } from "./fields.ts";
 import { sortableBySpend, withBudgetInForce } from "./budgets-in-force.ts";
 import {

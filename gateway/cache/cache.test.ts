@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Payers } from "../accounting/payers.ts";
+import type { Payers } from "../ledger/payers.ts";
 import type { CacheConfig } from "../config/types.ts";
 import { decodeAnswer, encodeAnswer } from "./entry.ts";
 import { cacheKeyOf, readCacheWishes } from "./key.ts";

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
-import type { Payers } from "../accounting/payers.ts";
+import type { Payers } from "../ledger/payers.ts";
 import type { CacheConfig } from "../config/types.ts";
 
 /** What a caller asks of the cache, by `Cache-Control` or the body's `cache` field. */

@@ -1,12 +1,12 @@
 import type { FastifyReply } from "fastify";
-import { usageOf } from "../accounting/usage.ts";
-import type { Outcome } from "../accounting/records.ts";
+import { usageOf } from "../tokens/usage.ts";
+import type { Outcome } from "../ledger/records.ts";
 import {
   decodeAnswer,
   encodeAnswer,
   type CachedAnswer,
 } from "../cache/entry.ts";
-import type { Usage } from "../accounting/prices.ts";
+import type { Usage } from "../pricing/prices.ts";
 import type { Gateway } from "../gateway.ts";
 import type { AnswerFacts } from "../providers/wire.ts";
 import type { Admitted } from "./admit.ts";

@@ -8,7 +8,7 @@ import {
   type TestAnswer,
   type TestGateway,
 } from "../../test/servers/gateway.ts";
-import { query } from "../db/pool.ts";
+import { query } from "../database/pool.ts";
 
 /** What the provider answers next, each with status 200; the last one again and again. */
 let answers: string[] = [];

@@ -10,7 +10,7 @@ import {
   type TestGateway,
 } from "../../test/servers/gateway.ts";
 import type { MockProvider } from "../../test/servers/provider.ts";
-import { query } from "../db/pool.ts";
+import { query } from "../database/pool.ts";
 
 let stand: Stand;
 let gateway: TestGateway;

@@ -10,8 +10,8 @@ import {
   type TestGateway,
 } from "../../test/servers/gateway.ts";
 import type { MockProvider } from "../../test/servers/provider.ts";
-import { query } from "../db/pool.ts";
-import { insertRow, updateRows } from "../db/rows.ts";
+import { query } from "../database/pool.ts";
+import { insertRow, updateRows } from "../database/rows.ts";
 import { hashKey } from "../access/keys.ts";
 
 let stand: Stand;

@@ -11,19 +11,19 @@ import {
   proxyLimitsOf,
   type LimitSources,
   type Payers,
-} from "../accounting/payers.ts";
+} from "../ledger/payers.ts";
 import {
   cacheKeyOf,
   itemKeysOf,
   readCacheWishes,
   type CacheWishes,
 } from "../cache/key.ts";
-import { DatabaseUnavailable } from "../db/pool.ts";
+import { DatabaseUnavailable } from "../database/pool.ts";
 import type { Gateway } from "../gateway.ts";
 import { CallError } from "../http/errors.ts";
 import type { Endpoint, ForwardedHeaders } from "../providers/wire.ts";
 import type { ModelGroup } from "../routing/catalog.ts";
-import type { ClientShape } from "../wire/client-shape.ts";
+import type { ClientShape } from "../dialects/client-shape.ts";
 import { payingTags, refuseUnholdable } from "./payer-names.ts";
 import { readCallWishes, type CallWishes } from "./wishes.ts";
 

@@ -1,6 +1,6 @@
 import type { FastifyReply } from "fastify";
-import type { Outcome } from "../accounting/records.ts";
-import { inputOnly, type Usage } from "../accounting/prices.ts";
+import type { Outcome } from "../ledger/records.ts";
+import { inputOnly, type Usage } from "../pricing/prices.ts";
 import {
   decodeAnswer,
   encodeAnswer,

@@ -1,5 +1,5 @@
-import type { RateState } from "../accounting/limits.ts";
-import { dollarsFromNanos } from "../accounting/money.ts";
+import type { RateState } from "../limits/limits.ts";
+import { dollarsFromNanos } from "../pricing/money.ts";
 import type { Deployment, GatewayConfig } from "../config/types.ts";
 import type { Gateway } from "../gateway.ts";
 import type { Admitted } from "./admit.ts";

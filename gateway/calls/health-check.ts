@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { z } from "zod";
 import { MASTER_USER } from "../access/callers.ts";
-import { proxyLimitsOf } from "../accounting/payers.ts";
-import { usageOf } from "../accounting/usage.ts";
+import { proxyLimitsOf } from "../ledger/payers.ts";
+import { usageOf } from "../tokens/usage.ts";
 import type { Gateway } from "../gateway.ts";
 import { CallError } from "../http/errors.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";

@@ -5,7 +5,7 @@ import {
   startStand,
   type Stand,
 } from "../../test/servers/gateway.ts";
-import { query } from "../db/pool.ts";
+import { query } from "../database/pool.ts";
 
 let stand: Stand;
 

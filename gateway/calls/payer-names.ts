@@ -1,5 +1,5 @@
 import type { Caller } from "../access/callers.ts";
-import { faultOfName, heldName } from "../accounting/names.ts";
+import { faultOfName, heldName } from "../ledger/names.ts";
 import { CallError } from "../http/errors.ts";
 
 /** With the length of names it keeps a call's record within its room in the journal. */

@@ -5,8 +5,8 @@ import {
   type Stand,
   type TestAnswer,
 } from "../../test/servers/gateway.ts";
-import { dropOldPrompts } from "../db/retention.ts";
-import { query } from "../db/pool.ts";
+import { dropOldPrompts } from "../database/retention.ts";
+import { query } from "../database/pool.ts";
 
 let stand: Stand;
 

@@ -1,5 +1,5 @@
 import type { Logger } from "pino";
-import { query, type Pool } from "../db/pool.ts";
+import { query, type Pool } from "../database/pool.ts";
 
 /** What was asked and answered, as JSON texts. */
 export interface StoredPrompt {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { mayUse } from "../access/models.ts";
-import type { Usage } from "../accounting/prices.ts";
-import { inputUsage } from "../accounting/usage.ts";
+import type { Usage } from "../pricing/prices.ts";
+import { inputUsage } from "../tokens/usage.ts";
 import type { Gateway } from "../gateway.ts";
 import { CallError } from "../http/errors.ts";
 import type { StreamedAnswer } from "../providers/client.ts";

@@ -1,9 +1,9 @@
-import type { LimitedEntity } from "../accounting/limits.ts";
-import { limitedEntities } from "../accounting/payers.ts";
-import { nanosFromCost } from "../accounting/money.ts";
-import { billOf, costOf, type Bill, type Usage } from "../accounting/prices.ts";
-import type { Intent, Outcome } from "../accounting/records.ts";
-import { inputUsage } from "../accounting/usage.ts";
+import type { LimitedEntity } from "../limits/limits.ts";
+import { limitedEntities } from "../ledger/payers.ts";
+import { nanosFromCost } from "../pricing/money.ts";
+import { billOf, costOf, type Bill, type Usage } from "../pricing/prices.ts";
+import type { Intent, Outcome } from "../ledger/records.ts";
+import { inputUsage } from "../tokens/usage.ts";
 import type { Gateway } from "../gateway.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import type { Call } from "./call.ts";

@@ -4,8 +4,8 @@ import {
   type AdminFixture,
 } from "../../test/servers/admin.ts";
 import { hashKey } from "../access/keys.ts";
-import { query } from "../db/pool.ts";
-import { dropOldRefusals, KEPT_REFUSALS } from "../db/refusals.ts";
+import { query } from "../database/pool.ts";
+import { dropOldRefusals, KEPT_REFUSALS } from "../database/refusals.ts";
 
 /** What changes reaches the gateway by a notice; a busy machine may take its time. */
 const PATIENT = { timeout: 20_000 };

@@ -1,11 +1,11 @@
 import type { Logger } from "pino";
-import type { Pool } from "../db/pool.ts";
+import type { Pool } from "../database/pool.ts";
 import {
   insertRefusals,
   KEPT_REFUSALS,
   type Refused,
   type RefusedHour,
-} from "../db/refusals.ts";
+} from "../database/refusals.ts";
 
 /** What was refused, on its way into the database: a call never waits for it. */
 export interface RefusalLog {

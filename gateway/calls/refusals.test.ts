@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { nanosFromBudget } from "../accounting/money.ts";
+import { nanosFromBudget } from "../pricing/money.ts";
 import { refusalError } from "./refusals.ts";
 
 const RENEWAL = Date.parse("2026-12-01T00:00:00Z");

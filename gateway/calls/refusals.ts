@@ -1,5 +1,5 @@
-import type { Refusal } from "../accounting/limits.ts";
-import { dollarsFromNanos } from "../accounting/money.ts";
+import type { Refusal } from "../limits/limits.ts";
+import { dollarsFromNanos } from "../pricing/money.ts";
 import { CallError } from "../http/errors.ts";
 
 /**

@@ -1,5 +1,5 @@
 import type { FastifyReply } from "fastify";
-import { usageOf } from "../accounting/usage.ts";
+import { usageOf } from "../tokens/usage.ts";
 import type { Gateway } from "../gateway.ts";
 import { CallError } from "../http/errors.ts";
 import { unreachable, type UpstreamFailure } from "../providers/failure.ts";

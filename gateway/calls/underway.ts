@@ -1,5 +1,5 @@
-import { RENEW_EVERY_MS, type LimitStore } from "../accounting/limits.ts";
-import { inputUsage } from "../accounting/usage.ts";
+import { RENEW_EVERY_MS, type LimitStore } from "../limits/limits.ts";
+import { inputUsage } from "../tokens/usage.ts";
 import type { Gateway } from "../gateway.ts";
 import { CallError, withHeaders } from "../http/errors.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from "fastify";
 import type { z } from "zod";
-import { faultOfName } from "../accounting/names.ts";
+import { faultOfName } from "../ledger/names.ts";
 import { CallError } from "../http/errors.ts";
 
 /** The model that a request names, in its body or (Azure-style clients) in its path, before anything else is looked at. */

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { Caller } from "../access/callers.ts";
-import { faultOfName } from "../accounting/names.ts";
+import { faultOfName } from "../ledger/names.ts";
 import { CallError } from "../http/errors.ts";
 
 /** What a caller asks of us about the carrying out of a call; none of it reaches a provider. */

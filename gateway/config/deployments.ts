@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { perMillion } from "../accounting/price-card.ts";
-import { tierPrices } from "../accounting/service-tiers.ts";
+import { perMillion } from "../pricing/price-card.ts";
+import { tierPrices } from "../pricing/service-tiers.ts";
 import { firstUnset, type ReadVariable } from "./references.ts";
 import {
   CALL_DEFAULT_NAMES,

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { faultOfName, LONGEST_NAME_BYTES } from "../accounting/names.ts";
+import { faultOfName, LONGEST_NAME_BYTES } from "../ledger/names.ts";
 import { parseDuration } from "./duration.ts";
 import type { Fallbacks } from "./types.ts";
 

@@ -1,4 +1,4 @@
-import type { TierPrice } from "../accounting/price-card.ts";
+import type { TierPrice } from "../pricing/price-card.ts";
 import type { Secret } from "./secret.ts";
 
 /** The gateway's configuration with every default filled in. Durations are milliseconds, money is dollars. */

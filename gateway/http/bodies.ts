@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { totalmem } from "node:os";
 import { getHeapStatistics } from "node:v8";
 import type { FastifyRequest } from "fastify";
-import { countValues } from "../wire/scan-json.ts";
+import { countValues } from "../dialects/scan-json.ts";
 import { CallError } from "./errors.ts";
 
 /** Of the memory that this process may use: a body takes up to four times its size while it is parsed and sent on. */

@@ -9,19 +9,19 @@ import {
   flushCache,
   pingCache,
   redisInfo,
-} from "../routes/cache.ts";
-import { chatCompletions } from "../routes/chat.ts";
-import { completions } from "../routes/completions.ts";
-import { checkConfig, reloadConfig } from "../routes/config.ts";
-import { embeddings } from "../routes/embeddings.ts";
-import { health, healthQuery } from "../routes/health.ts";
-import { images } from "../routes/images.ts";
-import { countBody, countTokens, messages } from "../routes/messages.ts";
-import { listModels, modelsQuery, showModel } from "../routes/models.ts";
-import { metrics } from "../routes/metrics.ts";
-import { moderations } from "../routes/moderations.ts";
-import { responses } from "../routes/responses.ts";
-import { messagesShape } from "../wire/messages.ts";
+} from "./routes/cache.ts";
+import { chatCompletions } from "./routes/chat.ts";
+import { completions } from "./routes/completions.ts";
+import { checkConfig, reloadConfig } from "./routes/config.ts";
+import { embeddings } from "./routes/embeddings.ts";
+import { health, healthQuery } from "./routes/health.ts";
+import { images } from "./routes/images.ts";
+import { countBody, countTokens, messages } from "./routes/messages.ts";
+import { listModels, modelsQuery, showModel } from "./routes/models.ts";
+import { metrics } from "./routes/metrics.ts";
+import { moderations } from "./routes/moderations.ts";
+import { responses } from "./routes/responses.ts";
+import { messagesShape } from "../dialects/messages.ts";
 import type { CallError } from "./errors.ts";
 
 type Method = "GET" | "POST" | "PATCH" | "DELETE";

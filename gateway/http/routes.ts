@@ -3,9 +3,9 @@ import { authenticate } from "../access/authenticate.ts";
 import { ruleOf } from "../access/policy.ts";
 import { recordRefusal } from "../calls/record-refusal.ts";
 import type { Gateway } from "../gateway.ts";
-import { addDocumentRoutes } from "../openapi/routes.ts";
+import { addDocumentRoutes } from "./openapi/routes.ts";
 import { addPageRoutes } from "../pages/routes.ts";
-import { liveliness, readiness } from "../routes/health.ts";
+import { liveliness, readiness } from "./routes/health.ts";
 import { databaseUnavailable } from "./errors.ts";
 import { ROUTES, type Route } from "./route-table.ts";
 

@@ -1,6 +1,6 @@
 import { BUDGET, KEY, ORGANIZATION, TEAM } from "../admin/payers.ts";
-import { query } from "../db/pool.ts";
-import { insertRow, type Row } from "../db/rows.ts";
+import { query } from "../database/pool.ts";
+import { insertRow, type Row } from "../database/rows.ts";
 import { keyOf, textOf } from "./convert.ts";
 import { dollarsOf, idsOf, put, withKnownTier, type Bringing } from "./put.ts";
 

@@ -2,7 +2,7 @@ import { auditModel } from "../admin/models.ts";
 import type { Secret } from "../config/secret.ts";
 import { providerParams } from "../config/schema.ts";
 import type { GatewayConfig } from "../config/types.ts";
-import { insertRow, type Row } from "../db/rows.ts";
+import { insertRow, type Row } from "../database/rows.ts";
 import { rowOfModel, type ModelRow } from "../routing/stored-models.ts";
 import { ACTOR, type Bringing } from "./put.ts";
 import { unseal } from "./unseal.ts";

@@ -6,7 +6,7 @@ import {
   TAG,
   USER,
 } from "../admin/payers.ts";
-import { insertRow } from "../db/rows.ts";
+import { insertRow } from "../database/rows.ts";
 import {
   budgetOf,
   endUserOf,

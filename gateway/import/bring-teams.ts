@@ -1,5 +1,5 @@
 import { BUDGET, MEMBER, ORGANIZATION, TEAM } from "../admin/payers.ts";
-import type { Row } from "../db/rows.ts";
+import type { Row } from "../database/rows.ts";
 import { ensureUser } from "./bring-people.ts";
 import { listOf, objectOf, teamOf, textOf } from "./convert.ts";
 import { idsOf, put, withKnownTier, type Bringing } from "./put.ts";

@@ -1,5 +1,5 @@
-import type { Client } from "../db/pool.ts";
-import type { Windowing } from "../db/totals.ts";
+import type { Client } from "../database/pool.ts";
+import type { Windowing } from "../database/totals.ts";
 import { bringKeys, bringReplacedKeys } from "./bring-keys.ts";
 import {
   bringBudgets,

@@ -15,7 +15,7 @@ import {
   makeLitellmTables,
   USUAL_DATA,
 } from "../../test/servers/litellm-database.ts";
-import { query } from "../db/pool.ts";
+import { query } from "../database/pool.ts";
 import { importLitellm } from "./litellm.ts";
 import type { Tally } from "./notes.ts";
 

@@ -1,8 +1,8 @@
 import type { Logger } from "pino";
-import { migrate } from "../db/migrate.ts";
-import { ensurePartitions } from "../db/partitions.ts";
-import { transaction, type Pool } from "../db/pool.ts";
-import type { Windowing } from "../db/totals.ts";
+import { migrate } from "../database/migrate.ts";
+import { ensurePartitions } from "../database/partitions.ts";
+import { transaction, type Pool } from "../database/pool.ts";
+import type { Windowing } from "../database/totals.ts";
 import { bringPayers } from "./bring.ts";
 import { bringModels, type ModelKeeping } from "./bring-models.ts";
 import { bringLogs } from "./logs.ts";

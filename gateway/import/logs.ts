@@ -1,17 +1,22 @@
-import { heldName } from "../accounting/names.ts";
-import { entitiesOfRow, type SpendRow } from "../accounting/rows.ts";
-import { dayOf, windowAt } from "../accounting/windows.ts";
-import { adjustSpend } from "../db/adjustments.ts";
-import { insertRows } from "../db/ledger.ts";
-import { ensurePartitions } from "../db/partitions.ts";
-import { query, transaction, type Client, type Pool } from "../db/pool.ts";
-import type { Row } from "../db/rows.ts";
+import { heldName } from "../ledger/names.ts";
+import { entitiesOfRow, type SpendRow } from "../ledger/rows.ts";
+import { dayOf, windowAt } from "../ledger/windows.ts";
+import { adjustSpend } from "../database/adjustments.ts";
+import { insertRows } from "../database/ledger.ts";
+import { ensurePartitions } from "../database/partitions.ts";
+import {
+  query,
+  transaction,
+  type Client,
+  type Pool,
+} from "../database/pool.ts";
+import type { Row } from "../database/rows.ts";
 import {
   durationsOf,
   lockLedger,
   readTotals,
   type Windowing,
-} from "../db/totals.ts";
+} from "../database/totals.ts";
 import { listOf, objectOf, textOf } from "./convert.ts";
 import type { Notes } from "./notes.ts";
 import type { LogPlace, Source } from "./source.ts";

@@ -5,7 +5,7 @@ import { parseArgs } from "node:util";
 import { pino } from "pino";
 import { formatProblem, loadConfig } from "../config/load.ts";
 import { secret } from "../config/secret.ts";
-import { createPool, isUnavailable } from "../db/pool.ts";
+import { createPool, isUnavailable } from "../database/pool.ts";
 import { importLitellm } from "./litellm.ts";
 import { report } from "./report.ts";
 import { SourceRefused } from "./source.ts";

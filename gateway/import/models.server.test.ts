@@ -7,7 +7,7 @@ import {
 } from "../../test/servers/admin.ts";
 import { makeLitellmTables } from "../../test/servers/litellm-database.ts";
 import { secret } from "../config/secret.ts";
-import { query } from "../db/pool.ts";
+import { query } from "../database/pool.ts";
 import { importLitellm } from "./litellm.ts";
 
 /** What changes reaches the gateway by a notice; a busy machine may take its time. */

@@ -1,7 +1,7 @@
 import { audit } from "../admin/audit.ts";
 import { entityOf, idOf, type Kind } from "../admin/payers.ts";
-import { query, type Client } from "../db/pool.ts";
-import { findRows, insertRow, type Row } from "../db/rows.ts";
+import { query, type Client } from "../database/pool.ts";
+import { findRows, insertRow, type Row } from "../database/rows.ts";
 import { textOf } from "./convert.ts";
 import type { Notes } from "./notes.ts";
 import type { Source } from "./source.ts";

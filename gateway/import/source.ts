@@ -1,5 +1,5 @@
 import pg from "pg";
-import type { Row } from "../db/rows.ts";
+import type { Row } from "../database/rows.ts";
 
 /** A LiteLLM database that cannot be read; the message is the sentence for the operator. */
 export class SourceRefused extends Error {}

@@ -1,6 +1,6 @@
-import { addSpend, adjustSpend } from "../db/adjustments.ts";
-import { query, type Client } from "../db/pool.ts";
-import type { Windowing } from "../db/totals.ts";
+import { addSpend, adjustSpend } from "../database/adjustments.ts";
+import { query, type Client } from "../database/pool.ts";
+import type { Windowing } from "../database/totals.ts";
 
 /** What a payer has spent at LiteLLM in its budget's window, as this run found it. */
 export interface FoundSpend {

@@ -3,7 +3,7 @@ import type {
   MetricValue,
   Registry,
 } from "prom-client";
-import { droppedLogLines } from "../../logging/log-output.ts";
+import { droppedLogLines } from "../../core/log-output.ts";
 import type { Gateway } from "../gateway.ts";
 import type { CallMetrics, CallSums, Counts } from "./call-metrics.ts";
 import type { Histogram } from "./histogram.ts";

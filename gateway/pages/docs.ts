@@ -2,7 +2,7 @@ import type {
   OpenApiDocument,
   Operation,
   Schema,
-} from "../openapi/document.ts";
+} from "../http/openapi/document.ts";
 import { DOCS_STYLE } from "./docs-style.ts";
 import { framed, type Page } from "./frame.ts";
 import { html, NOTHING, type Html } from "./html.ts";

@@ -47,7 +47,7 @@ let stylesheet: string | undefined;
 export function framed(parts: PageParts): Page {
   const { current, title, look, main, script, version } = parts;
   stylesheet ??= readFileSync(
-    new URL("../../look/hearth.css", import.meta.url),
+    new URL("../../core/hearth.css", import.meta.url),
     "utf8",
   );
   const style = `${stylesheet}\n${parts.style}`;

@@ -1,4 +1,4 @@
-import { usageFromOpenAI, type Usage } from "../accounting/prices.ts";
+import { usageFromOpenAI, type Usage } from "../pricing/prices.ts";
 import { isRecord, parseJson, recordOf, recordsOf, textOf } from "./json.ts";
 import type { JsonRecord } from "./json.ts";
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { flatCard } from "../accounting/price-card.ts";
+import { flatCard } from "../pricing/price-card.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import { anthropicWire } from "./anthropic.ts";
 import { testDeployment } from "./stream-fixture.ts";

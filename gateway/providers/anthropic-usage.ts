@@ -1,5 +1,5 @@
-import { usageFromOpenAI, type Usage } from "../accounting/prices.ts";
-import { tiersIn } from "../accounting/service-tiers.ts";
+import { usageFromOpenAI, type Usage } from "../pricing/prices.ts";
+import { tiersIn } from "../pricing/service-tiers.ts";
 import { numberOf, present, recordOf, type JsonRecord } from "./json.ts";
 
 /** Anthropic's `usage` in OpenAI's shape: prompt tokens include those read from and written to the cache. */

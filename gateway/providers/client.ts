@@ -2,7 +2,7 @@ import type { Readable } from "node:stream";
 import { Agent, request } from "undici";
 import type { TimeoutConfig } from "../config/types.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
-import { reasons } from "../wire/dialect.ts";
+import { reasons } from "../dialects/dialect.ts";
 import { errorInBody, type AnsweredError } from "./answered-error.ts";
 import { UpstreamFailure, unreachable } from "./failure.ts";
 import { startOfStream, type StreamClient } from "./stream-start.ts";

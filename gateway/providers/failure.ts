@@ -1,4 +1,4 @@
-import type { Usage } from "../accounting/prices.ts";
+import type { Usage } from "../pricing/prices.ts";
 
 /** A provider refused, failed or was not reached. `text` is its own word for it, secrets removed. */
 export class UpstreamFailure extends Error {

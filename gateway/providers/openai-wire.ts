@@ -1,9 +1,5 @@
-import {
-  inputOnly,
-  usageFromOpenAI,
-  type Usage,
-} from "../accounting/prices.ts";
-import { tiersIn } from "../accounting/service-tiers.ts";
+import { inputOnly, usageFromOpenAI, type Usage } from "../pricing/prices.ts";
+import { tiersIn } from "../pricing/service-tiers.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import { readEmbeddings } from "./embedding-vectors.ts";
 import {

@@ -1,5 +1,5 @@
-import { usageFromOpenAI, type Usage } from "../accounting/prices.ts";
-import { tiersIn } from "../accounting/service-tiers.ts";
+import { usageFromOpenAI, type Usage } from "../pricing/prices.ts";
+import { tiersIn } from "../pricing/service-tiers.ts";
 import type { CallBody } from "../calls/call.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import type { SseEvent } from "./sse.ts";

@@ -1,4 +1,4 @@
-import type { Usage } from "../accounting/prices.ts";
+import type { Usage } from "../pricing/prices.ts";
 import type { CallBody } from "../calls/call.ts";
 import type { PricedDeployment } from "../routing/catalog.ts";
 import type { SseEvent } from "./sse.ts";

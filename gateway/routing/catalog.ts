@@ -1,5 +1,5 @@
-import type { PriceBook, PriceCard } from "../accounting/prices.ts";
-import { faultOfName } from "../accounting/names.ts";
+import type { PriceBook, PriceCard } from "../pricing/prices.ts";
+import { faultOfName } from "../ledger/names.ts";
 import type { Deployment } from "../config/types.ts";
 
 export interface PricedDeployment extends Deployment {

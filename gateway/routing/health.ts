@@ -1,6 +1,6 @@
 import { request } from "undici";
-import { isLocalRunner } from "../accounting/local-runner.ts";
-import { pricesCalls } from "../accounting/price-card.ts";
+import { isLocalRunner } from "../pricing/local-runner.ts";
+import { pricesCalls } from "../pricing/price-card.ts";
 import { unreachable } from "../providers/failure.ts";
 import { wireOf } from "../providers/families.ts";
 import type { PricedDeployment } from "./catalog.ts";

@@ -9,7 +9,7 @@ import {
   startMockProvider,
   type MockProvider,
 } from "../../test/servers/provider.ts";
-import { query } from "../db/pool.ts";
+import { query } from "../database/pool.ts";
 
 let database: Awaited<ReturnType<typeof throwAwayDatabase>>;
 let good: MockProvider;

@@ -5,7 +5,7 @@ import { open, seal } from "../config/sealed.ts";
 import { deploymentFromRow } from "../config/stored.ts";
 import type { Deployment, GeneralConfig } from "../config/types.ts";
 import type { Secret } from "../config/secret.ts";
-import { query, type Pool } from "../db/pool.ts";
+import { query, type Pool } from "../database/pool.ts";
 
 /** A model of the database, as it lies there. */
 export interface ModelRow {

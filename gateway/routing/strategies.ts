@@ -1,5 +1,5 @@
-import { pricesCalls } from "../accounting/price-card.ts";
-import { dearest } from "../accounting/prices.ts";
+import { pricesCalls } from "../pricing/price-card.ts";
+import { dearest } from "../pricing/prices.ts";
 import type { RoutingStrategy } from "../config/types.ts";
 import type { PricedDeployment } from "./catalog.ts";
 

@@ -1,7 +1,7 @@
 import type * as docker from "@pulumi/docker";
 import * as pulumi from "@pulumi/pulumi";
 import { httpHealthTest, type ContainerSpec } from "../container.ts";
-import { buildCouchIni } from "../couchdb-ini.ts";
+import { buildCouchIni } from "../../core/couchdb-ini.ts";
 import { ports, type Host } from "../hosts.ts";
 import { containerName, networkName, volumeName } from "../names.ts";
 import { keepVolume, placeContainer, pullImage } from "./placed.ts";

@@ -8,12 +8,12 @@ import {
   serverUploads,
   type ServerCertificate,
 } from "../certificates.ts";
-import type { HearthConfig } from "../config.ts";
+import type { HearthConfig } from "../config/config.ts";
 import type { ContainerSpec } from "../container.ts";
 import { clearWay, reach, type Host, publishedPorts } from "../hosts.ts";
 import { containerName, networkName, volumeName } from "../names.ts";
 import { removeLeftoverRole } from "../leftover.ts";
-import { scramVerifier } from "../scram.ts";
+import { scramVerifier } from "../../core/scram.ts";
 import {
   keepVolume,
   placeContainer,

@@ -1,8 +1,8 @@
 import * as docker from "@pulumi/docker";
 import { ResourceHook, type Resource } from "@pulumi/pulumi";
 import type { Host } from "../hosts.ts";
-import { buildImage, hasImage } from "../image-build.ts";
-import type { ImageContext } from "../image-context.ts";
+import { buildImage, hasImage } from "../images/image-build.ts";
+import type { ImageContext } from "../images/image-context.ts";
 import { pullImage } from "./placed.ts";
 
 /** Where the image of one of our programs comes from: a registry, by reference, or this repository. */

@@ -7,7 +7,7 @@ import { Refusal } from "../refusal.ts";
 import { bodyBytes } from "../store/query.ts";
 import type { ServerContext } from "./context.ts";
 
-const stylesheet = new URL("../../look/hearth.css", import.meta.url);
+const stylesheet = new URL("../../core/hearth.css", import.meta.url);
 const MAX_FORM_BYTES = 10_000;
 
 /** Answers `/_utils`, the administration page, and its one form. */

@@ -15,12 +15,13 @@ import {
   writeFileSync,
 } from "node:fs";
 import { basename, dirname, join, relative } from "node:path";
-import { findProductionPackages } from "../../infra/production-packages.ts";
-import type { Home } from "../../supervisor/embedded/home.ts";
-import { codeOf } from "../../supervisor/failure.ts";
+import { findProductionPackages } from "../../infra/images/production-packages.ts";
+import type { Home } from "../../supervisor/home/home.ts";
+import { codeOf } from "../../core/failure.ts";
 import {
   describeCheckout,
   filesBelow,
+  rooms,
   sourcesOf,
 } from "../../supervisor/release/describe-checkout.ts";
 import {
@@ -86,7 +87,7 @@ export function assembleRelease(checkout: string, home: Home): Release {
 function packagesOf(checkout: string): readonly string[] {
   return [
     ...new Set(
-      ["", "gateway", "notes", "supervisor"].flatMap((folder) =>
+      ["", ...rooms].flatMap((folder) =>
         findProductionPackages(join(checkout, folder)),
       ),
     ),

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { openHistory, type History } from "../history.ts";
-import { temporaryHome } from "../testing/temporary-home.ts";
+import { openHistory, type History } from "../history/history.ts";
+import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import { openAlarmStore } from "./alarm-store.ts";
 import type { Alarm } from "./alarm.ts";
 import { startAlerting, type Alerting } from "./alerting.ts";

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { textOf } from "../failure.ts";
+import { textOf } from "../../core/failure.ts";
 import { isOpen, isWithin } from "../moments.ts";
 import type { Alarm, Alarms } from "./alarm.ts";
 import type { AlarmRecord, AlarmStore } from "./alarm-store.ts";

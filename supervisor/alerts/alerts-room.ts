@@ -1,10 +1,10 @@
 import { hostname } from "node:os";
 import type { SupervisorConfig } from "../config/schema.ts";
-import type { Environment } from "../environment.ts";
-import { readVariable } from "../environment.ts";
-import { textOf } from "../failure.ts";
-import type { History } from "../history.ts";
-import { registerAlertRoutes } from "../http/alert-routes.ts";
+import type { Environment } from "../../core/environment.ts";
+import { readVariable } from "../../core/environment.ts";
+import { textOf } from "../../core/failure.ts";
+import type { History } from "../history/history.ts";
+import { registerAlertRoutes } from "../../console/http/alert-routes.ts";
 import type { Room } from "../supervision.ts";
 import { openAlarmStore } from "./alarm-store.ts";
 import { startAlerting, type Alerting } from "./alerting.ts";

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { textOf } from "../failure.ts";
+import { textOf } from "../../core/failure.ts";
 import type { AlarmStore, Delivery } from "./alarm-store.ts";
 import type { AlertMessage } from "./message.ts";
 import type { Sink } from "./sinks/sink.ts";

@@ -1,4 +1,4 @@
-import { inWords } from "../duration.ts";
+import { inWords } from "../../core/duration.ts";
 import type { Alarm } from "./alarm.ts";
 
 /** raised: told for the first time; reminder: still there; resolved: over. */

@@ -1,7 +1,7 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { waitFor } from "../testing/wait-for.ts";
+import { waitFor } from "../../test/supervisor/wait-for.ts";
 import type { Alarm } from "./alarm.ts";
 import { startWatchdog } from "./watchdog.ts";
 

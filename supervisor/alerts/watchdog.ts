@@ -1,5 +1,5 @@
 import { askHttp } from "../checks/http-get.ts";
-import { textOf } from "../failure.ts";
+import { textOf } from "../../core/failure.ts";
 import type { Alarms } from "./alarm.ts";
 import type { WatchdogConfig } from "./config.ts";
 

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { temporaryHome } from "../testing/temporary-home.ts";
+import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import { beginBackup } from "./backup-files.ts";
 
 let place: ReturnType<typeof temporaryHome>;

@@ -5,9 +5,9 @@ import { basename, join } from "node:path";
 import { Transform, type Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { constants, createGunzip, createGzip } from "node:zlib";
-import { syncDirectory } from "../durable-file.ts";
-import { Failure } from "../failure.ts";
-import { freeBytesOf } from "../free-bytes.ts";
+import { syncDirectory } from "../../core/durable-file.ts";
+import { Failure } from "../../core/failure.ts";
+import { freeBytesOf } from "../../core/free-bytes.ts";
 import { listBackups, readManifest, type BackupFile } from "./manifest.ts";
 
 const making = ".making-";

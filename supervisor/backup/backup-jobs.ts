@@ -1,7 +1,7 @@
 import { join } from "node:path";
-import type { Home } from "../embedded/home.ts";
-import { readVariable, type Environment } from "../environment.ts";
-import { Failure } from "../failure.ts";
+import type { Home } from "../home/home.ts";
+import { readVariable, type Environment } from "../../core/environment.ts";
+import { Failure } from "../../core/failure.ts";
 import { scheduleOf } from "../jobs/config.ts";
 import type { Job, JobContext, JobOutcome } from "../jobs/job.ts";
 import type { Surroundings } from "../supervision.ts";
@@ -29,7 +29,7 @@ export function backupPlaces(home: Home, env: Environment): BackupPlaces {
     directory: join(home.backups, "postgres"),
     migrations:
       readVariable("HEARTH_MIGRATIONS", env) ??
-      join(home.project, "gateway", "db", "migrations"),
+      join(home.project, "gateway", "database", "migrations"),
     env,
   };
 }

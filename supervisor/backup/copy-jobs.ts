@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { z } from "zod";
-import { Failure } from "../failure.ts";
+import { Failure } from "../../core/failure.ts";
 import { scheduleOf } from "../jobs/config.ts";
 import type { Job, JobContext, JobOutcome } from "../jobs/job.ts";
 import type { Surroundings } from "../supervision.ts";

@@ -1,8 +1,8 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { makeHome } from "../embedded/home.ts";
-import { temporaryHome } from "../testing/temporary-home.ts";
+import { makeHome } from "../home/home.ts";
+import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import { awaitKeyShown } from "./copy-jobs.ts";
 import {
   findCopyKey,

@@ -2,10 +2,10 @@ import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
-import { writeDurably } from "../durable-file.ts";
-import type { Home } from "../embedded/home.ts";
-import { readVariable, type Environment } from "../environment.ts";
-import { Failure, codeOf } from "../failure.ts";
+import { writeDurably } from "../../core/durable-file.ts";
+import type { Home } from "../home/home.ts";
+import { readVariable, type Environment } from "../../core/environment.ts";
+import { Failure, codeOf } from "../../core/failure.ts";
 import { makeCopyKey, parseCopyKey } from "./sealing.ts";
 
 const stored = z.strictObject({

@@ -1,5 +1,5 @@
 import { Client } from "pg";
-import { Failure, codeOf, textOf } from "../failure.ts";
+import { Failure, codeOf, textOf } from "../../core/failure.ts";
 
 const connectWithinMs = 10_000;
 const lockWithinMs = 60_000;

@@ -1,6 +1,6 @@
 import { listBackups } from "./manifest.ts";
 import { join } from "node:path";
-import { Failure } from "../failure.ts";
+import { Failure } from "../../core/failure.ts";
 import type { JobContext, JobOutcome } from "../jobs/job.ts";
 import { verifyFiles } from "./backup-files.ts";
 import { loadBackup } from "./load-backup.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { ReadableStream } from "node:stream/web";
-import { Failure } from "../failure.ts";
+import { Failure } from "../../core/failure.ts";
 import { beginBackup, verifyFiles } from "./backup-files.ts";
 import { keyId } from "./copy-key.ts";
 import { listBackups } from "./manifest.ts";

@@ -1,4 +1,4 @@
-import { readVariable, type Environment } from "../environment.ts";
+import { readVariable, type Environment } from "../../core/environment.ts";
 
 export type RedisPlace = {
   readonly host: string;

@@ -2,7 +2,7 @@ import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import type { Client } from "pg";
-import { Failure } from "../failure.ts";
+import { Failure } from "../../core/failure.ts";
 import { readCompressed } from "./backup-files.ts";
 import { versionWords } from "../release/version.ts";
 import { readMigrationTexts } from "./migration-texts.ts";

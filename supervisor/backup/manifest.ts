@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
-import { writeDurably } from "../durable-file.ts";
-import { Failure, codeOf } from "../failure.ts";
+import { writeDurably } from "../../core/durable-file.ts";
+import { Failure, codeOf } from "../../core/failure.ts";
 
 /**
  * One complete backup: a directory `backups/<kind>/<name>/` whose `manifest.json` names every other file in it. The name

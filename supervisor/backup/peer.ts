@@ -1,6 +1,6 @@
 import { operatorHeaders } from "../credentials.ts";
-import { readVariable, type Environment } from "../environment.ts";
-import { Failure, codeOf, textOf } from "../failure.ts";
+import { readVariable, type Environment } from "../../core/environment.ts";
+import { Failure, codeOf, textOf } from "../../core/failure.ts";
 
 /** The supervisor of the other host, and what lets us in. */
 export type Peer = {

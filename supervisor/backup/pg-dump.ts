@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { createReadStream, openSync, closeSync, fsyncSync } from "node:fs";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
-import { Failure, codeOf, textOf } from "../failure.ts";
+import { Failure, codeOf, textOf } from "../../core/failure.ts";
 import type { BackupFile } from "./manifest.ts";
 
 const fileName = "hearth.dump";

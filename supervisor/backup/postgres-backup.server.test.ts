@@ -8,8 +8,8 @@ import {
   jobContext,
   migrations,
   never,
-} from "../testing/backup-stand.ts";
-import { waitFor } from "../testing/wait-for.ts";
+} from "../../test/supervisor/backup-stand.ts";
+import { waitFor } from "../../test/supervisor/wait-for.ts";
 import { verifyFiles } from "./backup-files.ts";
 import { drillRestore } from "./drill.ts";
 import { listBackups, writeManifest } from "./manifest.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { Failure } from "../failure.ts";
+import { Failure } from "../../core/failure.ts";
 import { ledgerSumsSchema } from "./ledger-sums.ts";
 import { readManifest, type Manifest } from "./manifest.ts";
 

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
 import type { Client } from "pg";
-import { Failure } from "../failure.ts";
+import { Failure } from "../../core/failure.ts";
 import {
   databaseOf,
   onDatabase,

@@ -22,10 +22,10 @@ import {
   failureOf,
   jobContext,
   never,
-} from "../testing/backup-stand.ts";
-import { projectRoot } from "../embedded/home.ts";
-import { temporaryHome } from "../testing/temporary-home.ts";
-import { waitFor } from "../testing/wait-for.ts";
+} from "../../test/supervisor/backup-stand.ts";
+import { projectRoot } from "../home/home.ts";
+import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
+import { waitFor } from "../../test/supervisor/wait-for.ts";
 import { verifyFiles } from "./backup-files.ts";
 import { drillRestore } from "./drill.ts";
 import { sumLedger } from "./ledger-sums.ts";
@@ -150,7 +150,7 @@ test("the API names no address, and the command restores to the one that the ope
     const hearth = (databaseUrl: string, ...words: readonly string[]) =>
       spawnSync(
         process.execPath,
-        [join(projectRoot, "supervisor/cli/main.ts"), "restore", ...words],
+        [join(projectRoot, "cli/main.ts"), "restore", ...words],
         {
           encoding: "utf8",
           env: {

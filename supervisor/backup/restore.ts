@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { z } from "zod";
 import { askHttp } from "../checks/http-get.ts";
-import { Failure, textOf } from "../failure.ts";
+import { Failure, textOf } from "../../core/failure.ts";
 import type { JobContext, JobOutcome } from "../jobs/job.ts";
 import { verifyFiles } from "./backup-files.ts";
 import { databaseOf } from "./database.ts";

@@ -5,7 +5,7 @@ import {
   randomBytes,
 } from "node:crypto";
 import { Transform, type TransformCallback } from "node:stream";
-import { Failure } from "../failure.ts";
+import { Failure } from "../../core/failure.ts";
 
 /**
  * How a file is encrypted for the other host: `HBC1`, a random salt of 32 bytes, then frames. Each frame is a length (4 bytes,

@@ -3,7 +3,7 @@ import { createReadStream } from "node:fs";
 import { join } from "node:path";
 import { pipeline, Readable, type Transform } from "node:stream";
 import { z } from "zod";
-import { codeOf, Failure, textOf } from "../failure.ts";
+import { codeOf, Failure, textOf } from "../../core/failure.ts";
 import { watching } from "./backup-files.ts";
 import { copyFile, copySchema, type CopyFile } from "./copies.ts";
 import { keyId } from "./copy-key.ts";

@@ -2,9 +2,9 @@ import { linkSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Alarm } from "../alerts/alarm.ts";
-import { Failure } from "../failure.ts";
-import { placeBackup } from "../testing/rclone.ts";
-import { temporaryHome } from "../testing/temporary-home.ts";
+import { Failure } from "../../core/failure.ts";
+import { placeBackup } from "../../test/supervisor/rclone.ts";
+import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import { listBackups, manifestName } from "./manifest.ts";
 import {
   bytesOf,

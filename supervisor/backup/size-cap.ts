@@ -1,7 +1,7 @@
 import { readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Alarms } from "../alerts/alarm.ts";
-import { Failure } from "../failure.ts";
+import { Failure } from "../../core/failure.ts";
 import { backupsToKeep } from "./keep.ts";
 import { listBackups } from "./manifest.ts";
 import { sizeWords } from "./size-words.ts";

@@ -1,5 +1,5 @@
 import type { Client } from "pg";
-import { Failure } from "../failure.ts";
+import { Failure } from "../../core/failure.ts";
 import { versionWords } from "../release/version.ts";
 import { beginBackup, writeCompressed } from "./backup-files.ts";
 import { quoted, rowsOf, withDatabase } from "./database.ts";

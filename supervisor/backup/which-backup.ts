@@ -1,4 +1,4 @@
-import { Failure } from "../failure.ts";
+import { Failure } from "../../core/failure.ts";
 import type { JobOption } from "../jobs/job.ts";
 import { listBackups } from "./manifest.ts";
 

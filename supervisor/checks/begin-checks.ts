@@ -1,4 +1,4 @@
-import type { History } from "../history.ts";
+import type { History } from "../history/history.ts";
 import type { Books } from "./books.ts";
 import type { CheckAlarms } from "./check-alarms.ts";
 import type { Check } from "./config.ts";

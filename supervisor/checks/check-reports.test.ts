@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { openHistory, type History } from "../history.ts";
-import { temporaryHome } from "../testing/temporary-home.ts";
+import { openHistory, type History } from "../history/history.ts";
+import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import { openCheckHistory } from "./check-history.ts";
 import { rollUpChecks } from "./check-hours.ts";
 import {

@@ -1,5 +1,5 @@
-import { textOf } from "../failure.ts";
-import { registerCheckRoutes } from "../http/check-routes.ts";
+import { textOf } from "../../core/failure.ts";
+import { registerCheckRoutes } from "../../console/http/check-routes.ts";
 import type { Room, Surroundings } from "../supervision.ts";
 import { rollUpChecks } from "./check-hours.ts";
 

@@ -1,5 +1,5 @@
 import { isWithin } from "../moments.ts";
-import type { Runtime, ServiceView } from "../runtime.ts";
+import type { Runtime, ServiceView } from "../runtimes/runtime.ts";
 import type { Check } from "./config.ts";
 
 /** A deployment replaces a container in less. */

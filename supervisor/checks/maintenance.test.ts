@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { configSchema } from "../config/schema.ts";
-import { openHistory, type History } from "../history.ts";
-import { temporaryHome } from "../testing/temporary-home.ts";
+import { openHistory, type History } from "../history/history.ts";
+import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import { openMaintenance } from "./maintenance.ts";
 
 let place: ReturnType<typeof temporaryHome>;

@@ -1,7 +1,7 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, expect, test } from "vitest";
-import { freePort } from "../processes/ports.ts";
+import { freePort } from "../runtimes/process/ports.ts";
 import { openReferences } from "./references.ts";
 
 let server: Server | undefined;

@@ -1,5 +1,5 @@
-import { inWords } from "../duration.ts";
-import { textOf } from "../failure.ts";
+import { inWords } from "../../core/duration.ts";
+import { textOf } from "../../core/failure.ts";
 import type { Check } from "./config.ts";
 import { lookAtBackup } from "./kinds/backup.ts";
 import { lookAtCertificate } from "./kinds/certificate.ts";

@@ -2,9 +2,9 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { Alarm } from "../alerts/alarm.ts";
 import { configSchema } from "../config/schema.ts";
-import { openHistory, type History } from "../history.ts";
-import type { Runtime, ServiceView } from "../runtime.ts";
-import { temporaryHome } from "../testing/temporary-home.ts";
+import { openHistory, type History } from "../history/history.ts";
+import type { Runtime, ServiceView } from "../runtimes/runtime.ts";
+import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import { incidents } from "./check-reports.ts";
 import type { Seen } from "./kinds/look.ts";
 import { startWatch, type Watch } from "./watch.ts";

@@ -2,11 +2,11 @@ import { createServer, type Server } from "node:http";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Alarm } from "../alerts/alarm.ts";
 import { configSchema } from "../config/schema.ts";
-import { openHistory, type History } from "../history.ts";
-import { freePort } from "../processes/ports.ts";
-import type { Runtime, ServiceView } from "../runtime.ts";
-import { temporaryHome } from "../testing/temporary-home.ts";
-import { waitFor } from "../testing/wait-for.ts";
+import { openHistory, type History } from "../history/history.ts";
+import { freePort } from "../runtimes/process/ports.ts";
+import type { Runtime, ServiceView } from "../runtimes/runtime.ts";
+import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
+import { waitFor } from "../../test/supervisor/wait-for.ts";
 import { startWatch, type Watch, type WatchOptions } from "./watch.ts";
 
 let place: ReturnType<typeof temporaryHome>;

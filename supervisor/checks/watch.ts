@@ -1,13 +1,13 @@
 import type { Alarms } from "../alerts/alarm.ts";
 import type { SupervisorConfig } from "../config/schema.ts";
-import type { History } from "../history.ts";
+import type { History } from "../history/history.ts";
 import { openJumpDetector } from "../moments.ts";
-import type { Runtime } from "../runtime.ts";
+import type { Runtime } from "../runtimes/runtime.ts";
 import { beginChecks } from "./begin-checks.ts";
 import { openBooks } from "./books.ts";
 import { openCheckAlarms } from "./check-alarms.ts";
 import { excuseOf, serviceOf, usualGraceMs } from "./excuses.ts";
-import { createHealer } from "./healer.ts";
+import { createHealer } from "../healing/healer.ts";
 import type { PingKind } from "./kinds/look.ts";
 import { openMaintenance, type Maintenance } from "./maintenance.ts";
 import { openReferences } from "./references.ts";

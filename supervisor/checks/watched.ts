@@ -1,5 +1,5 @@
 import { isWithin } from "../moments.ts";
-import type { Runtime } from "../runtime.ts";
+import type { Runtime } from "../runtimes/runtime.ts";
 import type { Recalled } from "./check-history.ts";
 import type { Check } from "./config.ts";
 import { serviceOf } from "./excuses.ts";

@@ -1,5 +1,5 @@
 import { isSecretSetting } from "../alerts/config.ts";
-import { nearest } from "./nearest.ts";
+import { nearest } from "../../core/nearest.ts";
 import { nameOf, namesIn, whereIs, type RawEntry } from "./raw-entry.ts";
 
 /**

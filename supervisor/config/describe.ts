@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { nearest } from "./nearest.ts";
+import { nearest } from "../../core/nearest.ts";
 import { whereIs, type RawEntry } from "./raw-entry.ts";
 import { configSchema } from "./schema.ts";
 import { sections } from "./source.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { parseDuration } from "../duration.ts";
+import { parseDuration } from "../../core/duration.ts";
 
 /** A duration in a file ("30s"); milliseconds once read. */
 export const duration = z

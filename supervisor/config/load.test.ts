@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { Failure } from "../failure.ts";
-import { temporaryHome } from "../testing/temporary-home.ts";
+import { Failure } from "../../core/failure.ts";
+import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import { loadConfig, shippedConfig } from "./load.ts";
 
 let place: ReturnType<typeof temporaryHome>;

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { isMap, isNode, isScalar, isSeq, visit } from "yaml";
 import { checkSchema } from "../checks/config.ts";
-import { projectRoot } from "../embedded/home.ts";
-import { Failure } from "../failure.ts";
+import { projectRoot } from "../home/home.ts";
+import { Failure } from "../../core/failure.ts";
 import { crossCheck } from "./cross-check.ts";
 import { describeIssue } from "./describe.ts";
 import { nameOf, type RawEntry } from "./raw-entry.ts";

@@ -7,7 +7,7 @@ import {
   offlineSchema,
 } from "../checks/config.ts";
 import { jobsSchema } from "../jobs/config.ts";
-import { notesSchema } from "../notes/config.ts";
+import { notesSchema } from "../vaults/config.ts";
 import { duration, times } from "./fields.ts";
 
 const restarts = z.strictObject({

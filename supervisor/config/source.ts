@@ -8,7 +8,7 @@ import {
   parseDocument,
   type Document,
 } from "yaml";
-import { codeOf, sentencesOf } from "../failure.ts";
+import { codeOf, sentencesOf } from "../../core/failure.ts";
 
 /** One configuration file, parsed but not yet checked. */
 export type Source = {

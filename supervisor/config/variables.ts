@@ -1,5 +1,5 @@
-import type { Home } from "../embedded/home.ts";
-import { readVariable, type Environment } from "../environment.ts";
+import type { Home } from "../home/home.ts";
+import { readVariable, type Environment } from "../../core/environment.ts";
 import { jobsAreOn } from "../jobs/job-switch.ts";
 import type { Variables } from "./load.ts";
 

@@ -1,6 +1,6 @@
 import { askHttp, type HttpAnswer } from "../checks/http-get.ts";
-import { readVariable, type Environment } from "../environment.ts";
-import { Failure, codeOf, textOf } from "../failure.ts";
+import { readVariable, type Environment } from "../../core/environment.ts";
+import { Failure, codeOf, textOf } from "../../core/failure.ts";
 
 /** The gateway as its operator sees it: every request carries the master key. */
 export type AdminApi = {

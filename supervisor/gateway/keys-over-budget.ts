@@ -1,6 +1,6 @@
-import { readVariable } from "../environment.ts";
+import { readVariable } from "../../core/environment.ts";
 import { jobsAreOn } from "../jobs/job-switch.ts";
-import { money } from "../pages/words.ts";
+import { money } from "../../core/words.ts";
 import type { Attention } from "../status.ts";
 import type { Room, Surroundings } from "../supervision.ts";
 import { openAdminApi, type AdminApi } from "./admin-api.ts";

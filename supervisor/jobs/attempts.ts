@@ -1,5 +1,5 @@
-import { inWords } from "../duration.ts";
-import { sentencesOf } from "../failure.ts";
+import { inWords } from "../../core/duration.ts";
+import { sentencesOf } from "../../core/failure.ts";
 import type { Clock } from "./clock.ts";
 import type { JobRun } from "./job-history.ts";
 import type { Job, JobOutcome } from "./job.ts";

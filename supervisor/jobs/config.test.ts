@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { loadConfig, shippedConfig } from "../config/load.ts";
 import { configSchema } from "../config/schema.ts";
-import { Failure } from "../failure.ts";
-import { temporaryHome } from "../testing/temporary-home.ts";
+import { Failure } from "../../core/failure.ts";
+import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 
 let place: ReturnType<typeof temporaryHome>;
 

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
-import { textOf } from "../failure.ts";
+import { textOf } from "../../core/failure.ts";
 
 /** The tables of the history file that jobs live in. */
 export const jobTables = `

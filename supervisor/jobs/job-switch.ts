@@ -1,5 +1,5 @@
-import { readVariable, type Environment } from "../environment.ts";
-import { Failure } from "../failure.ts";
+import { readVariable, type Environment } from "../../core/environment.ts";
+import { Failure } from "../../core/failure.ts";
 
 /** HEARTH_JOBS: whether jobs run by themselves on this host. On two hosts it is on where the data is; off when unset. */
 export function jobsAreOn(env: Environment): boolean {

@@ -1,10 +1,10 @@
 import { pino } from "pino";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { recordRows } from "../../gateway/db/ledger.ts";
-import { createPool, type Pool } from "../../gateway/db/pool.ts";
+import { recordRows } from "../../gateway/database/ledger.ts";
+import { createPool, type Pool } from "../../gateway/database/pool.ts";
 import { ledgerRow } from "../../test/servers/admin.ts";
 import { readerUrl, throwAwayDatabase } from "../../test/servers/database.ts";
-import { Failure } from "../failure.ts";
+import { Failure } from "../../core/failure.ts";
 import { checkLedger } from "./ledger-check.ts";
 
 const never = new AbortController().signal;

@@ -1,6 +1,6 @@
 import { rowsOf, withDatabase } from "../backup/database.ts";
-import { readVariable } from "../environment.ts";
-import { Failure } from "../failure.ts";
+import { readVariable } from "../../core/environment.ts";
+import { Failure } from "../../core/failure.ts";
 import type { Surroundings } from "../supervision.ts";
 import { scheduleOf } from "./config.ts";
 import type { Job, JobOutcome } from "./job.ts";

@@ -1,8 +1,8 @@
 import { readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { retainChecks } from "../checks/check-reports.ts";
-import { codeOf } from "../failure.ts";
-import { keepHistoryReserve } from "../history-reserve.ts";
+import { codeOf } from "../../core/failure.ts";
+import { keepHistoryReserve } from "../history/reserve.ts";
 import type { Surroundings } from "../supervision.ts";
 import { scheduleOf } from "./config.ts";
 import { openJobHistory } from "./job-history.ts";

@@ -1,8 +1,11 @@
 import { DatabaseSync } from "node:sqlite";
 import { beforeEach, expect, test } from "vitest";
 import type { Alarm } from "../alerts/alarm.ts";
-import { Failure } from "../failure.ts";
-import { passingClock, type PassingClock } from "../testing/passing-clock.ts";
+import { Failure } from "../../core/failure.ts";
+import {
+  passingClock,
+  type PassingClock,
+} from "../../test/supervisor/passing-clock.ts";
 import { jobTables, openJobHistory, type JobHistory } from "./job-history.ts";
 import type { Job, JobContext } from "./job.ts";
 import { openJobRunner, type JobRunner } from "./runner.ts";

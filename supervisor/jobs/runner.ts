@@ -1,6 +1,6 @@
 import type { Alarms } from "../alerts/alarm.ts";
-import { inWords } from "../duration.ts";
-import { Failure } from "../failure.ts";
+import { inWords } from "../../core/duration.ts";
+import { Failure } from "../../core/failure.ts";
 import {
   performRun,
   stoppedByPerson,

@@ -1,5 +1,5 @@
 import { Cron } from "croner";
-import { textOf } from "../failure.ts";
+import { textOf } from "../../core/failure.ts";
 
 /**
  * When a job is due. Clocks that are set forward or back in spring and autumn, as croner and Vixie's cron have it:

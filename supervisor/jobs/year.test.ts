@@ -1,7 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import type { Alarms } from "../alerts/alarm.ts";
-import { passingClock } from "../testing/passing-clock.ts";
+import { passingClock } from "../../test/supervisor/passing-clock.ts";
 import { jobTables, openJobHistory } from "./job-history.ts";
 import { openJobRunner } from "./runner.ts";
 

@@ -1,4 +1,4 @@
-import { droppedLogLines } from "../../logging/log-output.ts";
+import { droppedLogLines } from "../../core/log-output.ts";
 import type { ActiveAlarm } from "../alerts/alerting.ts";
 import type { SinkState } from "../alerts/courier.ts";
 import type { CheckState } from "../checks/state.ts";

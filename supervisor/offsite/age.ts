@@ -10,7 +10,7 @@ import {
   identityToRecipient,
 } from "age-encryption";
 import { watching } from "../backup/backup-files.ts";
-import { Failure, textOf } from "../failure.ts";
+import { Failure, textOf } from "../../core/failure.ts";
 
 /** `AGE-SECRET-KEY-1…`, as age-keygen makes it; whoever has it can decrypt. */
 export function makeIdentity(): Promise<string> {

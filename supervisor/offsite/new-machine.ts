@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync } from "node:fs";
 import { dirname } from "node:path";
-import { writeDurably } from "../durable-file.ts";
-import { operatorFile, type Home } from "../embedded/home.ts";
-import { changeSecrets } from "../embedded/secrets.ts";
+import { writeDurably } from "../../core/durable-file.ts";
+import { operatorFile, type Home } from "../home/home.ts";
+import { changeSecrets } from "../home/secrets.ts";
 import type { OffsitePlace } from "./settings.ts";
 import { chooseOffsite, readEntries } from "./store.ts";
 

@@ -17,24 +17,24 @@ import { superuserUrl } from "../../test/servers/database.ts";
 import type { Alarm } from "../alerts/alarm.ts";
 import { takeBackup } from "../backup/take-backup.ts";
 import { configSchema } from "../config/schema.ts";
-import { Failure } from "../failure.ts";
+import { Failure } from "../../core/failure.ts";
 import type { Job } from "../jobs/job.ts";
-import { backupNotes } from "../notes/backup.ts";
-import { openDatabase, vaultNames } from "../notes/database.ts";
+import { backupNotes } from "../vaults/backup.ts";
+import { openDatabase, vaultNames } from "../vaults/database.ts";
 import {
   asSuperuser,
   backupStand,
   failureOf,
   jobContext,
   never,
-} from "../testing/backup-stand.ts";
+} from "../../test/supervisor/backup-stand.ts";
 import {
   openNotesStand,
   writeNotes,
   type NotesStand,
-} from "../testing/notes-stand.ts";
-import { rcloneHere } from "../testing/rclone.ts";
-import { temporaryHome } from "../testing/temporary-home.ts";
+} from "../../test/supervisor/notes-stand.ts";
+import { rcloneHere } from "../../test/supervisor/rclone.ts";
+import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import { makeIdentity } from "./age.ts";
 import { notesOffsiteDrill, offsiteJobs } from "./offsite-jobs.ts";
 import { storeOffsite } from "./settings.ts";

@@ -1,7 +1,7 @@
 import { backupsToKeep } from "../backup/keep.ts";
 import { beyondCap, bytesOf, type MeasuredBackup } from "../backup/size-cap.ts";
 import { sizeWords } from "../backup/size-words.ts";
-import { Failure } from "../failure.ts";
+import { Failure } from "../../core/failure.ts";
 import type { KeepRule } from "../jobs/config.ts";
 import type { OffsitePlace } from "./settings.ts";
 import {

@@ -2,8 +2,8 @@ import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { beginBackup, needFree, verifyFiles } from "../backup/backup-files.ts";
 import { listBackups, manifestName } from "../backup/manifest.ts";
-import { writeDurably } from "../durable-file.ts";
-import { Failure } from "../failure.ts";
+import { writeDurably } from "../../core/durable-file.ts";
+import { Failure } from "../../core/failure.ts";
 import { decryptFile } from "./age.ts";
 import type { OffsitePlace } from "./settings.ts";
 import {

@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { needFree } from "../backup/backup-files.ts";
 import { manifestName, readManifest } from "../backup/manifest.ts";
-import { Failure } from "../failure.ts";
+import { Failure } from "../../core/failure.ts";
 import { encryptedSizes, encryptFile, encryptText } from "./age.ts";
 import type { OffsitePlace } from "./settings.ts";
 import {

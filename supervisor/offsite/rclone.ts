@@ -2,8 +2,8 @@ import { spawn } from "node:child_process";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { z } from "zod";
-import type { Environment } from "../environment.ts";
-import { codeOf, Failure, textOf } from "../failure.ts";
+import type { Environment } from "../../core/environment.ts";
+import { codeOf, Failure, textOf } from "../../core/failure.ts";
 
 /** One folder of a remote that rclone reaches: a cloud's bucket, another machine, a mounted disk. Paths are relative to it. */
 export type Remote = {

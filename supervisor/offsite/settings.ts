@@ -1,15 +1,15 @@
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Home } from "../embedded/home.ts";
+import type { Home } from "../home/home.ts";
 import {
   changeSecrets,
   handOver,
   readOrMakeSecrets,
   readSecretsFile,
-} from "../embedded/secrets.ts";
-import { readVariable, type Environment } from "../environment.ts";
-import { codeOf, Failure } from "../failure.ts";
+} from "../home/secrets.ts";
+import { readVariable, type Environment } from "../../core/environment.ts";
+import { codeOf, Failure } from "../../core/failure.ts";
 import { identityIn, recipientOf } from "./age.ts";
 import { openRemote, type Remote } from "./rclone.ts";
 

@@ -17,9 +17,13 @@ import {
   expect,
   test,
 } from "vitest";
-import { failureOf, never } from "../testing/backup-stand.ts";
-import { placeBackup, rcloneHere, serveSftp } from "../testing/rclone.ts";
-import { temporaryHome } from "../testing/temporary-home.ts";
+import { failureOf, never } from "../../test/supervisor/backup-stand.ts";
+import {
+  placeBackup,
+  rcloneHere,
+  serveSftp,
+} from "../../test/supervisor/rclone.ts";
+import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import { makeIdentity } from "./age.ts";
 import { pruneOffsite } from "./prune.ts";
 import { pullBackup } from "./pull.ts";

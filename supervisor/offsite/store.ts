@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
 import { momentOf } from "../backup/manifest.ts";
-import { Failure } from "../failure.ts";
+import { Failure } from "../../core/failure.ts";
 import { decryptText } from "./age.ts";
 import type { OffsitePlace } from "./settings.ts";
 

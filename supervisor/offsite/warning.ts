@@ -1,8 +1,8 @@
 import { spawnSync } from "node:child_process";
-import { fine, hint, wrong, type Finding } from "../doctor/finding.ts";
-import type { Home } from "../embedded/home.ts";
-import { readVariable, type Environment } from "../environment.ts";
-import { sentencesOf } from "../failure.ts";
+import { fine, hint, wrong, type Finding } from "../../core/finding.ts";
+import type { Home } from "../home/home.ts";
+import { readVariable, type Environment } from "../../core/environment.ts";
+import { sentencesOf } from "../../core/failure.ts";
 import { jobsAreOn } from "../jobs/job-switch.ts";
 import { findOffsite } from "./settings.ts";
 

@@ -1,4 +1,4 @@
-import { Failure } from "../failure.ts";
+import { Failure } from "../../core/failure.ts";
 import { nameOf, type Release } from "./release.ts";
 
 export type Changes = {

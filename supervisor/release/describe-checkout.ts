@@ -4,15 +4,22 @@ import { lstatSync, readFileSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Release } from "./release.ts";
 
+/** The packages that run on one machine. */
+export const rooms = [
+  "cli",
+  "console",
+  "core",
+  "embedded",
+  "gateway",
+  "notes",
+  "supervisor",
+] as const;
+
 /** What runs on one machine; deployments and tests stay in the checkout. */
 const sources = [
   "bin",
   "config",
-  "gateway",
-  "logging",
-  "look",
-  "notes",
-  "supervisor",
+  ...rooms,
   "package.json",
   "package-lock.json",
 ];
@@ -39,7 +46,7 @@ export function describeCheckout(checkout: string): Release {
     checkout,
     madeAt: new Date().toISOString(),
     schemaGeneration: gateway.hearth.schemaGeneration,
-    migrations: readdirSync(join(checkout, "gateway", "db", "migrations"))
+    migrations: readdirSync(join(checkout, "gateway", "database", "migrations"))
       .filter((name) => name.endsWith(".sql"))
       .map((name) => name.slice(0, -".sql".length))
       .toSorted(),

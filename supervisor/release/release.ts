@@ -9,8 +9,8 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
-import { projectRoot, type Home } from "../embedded/home.ts";
-import { codeOf } from "../failure.ts";
+import { projectRoot, type Home } from "../home/home.ts";
+import { codeOf } from "../../core/failure.ts";
 
 const releaseSchema = z.object({
   /** Version and content: `0.1.0-3f2a9c1b04`. The name of its directory. */

@@ -1,7 +1,7 @@
 import { join, relative } from "node:path";
 import { readlinkSync, rmSync } from "node:fs";
-import { projectRoot, type Home } from "../embedded/home.ts";
-import { codeOf, sentencesOf } from "../failure.ts";
+import { projectRoot, type Home } from "../home/home.ts";
+import { codeOf, sentencesOf } from "../../core/failure.ts";
 import {
   ownRelease,
   pointTo,

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import type { RunFile } from "../processes/run-file.ts";
+import type { RunFile } from "../runtimes/process/run-file.ts";
 import { nameOf, ownRelease } from "./release.ts";
 
 /** What this program is: its version and, where it is one, its release. */

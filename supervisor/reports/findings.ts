@@ -1,5 +1,5 @@
-import { inWords } from "../duration.ts";
-import { grouped, money, percent } from "../pages/words.ts";
+import { inWords } from "../../core/duration.ts";
+import { grouped, money, percent } from "../../core/words.ts";
 import type { HealthReport } from "./health-report.ts";
 import type { Budget } from "./budgets.ts";
 import type { Payer } from "./payers.ts";

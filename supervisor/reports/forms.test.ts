@@ -5,7 +5,7 @@ import {
   noSpend,
   usualHealth,
   usualSpend,
-} from "../testing/report-samples.ts";
+} from "../../test/supervisor/report-samples.ts";
 import { renderReportPage } from "./render-page.ts";
 import { renderReport } from "./render.ts";
 import type { Report, ReportFormat } from "./report.ts";

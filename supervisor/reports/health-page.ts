@@ -1,5 +1,5 @@
-import { inWords } from "../duration.ts";
-import { moment, percent } from "../pages/words.ts";
+import { inWords } from "../../core/duration.ts";
+import { moment, percent } from "../../core/words.ts";
 import type { CheckHealth, HealthReport, Trend } from "./health-report.ts";
 import { drawLines } from "./charts.ts";
 import {

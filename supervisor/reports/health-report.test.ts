@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { configSchema } from "../config/schema.ts";
-import { openHistory, type History } from "../history.ts";
-import { temporaryHome } from "../testing/temporary-home.ts";
+import { openHistory, type History } from "../history/history.ts";
+import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import { readHealthReport, type HealthReport } from "./health-report.ts";
 import { beginningOf, choosePeriod } from "./period.ts";
 

@@ -1,6 +1,6 @@
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { codeOf } from "../failure.ts";
+import { codeOf } from "../../core/failure.ts";
 import type { ReportFormat, ReportKind } from "./report.ts";
 
 /** One report in the forms that it was written in. */

@@ -1,4 +1,4 @@
-import { Failure, sentencesOf } from "../failure.ts";
+import { Failure, sentencesOf } from "../../core/failure.ts";
 
 /** What was read, and when. */
 export type Kept<T> = {

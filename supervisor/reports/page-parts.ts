@@ -1,4 +1,4 @@
-import { grouped } from "../pages/words.ts";
+import { grouped } from "../../core/words.ts";
 import type { ChartData, Colour } from "./charts.ts";
 
 export type TableView = {

@@ -1,4 +1,4 @@
-import { Failure } from "../failure.ts";
+import { Failure } from "../../core/failure.ts";
 
 /** Days as `2026-11-21`, first and last included, and the days to compare with. */
 export type Period = {

@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Eta } from "eta";
-import { projectRoot } from "../embedded/home.ts";
-import { iconOf, shapeOf, signs, type Look } from "../pages/shapes.ts";
-import { moment } from "../pages/words.ts";
+import { projectRoot } from "../home/home.ts";
+import { iconOf, shapeOf, signs, type Look } from "../../core/shapes.ts";
+import { moment } from "../../core/words.ts";
 import {
   healthFindings,
   healthVerdict,
@@ -34,7 +34,7 @@ export function renderReportPage(report: Report): string {
     sign: signs[look],
     icon: iconOf(look),
     madeAt: moment(Date.parse(madeAt), timeZone),
-    stylesheet: readFileSync(join(projectRoot, "look", "hearth.css"), "utf8"),
+    stylesheet: readFileSync(join(projectRoot, "core", "hearth.css"), "utf8"),
     body: isSpend
       ? eta.render("spend", viewSpend(report))
       : eta.render("health", viewHealth(report)),

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
-import { Failure } from "../failure.ts";
+import { Failure } from "../../core/failure.ts";
 import { renderCsv } from "./csv.ts";
 import type { Report, ReportFormat } from "./report.ts";
 import { renderText } from "./text.ts";

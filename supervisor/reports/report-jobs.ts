@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { isAbsolute, join } from "node:path";
-import { writeDurably } from "../durable-file.ts";
-import { readVariable } from "../environment.ts";
+import { writeDurably } from "../../core/durable-file.ts";
+import { readVariable } from "../../core/environment.ts";
 import { scheduleOf } from "../jobs/config.ts";
 import type { Job, JobContext, JobOutcome } from "../jobs/job.ts";
 import type { Surroundings } from "../supervision.ts";

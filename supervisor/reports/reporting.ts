@@ -1,5 +1,5 @@
-import { readVariable } from "../environment.ts";
-import { Failure } from "../failure.ts";
+import { readVariable } from "../../core/environment.ts";
+import { Failure } from "../../core/failure.ts";
 import type { Surroundings } from "../supervision.ts";
 import { readHealthReport } from "./health-report.ts";
 import { choosePeriod, dayIn, type PeriodChoice } from "./period.ts";

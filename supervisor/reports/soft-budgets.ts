@@ -1,8 +1,8 @@
 import type { Alarms } from "../alerts/alarm.ts";
 import { rowsOf, withDatabase } from "../backup/database.ts";
-import { readVariable } from "../environment.ts";
+import { readVariable } from "../../core/environment.ts";
 import { jobsAreOn } from "../jobs/job-switch.ts";
-import { money } from "../pages/words.ts";
+import { money } from "../../core/words.ts";
 import type { Surroundings } from "../supervision.ts";
 import { entityName, nameOf } from "./budgets.ts";
 

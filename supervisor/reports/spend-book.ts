@@ -1,5 +1,5 @@
 import type { Client } from "pg";
-import { Failure } from "../failure.ts";
+import { Failure } from "../../core/failure.ts";
 import { readCorrections, type Correction } from "./budgets.ts";
 import {
   inSnapshot,

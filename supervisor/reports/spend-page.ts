@@ -1,4 +1,4 @@
-import { grouped, moment, money, percent } from "../pages/words.ts";
+import { grouped, moment, money, percent } from "../../core/words.ts";
 import { drawColumns, drawLines } from "./charts.ts";
 import {
   shortName,

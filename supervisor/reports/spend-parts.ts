@@ -1,4 +1,4 @@
-import { grouped, money, percent } from "../pages/words.ts";
+import { grouped, money, percent } from "../../core/words.ts";
 import type { Colour } from "./charts.ts";
 import { changeWords } from "./findings.ts";
 import { chartOf, shortName, type ChartView, type Draw } from "./page-parts.ts";

@@ -1,10 +1,10 @@
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { SpendRow } from "../../gateway/accounting/rows.ts";
-import { recordRows } from "../../gateway/db/ledger.ts";
-import { createPool, query, type Pool } from "../../gateway/db/pool.ts";
+import type { SpendRow } from "../../gateway/ledger/rows.ts";
+import { recordRows } from "../../gateway/database/ledger.ts";
+import { createPool, query, type Pool } from "../../gateway/database/pool.ts";
 import { readerUrl, throwAwayDatabase } from "../../test/servers/database.ts";
-import { yearOfSpend } from "../testing/year-of-spend.ts";
+import { yearOfSpend } from "../../test/supervisor/year-of-spend.ts";
 import { choosePeriod, type Period, type PeriodChoice } from "./period.ts";
 import { readSpendReport, type SpendReport } from "./spend-report.ts";
 

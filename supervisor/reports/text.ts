@@ -1,5 +1,5 @@
-import { inWords } from "../duration.ts";
-import { grouped, moment, money, percent } from "../pages/words.ts";
+import { inWords } from "../../core/duration.ts";
+import { grouped, moment, money, percent } from "../../core/words.ts";
 import {
   healthFindings,
   healthVerdict,

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { query } from "../../gateway/db/pool.ts";
+import { query } from "../../gateway/database/pool.ts";
 import { FUZZED, fuzzedBody } from "./fuzz-bodies.ts";
 import { startClientStand, type ClientStand } from "./stand.ts";
 

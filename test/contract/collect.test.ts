@@ -5,11 +5,11 @@ import {
   findUnused,
   forgetReader,
   type Collection,
-} from "../../supervisor/notes/collection.ts";
-import { openCouch, type Couch } from "../../supervisor/notes/couch.ts";
-import { openHistory } from "../../supervisor/notes/history-source.ts";
-import { milestoneId, seedId } from "../../supervisor/notes/livesync.ts";
-import { openCipher } from "../../supervisor/notes/note-cipher.ts";
+} from "../../supervisor/vaults/collection.ts";
+import { openCouch, type Couch } from "../../supervisor/vaults/couch.ts";
+import { openHistory } from "../../supervisor/vaults/history-source.ts";
+import { milestoneId, seedId } from "../../supervisor/vaults/livesync.ts";
+import { openCipher } from "../../supervisor/vaults/note-cipher.ts";
 import { remote, type Device } from "./devices.ts";
 import {
   compactVault,

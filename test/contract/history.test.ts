@@ -8,15 +8,15 @@ import {
 import {
   collectChunks,
   findUnused,
-} from "../../supervisor/notes/collection.ts";
-import { openCouch } from "../../supervisor/notes/couch.ts";
-import { openHistory } from "../../supervisor/notes/history-source.ts";
-import { openCipher } from "../../supervisor/notes/note-cipher.ts";
+} from "../../supervisor/vaults/collection.ts";
+import { openCouch } from "../../supervisor/vaults/couch.ts";
+import { openHistory } from "../../supervisor/vaults/history-source.ts";
+import { openCipher } from "../../supervisor/vaults/note-cipher.ts";
 import {
   contentOf,
   readVaultAt,
   restoreVault,
-} from "../../supervisor/notes/vault-past.ts";
+} from "../../supervisor/vaults/vault-past.ts";
 import { createRandom, type Random } from "../faults/random.ts";
 import { remote } from "./devices.ts";
 import { compactVault, DAY, MINUTE, startMovedNotes } from "./moved-notes.ts";

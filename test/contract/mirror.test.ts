@@ -19,15 +19,15 @@ import {
   expect,
   test,
 } from "vitest";
-import { openCouch } from "../../supervisor/notes/couch.ts";
-import { openHistory } from "../../supervisor/notes/history-source.ts";
-import { openMirrorFolder } from "../../supervisor/notes/mirror-folder.ts";
-import { openMirrorGit } from "../../supervisor/notes/mirror-git.ts";
-import { openCipher } from "../../supervisor/notes/note-cipher.ts";
+import { openCouch } from "../../supervisor/vaults/couch.ts";
+import { openHistory } from "../../supervisor/vaults/history-source.ts";
+import { openMirrorFolder } from "../../supervisor/vaults/mirror-folder.ts";
+import { openMirrorGit } from "../../supervisor/vaults/mirror-git.ts";
+import { openCipher } from "../../supervisor/vaults/note-cipher.ts";
 import {
   mirrorVault,
   type MirrorOptions,
-} from "../../supervisor/notes/vault-mirror.ts";
+} from "../../supervisor/vaults/vault-mirror.ts";
 import { remote, type Device } from "./devices.ts";
 import { admin, ask, startNotes, type NotesProcess } from "./start-notes.ts";
 import {

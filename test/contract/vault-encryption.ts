@@ -2,7 +2,7 @@ import {
   encryptText,
   openCipher,
   type ChunkDocument,
-} from "../../supervisor/notes/note-cipher.ts";
+} from "../../supervisor/vaults/note-cipher.ts";
 import type { Encryption } from "./vault-device.ts";
 
 /** LiveSync's second encryption, with the paths inside. */

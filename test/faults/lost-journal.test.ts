@@ -3,7 +3,7 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { expect, inject, test } from "vitest";
-import { lookAtInstances } from "../../supervisor/doctor/look-at-instances.ts";
+import { lookAtInstances } from "../../cli/doctor/look-at-instances.ts";
 import { MASTER_KEY } from "../servers/gateway.ts";
 import { programEnv } from "../servers/program-env.ts";
 import { redisServerHere } from "../servers/redis.ts";
@@ -25,7 +25,7 @@ function environmentOf({ url }: Member): Readonly<Record<string, string>> {
 }
 
 async function hearth(gateway: Member, words: readonly string[]) {
-  const main = join(import.meta.dirname, "../../supervisor/cli/main.ts");
+  const main = join(import.meta.dirname, "../../cli/main.ts");
   const child = spawn(process.execPath, [main, ...words], {
     env: { ...programEnv(), NO_COLOR: "1", ...environmentOf(gateway) },
   });

@@ -18,7 +18,7 @@ export interface HeldInRedis {
   }[];
 }
 
-// The layout is described in gateway/accounting/limits/lua/prelude.lua.
+// The layout is described in gateway/limits/lua/prelude.lua.
 const READ = `
   local generation, entities = redis.call('HGET', KEYS[1] .. 'generation', 'id'), {}
   for _, key in ipairs(redis.call('KEYS', KEYS[1] .. 'entity:*')) do

@@ -1,6 +1,6 @@
 import type { OpMap } from "@pulumi/pulumi/automation/stack.js";
 import { beforeAll, describe, expect, test } from "vitest";
-import { parallel } from "../../scripts/deploy-stack.ts";
+import { parallel } from "../../infra/deploy/deploy-stack.ts";
 import { callSteadily, expectNoFailedCall } from "./callers.ts";
 import {
   changedSince,

@@ -8,7 +8,7 @@ import { RedisServer } from "../../infra/components/redis-server.ts";
 import { SocketProxy } from "../../infra/components/socket-proxy.ts";
 import { Supervisor } from "../../infra/components/supervisor.ts";
 import { TlsEndpoint } from "../../infra/components/tls-endpoint.ts";
-import { readConfig } from "../../infra/config.ts";
+import { readConfig } from "../../infra/config/config.ts";
 import { createHosts } from "../../infra/hosts.ts";
 import {
   expectedCertificates,

@@ -13,11 +13,11 @@ import { buildSocketProxyConfig } from "../../infra/components/socket-proxy.ts";
 import {
   createContainerRuntime,
   type ContainerRuntime,
-} from "../../supervisor/containers/container-runtime.ts";
-import { openEngine } from "../../supervisor/containers/engine.ts";
-import { openHistory, type History } from "../../supervisor/history.ts";
-import { testRuntimeContract } from "../../supervisor/testing/runtime-contract.ts";
-import { waitFor } from "../../supervisor/testing/wait-for.ts";
+} from "../../supervisor/runtimes/docker/container-runtime.ts";
+import { openEngine } from "../../supervisor/runtimes/docker/engine.ts";
+import { openHistory, type History } from "../../supervisor/history/history.ts";
+import { testRuntimeContract } from "../supervisor/runtime-contract.ts";
+import { waitFor } from "../supervisor/wait-for.ts";
 import { addresses, startTwoEngines, type TwoEngines } from "./two-engines.ts";
 
 const gatePort = 12_375;

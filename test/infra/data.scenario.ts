@@ -4,8 +4,8 @@ import pg from "pg";
 import { describe, expect, test } from "vitest";
 import { askPostgres } from "../../infra/postgres-socket.ts";
 import { inProject } from "../../infra/project-files.ts";
-import { changeState, nameOf, readState } from "../../scripts/deploy/state.ts";
-import { purge, keptVolumes } from "../../scripts/deploy/destroy.ts";
+import { changeState, nameOf, readState } from "../../infra/deploy/state.ts";
+import { purge, keptVolumes } from "../../infra/deploy/destroy.ts";
 import {
   allHealthy,
   changedSince,
@@ -29,7 +29,7 @@ import { addresses } from "./two-engines.ts";
 const running = deployedStack();
 const [, edge] = edges;
 const newestMigration =
-  readdirSync(inProject("gateway/db/migrations"))
+  readdirSync(inProject("gateway/database/migrations"))
     .toSorted()
     .at(-1)
     ?.replace(/\.sql$/, "") ?? "";

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { expect } from "vitest";
 import { dockerAt } from "../../infra/engine.ts";
 import { inProject } from "../../infra/project-files.ts";
-import { openSession, type Session } from "../../scripts/deploy/session.ts";
+import { openSession, type Session } from "../../infra/deploy/session.ts";
 import { allHealthy } from "./containers.ts";
 import type { Stand } from "./stand.ts";
 
@@ -29,7 +29,7 @@ export function deploy(
     process.execPath,
     [
       inProject("bin/run.js"),
-      inProject("scripts/deploy.ts"),
+      inProject("infra/deploy/main.ts"),
       ...words,
       ...["--stack", name, "--cwd", workspace.workDir],
     ],

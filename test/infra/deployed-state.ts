@@ -9,11 +9,13 @@ import { openFiles } from "./open-files.ts";
 /** Everything that a first `up` deploys or is configured by. */
 const inputs = [
   ...[
+    "cli",
     "config",
+    "console",
+    "core",
+    "embedded",
     "gateway",
     "infra",
-    "logging",
-    "look",
     "notes",
     "scripts",
     "supervisor",

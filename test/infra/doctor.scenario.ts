@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { inProject } from "../../infra/project-files.ts";
-import type { Finding } from "../../scripts/host-checks/finding.ts";
+import type { Finding } from "../../infra/hosts/finding.ts";
 import { addresses, startTwoEngines, type TwoEngines } from "./two-engines.ts";
 
 let engines: TwoEngines;

@@ -9,8 +9,8 @@ import {
   forgetLimits,
   redisPlace,
 } from "../../supervisor/backup/forget-limits.ts";
-import { lookAtRedis } from "../../supervisor/doctor/look-at-programs.ts";
-import { lookAt } from "../../supervisor/testing/look-at.ts";
+import { lookAtRedis } from "../../cli/doctor/look-at-programs.ts";
+import { lookAt } from "../supervisor/look-at.ts";
 import { freePort } from "../servers/postgres.ts";
 import {
   redisServerHere,

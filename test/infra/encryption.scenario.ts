@@ -5,7 +5,7 @@ import pg from "pg";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { openAuthority } from "../../infra/certificates.ts";
 import { askPostgres } from "../../infra/postgres-socket.ts";
-import { parallel } from "../../scripts/deploy-stack.ts";
+import { parallel } from "../../infra/deploy/deploy-stack.ts";
 import { callSteadily, expectNoFailedCall } from "./callers.ts";
 import { allHealthy, changedSince, containerIds } from "./containers.ts";
 import { quiet, say, sessionOf, settingOf, timed } from "./day-two.ts";

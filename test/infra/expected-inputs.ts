@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect } from "vitest";
 import { issueCertificates } from "../../infra/certificates.ts";
-import { readConfig } from "../../infra/config.ts";
+import { readConfig } from "../../infra/config/config.ts";
 import { program } from "../../infra/index.ts";
 import { inProject } from "../../infra/project-files.ts";
 import { containersOf, listOf, registerBy } from "./registered.ts";

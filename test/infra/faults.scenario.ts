@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { parallel } from "../../scripts/deploy-stack.ts";
+import { parallel } from "../../infra/deploy/deploy-stack.ts";
 import {
   changedSince,
   containerIds,

@@ -16,7 +16,7 @@ import { PulumiCommand } from "@pulumi/pulumi/automation/cmd.js";
 import { LocalWorkspace } from "@pulumi/pulumi/automation/localWorkspace.js";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { parse } from "yaml";
-import { secretFields } from "../../infra/config-schema.ts";
+import { secretFields } from "../../infra/config/config-schema.ts";
 import { inProject } from "../../infra/project-files.ts";
 import { runScript } from "./two-engines.ts";
 import { watchArguments } from "./watch-arguments.ts";
@@ -47,7 +47,7 @@ interface Ended {
 
 function init(...args: readonly string[]): Promise<Ended> {
   return run(process.execPath, [
-    inProject("scripts/init.ts"),
+    inProject("infra/hosts/init.ts"),
     ...["--stack", stack, "--yes"],
     ...args,
   ]);

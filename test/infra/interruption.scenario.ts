@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { leftOverPlugins } from "../../scripts/deploy/processes.ts";
-import { nameOf, readState } from "../../scripts/deploy/state.ts";
+import { leftOverPlugins } from "../../infra/deploy/processes.ts";
+import { nameOf, readState } from "../../infra/deploy/state.ts";
 import { allHealthy, containers } from "./containers.ts";
 import { deploy, nothingDisagrees, say, timed } from "./day-two.ts";
 import { createKey, emptyStack } from "./running.ts";

@@ -1,7 +1,7 @@
 import * as pulumi from "@pulumi/pulumi";
 import * as stackConfig from "@pulumi/pulumi/runtime/config.js";
 import * as settings from "@pulumi/pulumi/runtime/settings.js";
-import { secretFields } from "../../infra/config-schema.ts";
+import { secretFields } from "../../infra/config/config-schema.ts";
 import { program } from "../../infra/index.ts";
 import type { StackOutputs } from "../../infra/outputs.ts";
 

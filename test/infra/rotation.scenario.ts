@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { authorityFile } from "../../infra/certificates.ts";
-import { rotate } from "../../scripts/deploy/rotate.ts";
-import type { RotationKind } from "../../scripts/deploy/rotations.ts";
-import type { Session } from "../../scripts/deploy/session.ts";
+import { rotate } from "../../infra/deploy/rotate.ts";
+import type { RotationKind } from "../../infra/deploy/rotations.ts";
+import type { Session } from "../../infra/deploy/session.ts";
 import { callSteadily, expectNoFailedCall } from "./callers.ts";
 import {
   deploy,

@@ -10,12 +10,12 @@ import {
 import { dirname, join, resolve } from "node:path";
 import { promisify } from "node:util";
 import type { Stack } from "@pulumi/pulumi/automation/stack.js";
-import { secretFields } from "../../infra/config-schema.ts";
-import { imageContext } from "../../infra/image-context.ts";
+import { secretFields } from "../../infra/config/config-schema.ts";
+import { imageContext } from "../../infra/images/image-context.ts";
 import { containerLog } from "../../infra/engine.ts";
 import { inProject } from "../../infra/project-files.ts";
-import { openStack } from "../../scripts/deploy-stack.ts";
-import { engineDirectory } from "../../scripts/pulumi-engine.ts";
+import { openStack } from "../../infra/deploy/deploy-stack.ts";
+import { engineDirectory } from "../../infra/deploy/pulumi-engine.ts";
 import { modelYaml } from "../servers/gateway.ts";
 import { startProviderProcess } from "../servers/provider-process.ts";
 import { startAlertReceiver, type ReceivedAlarm } from "./alert-receiver.ts";

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "vitest";
-import { parallel } from "../../scripts/deploy-stack.ts";
+import { parallel } from "../../infra/deploy/deploy-stack.ts";
 import {
   containers,
   healthyOn,

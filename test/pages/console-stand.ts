@@ -1,16 +1,16 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { configSchema } from "../../supervisor/config/schema.ts";
-import { makeHome } from "../../supervisor/embedded/home.ts";
-import { openHistory, type History } from "../../supervisor/history.ts";
+import { makeHome } from "../../supervisor/home/home.ts";
+import { openHistory, type History } from "../../supervisor/history/history.ts";
 import {
   openSupervision,
   type Supervision,
 } from "../../supervisor/supervision.ts";
-import { testCredentials } from "../../supervisor/testing/operator.ts";
-import { programSpec, testRuntime } from "../../supervisor/testing/specs.ts";
-import { temporaryHome } from "../../supervisor/testing/temporary-home.ts";
-import { waitFor } from "../../supervisor/testing/wait-for.ts";
+import { testCredentials } from "../supervisor/operator.ts";
+import { programSpec, testRuntime } from "../supervisor/specs.ts";
+import { temporaryHome } from "../supervisor/temporary-home.ts";
+import { waitFor } from "../supervisor/wait-for.ts";
 import type { Status } from "../../supervisor/status.ts";
 import { freePort } from "../servers/postgres.ts";
 import { signInAt } from "./browser.ts";

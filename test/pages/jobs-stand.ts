@@ -1,14 +1,14 @@
-import { buildApi } from "../../supervisor/http/server.ts";
-import { openHistory, type History } from "../../supervisor/history.ts";
+import { buildApi } from "../../console/http/server.ts";
+import { openHistory, type History } from "../../supervisor/history/history.ts";
 import { systemClock } from "../../supervisor/jobs/clock.ts";
 import { openJobHistory } from "../../supervisor/jobs/job-history.ts";
 import type { Job, JobContext } from "../../supervisor/jobs/job.ts";
 import { openJobRunner } from "../../supervisor/jobs/runner.ts";
-import { makeHome } from "../../supervisor/embedded/home.ts";
-import { registerJobsPage } from "../../supervisor/pages/jobs/jobs-page.ts";
-import { testCredentials } from "../../supervisor/testing/operator.ts";
-import { temporaryHome } from "../../supervisor/testing/temporary-home.ts";
-import { waitFor } from "../../supervisor/testing/wait-for.ts";
+import { makeHome } from "../../supervisor/home/home.ts";
+import { registerJobsPage } from "../../console/pages/jobs/jobs-page.ts";
+import { testCredentials } from "../supervisor/operator.ts";
+import { temporaryHome } from "../supervisor/temporary-home.ts";
+import { waitFor } from "../supervisor/wait-for.ts";
 import { signInAt } from "./browser.ts";
 
 export type JobsStand = {

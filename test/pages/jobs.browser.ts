@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { findBarriers, openBrowser, openPage, overflowOf } from "./browser.ts";
 import { lookOnEveryScreen, takePicture } from "./every-screen.ts";
 import { pastRun, startJobsStand, type JobsStand } from "./jobs-stand.ts";
-import type { History } from "../../supervisor/history.ts";
+import type { History } from "../../supervisor/history/history.ts";
 
 const desk = { width: 1280, scheme: "light" } as const;
 const hourMs = 3_600_000;

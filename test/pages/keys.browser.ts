@@ -1,8 +1,8 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { asOperator } from "../../supervisor/testing/operator.ts";
+import { asOperator } from "../supervisor/operator.ts";
 import { hashKey } from "../../gateway/access/keys.ts";
-import { query } from "../../gateway/db/pool.ts";
+import { query } from "../../gateway/database/pool.ts";
 import type { AdminFixture } from "../servers/admin.ts";
 import { MASTER_KEY } from "../servers/gateway.ts";
 import { findBarriers, openPage } from "./browser.ts";

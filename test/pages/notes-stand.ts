@@ -6,7 +6,7 @@ import {
 } from "../contract/start-notes.ts";
 import { remote, type Device } from "../contract/devices.ts";
 import { newVaultDevice, type VaultDevice } from "../contract/vault-device.ts";
-import type { SetupAnswer } from "../../supervisor/notes/provisioning.ts";
+import type { SetupAnswer } from "../../supervisor/vaults/provisioning.ts";
 import {
   startConsoleStand,
   type ConsoleStand,

@@ -2,8 +2,8 @@ import { appendFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { asOperator } from "../../supervisor/testing/operator.ts";
-import { waitFor } from "../../supervisor/testing/wait-for.ts";
+import { asOperator } from "../supervisor/operator.ts";
+import { waitFor } from "../supervisor/wait-for.ts";
 import { openBrowser, openPage } from "./browser.ts";
 import {
   anOrdinaryDay,

@@ -1,8 +1,8 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { asOperator } from "../../supervisor/testing/operator.ts";
+import { asOperator } from "../supervisor/operator.ts";
 import { hashKey } from "../../gateway/access/keys.ts";
-import { query } from "../../gateway/db/pool.ts";
+import { query } from "../../gateway/database/pool.ts";
 import { startAdminFixture, type AdminFixture } from "../servers/admin.ts";
 import { readerUrl, throwAwayDatabase } from "../servers/database.ts";
 import { openBrowser, openPage } from "./browser.ts";

@@ -3,8 +3,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { hashKey } from "../../gateway/access/keys.ts";
 import { startAdminFixture, type AdminFixture } from "../servers/admin.ts";
 import { readerUrl } from "../servers/database.ts";
-import { asOperator } from "../../supervisor/testing/operator.ts";
-import { waitFor } from "../../supervisor/testing/wait-for.ts";
+import { asOperator } from "../supervisor/operator.ts";
+import { waitFor } from "../supervisor/wait-for.ts";
 import { findBarriers, openBrowser, openPage } from "./browser.ts";
 import {
   anOrdinaryDay,

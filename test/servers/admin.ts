@@ -8,10 +8,10 @@ import {
   type TestGateway,
 } from "./gateway.ts";
 import { startMockProvider, type MockProvider } from "./provider.ts";
-import { dayOf } from "../../gateway/accounting/windows.ts";
-import type { SpendRow } from "../../gateway/accounting/rows.ts";
-import { recordRows } from "../../gateway/db/ledger.ts";
-import { query, type Pool } from "../../gateway/db/pool.ts";
+import { dayOf } from "../../gateway/ledger/windows.ts";
+import type { SpendRow } from "../../gateway/ledger/rows.ts";
+import { recordRows } from "../../gateway/database/ledger.ts";
+import { query, type Pool } from "../../gateway/database/pool.ts";
 
 /** A gateway of a test's own over a database of its own. */
 export interface AdminFixture extends TestGateway {

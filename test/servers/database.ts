@@ -2,8 +2,8 @@ import { randomBytes } from "node:crypto";
 import pg from "pg";
 import { pino } from "pino";
 import { inject } from "vitest";
-import { migrate } from "../../gateway/db/migrate.ts";
-import { createPool } from "../../gateway/db/pool.ts";
+import { migrate } from "../../gateway/database/migrate.ts";
+import { createPool } from "../../gateway/database/pool.ts";
 import { serversAllowed } from "./allowed.ts";
 import { ROLES_SQL, type TestPostgres } from "./postgres.ts";
 

@@ -5,13 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import { locateHome } from "../../supervisor/embedded/home.ts";
-import { buildPostgresArgs } from "../../supervisor/embedded/postgres.ts";
-import { ensureCluster } from "../../supervisor/embedded/postgres-cluster.ts";
-import {
-  asUser,
-  findPostgresPlace,
-} from "../../supervisor/embedded/postgres-place.ts";
+import { locateHome } from "../../supervisor/home/home.ts";
+import { buildPostgresArgs } from "../../embedded/postgres.ts";
+import { ensureCluster } from "../../embedded/postgres-cluster.ts";
+import { asUser, findPostgresPlace } from "../../embedded/postgres-place.ts";
 import { serversAllowed } from "./allowed.ts";
 
 /** A real Postgres of a test's own, in a directory of its own. */

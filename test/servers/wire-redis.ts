@@ -1,4 +1,4 @@
-import { SCRIPTS } from "../../gateway/accounting/limits/scripts.ts";
+import { SCRIPTS } from "../../gateway/limits/scripts.ts";
 import type { Wire } from "./relay.ts";
 
 const scriptOf = new Map(

@@ -11,8 +11,8 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import type { FastifyInstance } from "fastify";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
-import { temporaryHome } from "../../supervisor/testing/temporary-home.ts";
-import { startWatcher } from "../../supervisor/watcher.ts";
+import { temporaryHome } from "../supervisor/temporary-home.ts";
+import { startWatcher } from "../../embedded/watcher.ts";
 import { prepareStack, type Stack, type StartedStack } from "./stack.ts";
 
 /**

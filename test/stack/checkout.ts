@@ -34,10 +34,12 @@ export interface Checkout {
 const copied = [
   ...[
     "bin",
+    "cli",
     "config",
+    "console",
+    "core",
+    "embedded",
     "gateway",
-    "logging",
-    "look",
     "notes",
     "supervisor",
     "scripts",

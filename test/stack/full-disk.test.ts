@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { readNotesState } from "../../supervisor/notes/notes-state.ts";
+import { readNotesState } from "../../supervisor/vaults/notes-state.ts";
 import { fillDisk, freeDisk, makeSmallDisk } from "../servers/small-disk.ts";
 import {
   openFaultStand,

@@ -8,7 +8,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { rcloneHere } from "../../supervisor/testing/rclone.ts";
+import { rcloneHere } from "../supervisor/rclone.ts";
 import { chat, hearth } from "./by-hand.ts";
 import { prepareStack, type Stack } from "./stack.ts";
 

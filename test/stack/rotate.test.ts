@@ -36,7 +36,7 @@ afterAll(async () => {
 async function hearth(...words: readonly string[]) {
   const child = spawn(
     process.execPath,
-    [join(projectRoot, "supervisor/cli/main.ts"), ...words],
+    [join(projectRoot, "cli/main.ts"), ...words],
     { env: { ...process.env, ...stack.env, NO_COLOR: "1" } },
   );
   let said = "";

@@ -3,8 +3,8 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
-import { locateHome, makeHome } from "../../supervisor/embedded/home.ts";
-import { readOrMakeSecrets } from "../../supervisor/embedded/secrets.ts";
+import { locateHome, makeHome } from "../../supervisor/home/home.ts";
+import { readOrMakeSecrets } from "../../supervisor/home/secrets.ts";
 import { npmStart, prepareStack, type Stack } from "./stack.ts";
 
 let stack: Stack | undefined;

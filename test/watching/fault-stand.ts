@@ -3,7 +3,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
-import type { HistoryEntry } from "../../supervisor/history.ts";
+import type { HistoryEntry } from "../../supervisor/history/history.ts";
 import type { Status } from "../../supervisor/status.ts";
 import { mountSmallDisk, unmountDisk } from "../servers/small-disk.ts";
 import { prepareStack, type Stack } from "../stack/stack.ts";

@@ -1,4 +1,4 @@
-// The fault run of scripts/faults-supervisor.ts, shorter and in a faster rhythm.
+// The fault run of test/faults/faults-supervisor.ts, shorter and in a faster rhythm.
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
   answers500,

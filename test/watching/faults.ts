@@ -1,6 +1,6 @@
 import { createServer, type Server } from "node:net";
 import { setTimeout as wait } from "node:timers/promises";
-import type { HistoryEntry } from "../../supervisor/history.ts";
+import type { HistoryEntry } from "../../supervisor/history/history.ts";
 import { fillDisk, freeDisk } from "../servers/small-disk.ts";
 import { until, type FaultStand } from "./fault-stand.ts";
 

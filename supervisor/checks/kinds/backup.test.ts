@@ -2,8 +2,8 @@ import { mkdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { backupName, writeManifest } from "../../backup/manifest.ts";
-import { temporaryHome } from "../../testing/temporary-home.ts";
-import { lookAt } from "../../testing/look-at.ts";
+import { temporaryHome } from "../../../test/supervisor/temporary-home.ts";
+import { lookAt } from "../../../test/supervisor/look-at.ts";
 
 const hour = 3_600_000;
 let place: ReturnType<typeof temporaryHome>;

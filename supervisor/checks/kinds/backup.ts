@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { z } from "zod";
 import { listBackups, momentOf, readManifest } from "../../backup/manifest.ts";
 import { duration, whole } from "../../config/fields.ts";
-import { inWords } from "../../duration.ts";
-import { codeOf, textOf } from "../../failure.ts";
+import { inWords } from "../../../core/duration.ts";
+import { codeOf, textOf } from "../../../core/failure.ts";
 import { everyCheck } from "./every-check.ts";
 import {
   failing,

@@ -4,8 +4,8 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { createServer, type Server } from "node:tls";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { lookAt } from "../../testing/look-at.ts";
-import { temporaryHome } from "../../testing/temporary-home.ts";
+import { lookAt } from "../../../test/supervisor/look-at.ts";
+import { temporaryHome } from "../../../test/supervisor/temporary-home.ts";
 
 let place: ReturnType<typeof temporaryHome>;
 let server: Server | undefined;

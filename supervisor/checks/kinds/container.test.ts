@@ -1,6 +1,10 @@
 import { expect, test } from "vitest";
-import type { Runtime, ServiceStats, ServiceView } from "../../runtime.ts";
-import { lookAt } from "../../testing/look-at.ts";
+import type {
+  Runtime,
+  ServiceStats,
+  ServiceView,
+} from "../../runtimes/runtime.ts";
+import { lookAt } from "../../../test/supervisor/look-at.ts";
 
 const facts: NonNullable<ServiceView["container"]> = {
   id: "abc",

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { name, whole } from "../../config/fields.ts";
-import type { ServiceStats, ServiceView } from "../../runtime.ts";
+import type { ServiceStats, ServiceView } from "../../runtimes/runtime.ts";
 import { everyCheck } from "./every-check.ts";
 import { failing, wellUnless, type Lookout, type Seen } from "./look.ts";
 

@@ -5,7 +5,7 @@ import {
   serversUnderTest,
   type RunningServer,
 } from "../../../test/contract/server-under-test.ts";
-import { lookAt } from "../../testing/look-at.ts";
+import { lookAt } from "../../../test/supervisor/look-at.ts";
 
 describe.each(serversUnderTest())("on $name", (under) => {
   let store: RunningServer;

@@ -1,6 +1,6 @@
 import { tmpdir } from "node:os";
 import { expect, test } from "vitest";
-import { lookAt } from "../../testing/look-at.ts";
+import { lookAt } from "../../../test/supervisor/look-at.ts";
 import { timeToFull } from "./disk.ts";
 
 const hour = 3_600_000;

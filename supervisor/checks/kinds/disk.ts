@@ -1,7 +1,7 @@
 import { statfs } from "node:fs/promises";
 import { z } from "zod";
 import { duration, whole } from "../../config/fields.ts";
-import { inWords } from "../../duration.ts";
+import { inWords } from "../../../core/duration.ts";
 import { slopeOf } from "../../straight-line.ts";
 import { everyCheck } from "./every-check.ts";
 import {

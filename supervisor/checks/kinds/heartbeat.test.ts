@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { lookAt } from "../../testing/look-at.ts";
+import { lookAt } from "../../../test/supervisor/look-at.ts";
 import type { Pings } from "./look.ts";
 
 const hour = 3_600_000;

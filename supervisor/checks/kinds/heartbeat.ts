@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { duration } from "../../config/fields.ts";
-import { inWords } from "../../duration.ts";
+import { inWords } from "../../../core/duration.ts";
 import { everyCheck } from "./every-check.ts";
 import { failing, type Lookout, type Seen } from "./look.ts";
 

@@ -1,7 +1,7 @@
 import { createServer, type Server } from "node:http";
 import { afterEach, expect, test } from "vitest";
-import { freePort } from "../../processes/ports.ts";
-import { lookAt } from "../../testing/look-at.ts";
+import { freePort } from "../../runtimes/process/ports.ts";
+import { lookAt } from "../../../test/supervisor/look-at.ts";
 
 let server: Server | undefined;
 

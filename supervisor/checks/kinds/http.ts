@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { duration, webAddress, whole } from "../../config/fields.ts";
-import { inWords } from "../../duration.ts";
+import { inWords } from "../../../core/duration.ts";
 import { askHttp } from "../http-get.ts";
 import { everyCheck } from "./every-check.ts";
 import { failing, type Lookout, type Seen } from "./look.ts";

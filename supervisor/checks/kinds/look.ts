@@ -1,4 +1,4 @@
-import type { Runtime } from "../../runtime.ts";
+import type { Runtime } from "../../runtimes/runtime.ts";
 
 /** What one look saw. */
 export type Seen = {

@@ -1,7 +1,7 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, expect, test } from "vitest";
-import { lookAt } from "../../testing/look-at.ts";
+import { lookAt } from "../../../test/supervisor/look-at.ts";
 
 let server: Server | undefined;
 let asked: string[];

@@ -4,8 +4,8 @@ import {
   readerUrl,
   throwAwayDatabase,
 } from "../../../test/servers/database.ts";
-import { freePort } from "../../processes/ports.ts";
-import { lookAt } from "../../testing/look-at.ts";
+import { freePort } from "../../runtimes/process/ports.ts";
+import { lookAt } from "../../../test/supervisor/look-at.ts";
 
 let database: Awaited<ReturnType<typeof throwAwayDatabase>>;
 let url: string;

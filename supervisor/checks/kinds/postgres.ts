@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { duration, whole } from "../../config/fields.ts";
-import { inWords } from "../../duration.ts";
+import { inWords } from "../../../core/duration.ts";
 import { everyCheck } from "./every-check.ts";
 import { failing, wellUnless, type Lookout, type Seen } from "./look.ts";
 

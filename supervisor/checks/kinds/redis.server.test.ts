@@ -4,7 +4,7 @@ import {
   startRedis,
   type TestRedis,
 } from "../../../test/servers/redis.ts";
-import { lookAt } from "../../testing/look-at.ts";
+import { lookAt } from "../../../test/supervisor/look-at.ts";
 
 describe.runIf(redisServerHere())("with a real server", () => {
   let redis: TestRedis;

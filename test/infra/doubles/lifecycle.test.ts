@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import pg from "pg";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
-import { scramVerifier } from "../../../infra/scram.ts";
+import { scramVerifier } from "../../../core/scram.ts";
 import { superuserUrl, throwAwayDatabase } from "../../servers/database.ts";
 import { freePort } from "../../servers/postgres.ts";
 import { containerDouble } from "./docker/container.ts";

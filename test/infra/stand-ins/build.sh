@@ -88,7 +88,7 @@ build() { # name
     --tag "hearth-test/$1" - <<<"FROM $built" >/dev/null 2>&1
 }
 
-# An official image has the name of its stand-in, and its tag stands in infra/images.ts.
+# An official image has the name of its stand-in, and its tag stands in infra/images/images.ts.
 list() {
   local name version
   for name in "${NAMES[@]}"; do

@@ -1,0 +1,103 @@
+import type { ActiveAlarm } from "../supervisor/alerts/alerting.ts";
+import type { SinkState } from "../supervisor/alerts/courier.ts";
+import type { Silence } from "../supervisor/alerts/silence.ts";
+import { inWords } from "../core/duration.ts";
+import { addressArg, findStack, type StackClient } from "./stack-client.ts";
+import { alignColumns, paint, print, type Cell } from "./terminal.ts";
+import { defineVerb, type ExitCode } from "./verb.ts";
+
+const longestTestMs = 60_000;
+
+export const alerts = defineVerb({
+  name: "alerts",
+  description: "Show what is wrong and who is told; --test sends a message.",
+  example: "hearth alerts --test",
+  args: {
+    test: {
+      type: "boolean",
+      description: "Send a test message every way that `notify:` names",
+    },
+    json: { type: "boolean", description: "Print it as JSON" },
+    ...addressArg,
+  },
+  run: async ({ test, json, url }) =>
+    test ? sendTest(findStack(url), json) : show(findStack(url), json),
+});
+
+async function show(
+  stack: StackClient,
+  json: boolean | undefined,
+): Promise<ExitCode> {
+  const answer = (await stack.ask("GET", "/api/alerts")) as {
+    readonly alarms: readonly ActiveAlarm[];
+    readonly sinks: readonly SinkState[];
+    readonly silences: readonly Silence[];
+  };
+  if (json) print(JSON.stringify(answer, null, 2));
+  else {
+    print(answer.alarms.length === 0 ? "Nothing is wrong." : "");
+    for (const alarm of answer.alarms) describeAlarm(alarm).forEach(print);
+    print("");
+    printSinks(answer.sinks);
+  }
+  return answer.alarms.some(({ level }) => level === "down") ? 1 : 0;
+}
+
+function describeAlarm(alarm: ActiveAlarm): readonly string[] {
+  const sign = alarm.level === "down" ? paint("bad", "✕") : paint("warn", "▲");
+  const quiet =
+    alarm.silence === null
+      ? ""
+      : paint("soft", ` (silent: ${alarm.silence.why})`);
+  return [
+    `${sign} ${paint("strong", alarm.subject)}: ${alarm.text} ${paint("soft", `(for ${inWords(Date.now() - alarm.since)})`)}${quiet}`,
+    ...(alarm.output === undefined ? [] : [`    ${alarm.output}`]),
+    `    ${alarm.command}`,
+  ];
+}
+
+async function sendTest(
+  stack: StackClient,
+  json: boolean | undefined,
+): Promise<ExitCode> {
+  const { sinks } = (await stack.ask(
+    "POST",
+    "/api/alerts/test",
+    longestTestMs,
+  )) as { readonly sinks: readonly SinkState[] };
+  if (json) print(JSON.stringify(sinks, null, 2));
+  else printSinks(sinks);
+  return sinks.length > 0 && sinks.every(({ trouble }) => trouble === null)
+    ? 0
+    : 1;
+}
+
+function printSinks(sinks: readonly SinkState[]): void {
+  if (sinks.length === 0) {
+    print(
+      "Nobody is told of alarms yet: `hearth config` shows how `notify:` names a webhook, mail, ntfy or Slack.",
+    );
+    return;
+  }
+  const rows = sinks.map((sink): readonly Cell[] => [
+    sink.trouble === null
+      ? { text: "● works", tone: "ok" }
+      : { text: "✕ fails", tone: "bad" },
+    { text: sink.name, tone: "strong" },
+    {
+      text:
+        sink.deliveredAt === null
+          ? "nothing delivered yet"
+          : `delivered ${inWords(Date.now() - sink.deliveredAt)} ago`,
+    },
+    {
+      text: [
+        sink.waiting > 0 ? `${sink.waiting} waiting` : "",
+        sink.trouble ?? "",
+      ]
+        .filter((part) => part !== "")
+        .join(": "),
+    },
+  ]);
+  alignColumns(rows).forEach(print);
+}

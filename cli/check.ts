@@ -1,0 +1,40 @@
+import type { CheckView } from "../supervisor/checks/watched.ts";
+import { addressArg, findStack } from "./stack-client.ts";
+import { checkCell } from "./states.ts";
+import { alignColumns, print } from "./terminal.ts";
+import { defineVerb } from "./verb.ts";
+
+const longestCheckMs = 120_000;
+
+export const check = defineVerb({
+  name: "check",
+  description: "Run one check now and show what it sees.",
+  example: "hearth check gateway",
+  args: {
+    name: {
+      type: "positional",
+      required: true,
+      description: "A check of config/supervisor.yaml",
+    },
+    json: { type: "boolean", description: "Print it as JSON" },
+    ...addressArg,
+  },
+  run: async ({ name, json, url }) => {
+    const path = `/api/checks/${encodeURIComponent(name)}`;
+    const view = (await findStack(url).ask(
+      "POST",
+      path,
+      longestCheckMs,
+    )) as CheckView;
+    const [line] = alignColumns([
+      [
+        { text: view.name, tone: "strong" },
+        checkCell(view.state, view.inhibitedBy),
+        { text: `${view.latest?.latencyMs ?? 0} ms` },
+        { text: view.latest?.text ?? "" },
+      ],
+    ]);
+    print(json ? JSON.stringify(view, null, 2) : (line ?? ""));
+    return view.latest?.ok === true ? 0 : 1;
+  },
+});

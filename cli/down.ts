@@ -1,0 +1,99 @@
+import { setTimeout as wait } from "node:timers/promises";
+import { askHttp } from "../supervisor/checks/http-get.ts";
+import { authorizationFor } from "../supervisor/credentials.ts";
+import { inWords } from "../core/duration.ts";
+import { locateHome, type Home } from "../supervisor/home/home.ts";
+import { untilGone } from "../supervisor/runtimes/process/identity.ts";
+import {
+  aliveIn,
+  readRunFile,
+  writeRunFile,
+} from "../supervisor/runtimes/process/run-file.ts";
+import {
+  sendSignal,
+  stopProcess,
+} from "../supervisor/runtimes/process/stop.ts";
+import { supervisorHere } from "./stack-client.ts";
+import { print } from "./terminal.ts";
+import { defineVerb } from "./verb.ts";
+
+/** The gateway's drain and the others after it. */
+const longestStopMs = 180_000;
+const sayEveryMs = 5000;
+
+export const down = defineVerb({
+  name: "down",
+  description: "Stop everything on this machine, letting running calls finish.",
+  example: "hearth down",
+  args: {},
+  run: async () => {
+    const home = locateHome();
+    const supervisor = supervisorHere(home);
+    if (supervisor === undefined) return stopLeftovers(home);
+    const begun = Date.now();
+    print(`Stopping Hearth (pid ${supervisor.pid}) …`);
+    const asked = await askHttp(`${supervisor.address}/api/stop`, {
+      method: "POST",
+      headers: authorizationFor(home, supervisor.address, process.env),
+      signal: AbortSignal.timeout(5000),
+    }).catch(() => undefined);
+    if (asked?.status !== 202) sendSignal(supervisor, "SIGTERM");
+    const talking = setInterval(
+      () =>
+        print(
+          `  running calls may finish; ${inWords(Date.now() - begun)} so far`,
+        ),
+      sayEveryMs,
+    );
+    const gone = await Promise.race([
+      untilGone(supervisor, 50).then(() => true),
+      wait(longestStopMs, false, { ref: false }),
+    ]);
+    clearInterval(talking);
+    if (!gone) {
+      print(
+        `Hearth still runs after ${inWords(longestStopMs)}: \`hearth logs supervisor\` says what it waits for.`,
+      );
+      return 1;
+    }
+    print(
+      `Hearth is stopped after ${inWords(Date.now() - begun)}; keys, spend and notes are kept.`,
+    );
+    return 0;
+  },
+});
+
+/** Without a supervisor there may still be what it started. */
+async function stopLeftovers(home: Home): Promise<0> {
+  const run = readRunFile(home.runFile);
+  const order = ["gateway", "notes", "echo", "postgres"];
+  const left = Object.entries(run.services)
+    .flatMap(([name, entry]) => {
+      const alive = aliveIn(entry);
+      return alive === undefined ? [] : [{ ...alive, name }];
+    })
+    .toSorted((a, b) => order.indexOf(a.name) - order.indexOf(b.name));
+  if (left.length === 0) {
+    print("Hearth is not running here.");
+    return 0;
+  }
+  print("The supervisor is gone; stopping what it left:");
+  for (const service of left) {
+    const isPostgres = service.name === "postgres";
+    await stopProcess(
+      service,
+      isPostgres ? "SIGINT" : "SIGTERM",
+      service.name === "gateway" ? 130_000 : 30_000,
+    );
+    print(`  ${service.name} (pid ${service.pid}) stopped`);
+  }
+  const stopped = Object.entries(run.services).map(
+    ([name, entry]) =>
+      [name, { ...entry, pid: null, startTime: null }] as const,
+  );
+  writeRunFile(home.runFile, {
+    supervisor: null,
+    services: Object.fromEntries(stopped),
+  });
+  return 0;
+}

@@ -1,0 +1,79 @@
+import { setTimeout as wait } from "node:timers/promises";
+import type { Status } from "../supervisor/status.ts";
+import type { StackClient } from "./stack-client.ts";
+import { paint, print } from "./terminal.ts";
+
+const followEveryMs = 2000;
+/** Asked for each time while following: more lines than that in two seconds are not all shown. */
+const followLines = 500;
+
+/** Shows what services wrote last as their supervisor tells it, where their logs do not lie here. */
+export async function showFarLogs(
+  stack: StackClient,
+  name: string | undefined,
+  count: number,
+  follow: boolean,
+): Promise<void> {
+  const names = name === undefined ? await servicesOf(stack) : [name];
+  for (const each of names) {
+    if (names.length > 1) print(paint("strong", `── ${each} ──`));
+    for (const line of await linesOf(stack, each, count)) print(line);
+  }
+  if (follow) await followAll(stack, names);
+}
+
+async function servicesOf(stack: StackClient): Promise<readonly string[]> {
+  const { services } = (await stack.ask("GET", "/api/status")) as Status;
+  return services.map(({ name }) => name);
+}
+
+async function linesOf(
+  stack: StackClient,
+  name: string,
+  count: number,
+): Promise<readonly string[]> {
+  const path = `/api/logs/${encodeURIComponent(name)}?lines=${count}`;
+  const { lines } = (await stack.ask("GET", path)) as {
+    readonly lines: readonly string[];
+  };
+  return lines;
+}
+
+/** Shows what is added until the command is interrupted. */
+async function followAll(
+  stack: StackClient,
+  names: readonly string[],
+): Promise<never> {
+  const seen = new Map<string, readonly string[]>();
+  for (const name of names)
+    seen.set(name, await linesOf(stack, name, followLines));
+  const wide = Math.max(...names.map((name) => name.length));
+  for (;;) {
+    await wait(followEveryMs);
+    for (const name of names) {
+      const lines = await linesOf(stack, name, followLines);
+      const lead =
+        names.length > 1 ? `${paint("soft", name.padEnd(wide))}  ` : "";
+      for (const line of addedSince(seen.get(name) ?? [], lines))
+        print(`${lead}${line}`);
+      seen.set(name, lines);
+    }
+  }
+}
+
+/** The lines of `now` that come after those of `before`, both the end of one log. */
+export function addedSince(
+  before: readonly string[],
+  now: readonly string[],
+): readonly string[] {
+  for (
+    let common = Math.min(before.length, now.length);
+    common > 0;
+    common -= 1
+  ) {
+    const from = before.length - common;
+    if (now.slice(0, common).every((line, at) => line === before[from + at]))
+      return now.slice(common);
+  }
+  return now;
+}

@@ -1,0 +1,75 @@
+import type { HistoryEntry } from "../supervisor/history/history.ts";
+import { addressArg, findStack } from "./stack-client.ts";
+import { alignColumns, print, type Cell, type Tone } from "./terminal.ts";
+import { defineVerb, UsageError } from "./verb.ts";
+
+export const history = defineVerb({
+  name: "history",
+  description: "Show what changed and what was done, with the reasons.",
+  example: "hearth history gateway --lines 100",
+  args: {
+    name: {
+      type: "positional",
+      required: false,
+      description: "Only this service, check or alarm",
+    },
+    lines: {
+      type: "string",
+      alias: "n",
+      default: "30",
+      description: "How many, counted from the newest",
+      valueHint: "number",
+    },
+    json: { type: "boolean", description: "Print it as JSON" },
+    ...addressArg,
+  },
+  run: async ({ name, lines, json, url }) => {
+    const count = Number(lines);
+    if (!/^\d+$/.test(lines) || count < 1 || count > 10_000)
+      throw new UsageError(
+        `--lines is "${lines}": it must be a number from 1 to 10000.`,
+      );
+    const query = new URLSearchParams({ limit: lines });
+    if (name !== undefined) query.set("name", name);
+    const { entries } = (await findStack(url).ask(
+      "GET",
+      `/api/history?${query}`,
+    )) as { readonly entries: readonly HistoryEntry[] };
+    if (json) print(JSON.stringify(entries, null, 2));
+    else if (entries.length === 0)
+      print(
+        name === undefined
+          ? "Nothing has happened yet."
+          : `Nothing is known of "${name}": \`hearth status\` shows the names.`,
+      );
+    else alignColumns(entries.toReversed().map(rowOf)).forEach(print);
+    return 0;
+  },
+});
+
+function rowOf(entry: HistoryEntry): readonly Cell[] {
+  return [
+    { text: timeOf(entry.at), tone: "soft" },
+    { text: entry.kind, tone: "soft" },
+    { text: entry.name, tone: "strong" },
+    {
+      text: entry.from === null ? entry.to : `${entry.from} → ${entry.to}`,
+      tone: toneOf(entry),
+    },
+    { text: entry.reason ?? "" },
+  ];
+}
+
+function toneOf({ to }: HistoryEntry): Tone {
+  if (["up", "running", "alarm-over"].includes(to)) return "ok";
+  if (["down", "gave-up", "backing-off", "alarm"].includes(to)) return "bad";
+  return ["pending", "restart", "heal"].includes(to) ? "warn" : "plain";
+}
+
+/** "2026-11-21 10:02:07" in the zone of this machine. */
+function timeOf(at: number): string {
+  const date = new Date(at);
+  const day = [date.getFullYear(), date.getMonth() + 1, date.getDate()];
+  const two = (part: number) => String(part).padStart(2, "0");
+  return `${day.map(two).join("-")} ${date.toTimeString().slice(0, 8)}`;
+}

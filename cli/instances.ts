@@ -1,0 +1,85 @@
+import { inWords } from "../core/duration.ts";
+import {
+  holdsBudgets,
+  listInstances,
+  type GatewayInstance,
+} from "../supervisor/gateway/instances.ts";
+import { money } from "../core/words.ts";
+import { findGateway, gatewayArg } from "./gateway-client.ts";
+import { printTable } from "./job-run.ts";
+import { print, type Cell } from "./terminal.ts";
+import { defineVerb, type Verb } from "./verb.ts";
+
+const json = { type: "boolean", description: "Print it as JSON" } as const;
+
+const list = defineVerb({
+  name: "instances list",
+  description:
+    "List the gateways that share limits in Redis, with spend of each that is not in the ledger.",
+  example: "hearth instances list",
+  args: { json, ...gatewayArg },
+  run: async ({ json: asJson, url }) => {
+    const all = await listInstances(findGateway(url));
+    if (asJson === true) print(JSON.stringify(all, null, 2));
+    else if (all.length === 0)
+      print("Without Redis a gateway runs alone: no instances to list.");
+    else
+      printTable(
+        ["instance", "state", "not in the ledger", "budgets"],
+        all.map(rowOf),
+      );
+    return all.some(holdsBudgets) ? 1 : 0;
+  },
+});
+
+function rowOf(one: GatewayInstance): readonly Cell[] {
+  return [
+    { text: one.instance, tone: "strong" },
+    stateOf(one),
+    { text: money(one.pending_spend), right: true },
+    { text: String(one.pending_budgets), right: true },
+  ];
+}
+
+function stateOf(one: GatewayInstance): Cell {
+  if (one.running) return { text: "running", tone: "ok" };
+  const silent =
+    one.silent_seconds === null
+      ? "more than a day"
+      : inWords(one.silent_seconds * 1_000);
+  return { text: `stopped for ${silent}`, tone: "warn" };
+}
+
+const forget = defineVerb({
+  name: "instances forget",
+  description:
+    "Drop the spend of a gateway whose journal is lost from all budgets.",
+  example: "hearth instances forget 0b9c1f7e-5a1d-4b52-9d1c-6f0d0c3a8e11",
+  args: {
+    instance: {
+      type: "positional",
+      required: true,
+      description: "Its name, as `hearth instances list` shows it",
+    },
+    json,
+    ...gatewayArg,
+  },
+  run: async ({ instance, json: asJson, url }) => {
+    const done = await findGateway(url).ask("POST", "/instances/forget", {
+      instance,
+    });
+    if (asJson === true) print(JSON.stringify(done, null, 2));
+    else
+      print(
+        `Instance ${instance} forgotten: its spend that is not in the ledger no longer counts.`,
+      );
+    return 0;
+  },
+});
+
+export const instances: Verb = {
+  name: "instances",
+  description: "Gateways that share limits in Redis.",
+  example: "hearth instances list",
+  verbs: { list: async () => list, forget: async () => forget },
+};

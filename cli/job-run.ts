@@ -1,0 +1,156 @@
+import { inWords } from "../core/duration.ts";
+import { Failure } from "../core/failure.ts";
+import type { JobContext, JobOutcome } from "../supervisor/jobs/job.ts";
+import type { RunView } from "../supervisor/jobs/runner.ts";
+import { onStopSignals } from "../embedded/signals.ts";
+import type { StackClient } from "./stack-client.ts";
+import { alignColumns, paint, print, widthOf, type Tone } from "./terminal.ts";
+import type { ExitCode } from "./verb.ts";
+import { setTimeout as wait } from "node:timers/promises";
+
+const lookEveryMs = 300;
+const barWidth = 24;
+
+/** Begins a job, shows how far it is until it ends, and prints its last word; with `json` only the finished run. */
+export async function runJob(
+  stack: StackClient,
+  name: string,
+  options: Readonly<Record<string, unknown>>,
+  json: boolean = false,
+): Promise<{ readonly run: RunView; readonly code: ExitCode }> {
+  const path = `/api/jobs/${encodeURIComponent(name)}/run`;
+  const begun = (await stack.ask("POST", path, undefined, {
+    options,
+  })) as RunView;
+  const run = await follow(stack, begun.id, json);
+  if (json) print(JSON.stringify(run, null, 2));
+  else print(lastWord(run));
+  const well = run.status === "done" || run.status === "skipped";
+  return { run, code: well ? 0 : 1 };
+}
+
+/** Asks until the run is over. */
+async function follow(
+  stack: StackClient,
+  id: number,
+  quiet: boolean,
+): Promise<RunView> {
+  const show = showProgress(quiet);
+  for (;;) {
+    const run = (await stack.ask("GET", `/api/job-runs/${id}`)) as RunView;
+    show(run);
+    if (run.status !== "running") return run;
+    await wait(lookEveryMs);
+  }
+}
+
+/** Does a job's work in this process instead, shown in the same way. Throws what the work throws. */
+export async function runHere(
+  name: string,
+  json: boolean,
+  options: JobContext["options"],
+  work: (context: JobContext) => Promise<JobOutcome>,
+): Promise<void> {
+  const abort = new AbortController();
+  const forget = onStopSignals(
+    (signal) => abort.abort(new Failure(`${name} was stopped by ${signal}.`)),
+    () => process.exit(130),
+  );
+  const show = showProgress(json);
+  const begun: RunView = {
+    ...{ id: 0, job: name, due: null, caughtUp: false, endedAt: null },
+    ...{ startedAt: Date.now(), status: "running", attempts: 1, text: "" },
+    ...{ details: null, progress: null },
+  };
+  try {
+    const { status, summary, details } = await work({
+      ...{ signal: abort.signal, now: Date.now, asked: true, options },
+      progress: (text, done) =>
+        show({
+          ...begun,
+          progress: { text, done: done ?? null, attempt: 1, nextTryAt: null },
+        }),
+    });
+    const ended: RunView = {
+      ...{ ...begun, status, text: summary },
+      ...{ endedAt: Date.now(), details: details ?? null },
+    };
+    show(ended);
+    print(json ? JSON.stringify(ended, null, 2) : lastWord(ended));
+  } catch (error) {
+    show({ ...begun, status: "failed" });
+    throw error;
+  } finally {
+    forget();
+  }
+}
+
+/** On a terminal the bar is drawn in place and goes with the run, elsewhere each new sentence is a line. */
+function showProgress(quiet: boolean): (run: RunView) => void {
+  const stream = process.stderr;
+  let said = "";
+  return (run) => {
+    const line = run.progress === null ? "" : progressLine(run, Date.now());
+    if (stream.isTTY && !quiet)
+      stream.write(`\r\x1b[K${run.status === "running" ? line : ""}`);
+    else if (!quiet && run.progress !== null && said !== run.progress.text) {
+      said = run.progress.text;
+      stream.write(`${said}\n`);
+    }
+  };
+}
+
+/** "████████░░░░ 42 %  spend_log · 1 min 3 s, about 2 min left" */
+function progressLine({ progress, startedAt }: RunView, now: number): string {
+  if (progress === null) return "";
+  const passed = now - startedAt;
+  const parts = [progress.text, inWords(passed)];
+  if (progress.nextTryAt !== null)
+    parts.push(`tried again in ${inWords(progress.nextTryAt - now)}`);
+  if (progress.done === null) return cut(parts.join(" · "));
+  const done = Math.min(1, Math.max(0, progress.done));
+  const full = Math.round(done * barWidth);
+  const bar = `${"█".repeat(full)}${"░".repeat(barWidth - full)}`;
+  const left =
+    done > 0.02 && done < 1
+      ? `, about ${inWords((passed / done) * (1 - done))} left`
+      : "";
+  return cut(
+    `${bar} ${String(Math.floor(done * 100)).padStart(3)} %  ${parts.join(" · ")}${left}`,
+  );
+}
+
+function cut(line: string): string {
+  const width = widthOf(process.stderr);
+  return line.length < width ? line : `${line.slice(0, width - 2)}…`;
+}
+
+function lastWord(run: RunView): string {
+  const took = inWords((run.endedAt ?? run.startedAt) - run.startedAt);
+  return `${paint(toneOf(run), run.status)} after ${took}: ${run.text}`;
+}
+
+export function toneOf({ status }: Pick<RunView, "status">): Tone {
+  switch (status) {
+    case "done":
+      return "ok";
+    case "running":
+      return "ember";
+    case "skipped":
+    case "stopped":
+      return "soft";
+    case "interrupted":
+      return "warn";
+    case "failed":
+      return "bad";
+  }
+}
+
+/** Prints rows under soft headings. */
+export function printTable(
+  headings: readonly string[],
+  rows: Parameters<typeof alignColumns>[0],
+): void {
+  const head = headings.map((text) => ({ text, tone: "soft" as const }));
+  for (const line of alignColumns([head, ...rows])) print(line);
+}

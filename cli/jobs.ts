@@ -1,0 +1,150 @@
+import { inWords } from "../core/duration.ts";
+import type { JobView, RunView } from "../supervisor/jobs/runner.ts";
+import { forceWords } from "../supervisor/vaults/compaction-words.ts";
+import { printTable, runJob, toneOf } from "./job-run.ts";
+import { addressArg, findStack } from "./stack-client.ts";
+import { print, type Cell } from "./terminal.ts";
+import { defineVerb, type Verb } from "./verb.ts";
+
+const json = { type: "boolean", description: "Print it as JSON" } as const;
+const jobName = {
+  type: "positional",
+  required: true,
+  description: "A job that `hearth jobs list` shows",
+} as const;
+
+const list = defineVerb({
+  name: "jobs list",
+  description: "Every job: when it runs, and how it went last.",
+  example: "hearth jobs list",
+  args: { json, ...addressArg },
+  run: async ({ json, url }) => {
+    const { jobs } = (await findStack(url).ask("GET", "/api/jobs")) as {
+      readonly jobs: readonly JobView[];
+    };
+    if (json) print(JSON.stringify(jobs, null, 2));
+    else printTable(["job", "next", "last", ""], jobs.map(jobRow));
+    return jobs.some(({ last }) => last?.status === "failed") ? 1 : 0;
+  },
+});
+
+function jobRow(job: JobView): readonly Cell[] {
+  const now = Date.now();
+  const { last, running, nextAt } = job;
+  const next =
+    nextAt === null ? "when asked" : `in ${inWords(Math.max(0, nextAt - now))}`;
+  if (running !== null)
+    return [
+      { text: job.name, tone: "strong" },
+      { text: next },
+      { text: "running", tone: "ember" },
+      { text: running.progress?.text ?? "" },
+    ];
+  return [
+    { text: job.name, tone: "strong" },
+    { text: next },
+    last === null
+      ? { text: "never", tone: "soft" }
+      : { text: last.status, tone: toneOf(last) },
+    {
+      text:
+        last === null
+          ? job.description
+          : `${inWords(now - last.startedAt)} ago: ${last.text}`,
+    },
+  ];
+}
+
+const run = defineVerb({
+  name: "jobs run",
+  description: "Run one job now and show how far it is.",
+  example: "hearth jobs run ledger-check",
+  args: { name: jobName, json, ...addressArg },
+  run: async ({ name, json, url }) =>
+    (await runJob(findStack(url), name, {}, json)).code,
+});
+
+const history = defineVerb({
+  name: "jobs history",
+  description: "The last runs of one job.",
+  example: "hearth jobs history postgres-backup",
+  args: { name: jobName, json, ...addressArg },
+  run: async ({ name, json, url }) => {
+    const path = `/api/jobs/${encodeURIComponent(name)}/runs`;
+    const { runs } = (await findStack(url).ask("GET", path)) as {
+      readonly runs: readonly RunView[];
+    };
+    if (json) print(JSON.stringify(runs, null, 2));
+    else if (runs.length === 0) print(`${name} never ran.`);
+    else printTable(["begun", "took", "", ""], runs.map(runRow));
+    return 0;
+  },
+});
+
+function runRow(run: RunView): readonly Cell[] {
+  return [
+    { text: new Date(run.startedAt).toLocaleString() },
+    { text: inWords((run.endedAt ?? Date.now()) - run.startedAt), right: true },
+    { text: run.status, tone: toneOf(run) },
+    { text: `${run.caughtUp ? "(caught up) " : ""}${run.text}` },
+  ];
+}
+
+const stop = defineVerb({
+  name: "jobs stop",
+  description: "Stop a job that runs; it leaves nothing half done.",
+  example: "hearth jobs stop postgres-backup",
+  args: { name: jobName, ...addressArg },
+  run: async ({ name, url }) => {
+    const path = `/api/jobs/${encodeURIComponent(name)}/stop`;
+    const { stopped } = (await findStack(url).ask("POST", path)) as {
+      readonly stopped: boolean;
+    };
+    print(stopped ? `${name} is told to stop.` : `${name} does not run.`);
+    return 0;
+  },
+});
+
+export const jobs: Verb = {
+  name: "jobs",
+  description: "What runs by itself: list it, run it now, see how it went.",
+  example: "hearth jobs list",
+  verbs: {
+    list: async () => list,
+    run: async () => run,
+    history: async () => history,
+    stop: async () => stop,
+  },
+};
+
+/** The same as `jobs run compaction`, by the name that people look for. */
+export const compact = defineVerb({
+  name: "compact",
+  description: "Compact the notes now: old revisions give back their room.",
+  example: "hearth compact",
+  args: {
+    vault: {
+      type: "positional",
+      required: false,
+      description: "One vault; all when left out",
+    },
+    force: {
+      type: "boolean",
+      description: `${forceWords.label}. ${forceWords.note}`,
+    },
+    json,
+    ...addressArg,
+  },
+  run: async ({ vault, force, json, url }) =>
+    (
+      await runJob(
+        findStack(url),
+        "compaction",
+        {
+          ...(vault === undefined ? {} : { vault }),
+          ...(force === true ? { force } : {}),
+        },
+        json,
+      )
+    ).code,
+});

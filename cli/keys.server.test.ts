@@ -1,0 +1,155 @@
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { startAdminFixture, type AdminFixture } from "../test/servers/admin.ts";
+import { MASTER_KEY } from "../test/servers/gateway.ts";
+import {
+  makeLitellmTables,
+  USUAL_DATA,
+} from "../test/servers/litellm-database.ts";
+import {
+  startHearth,
+  type CommandResult,
+} from "../test/supervisor/hearth-command.ts";
+import { temporaryHome } from "../test/supervisor/temporary-home.ts";
+
+/** What changes reaches the gateway by a notice; a busy machine may take its time. */
+const PATIENT = { timeout: 20_000 };
+
+// Each command is a program of its own, and loads its sources anew.
+vi.setConfig({ testTimeout: 180_000 });
+
+let fixture: AdminFixture;
+let place: ReturnType<typeof temporaryHome>;
+
+beforeAll(async () => {
+  fixture = await startAdminFixture(`
+  - model_name: waiting
+    provider_params:
+      model: openai/gpt-waiting
+      api_key: os.environ/HEARTH_TEST_UNSET_KEY
+`);
+  place = temporaryHome();
+});
+
+afterAll(async () => {
+  place?.remove();
+  await fixture?.stop();
+});
+
+/** Runs the CLI against the gateway of this test. */
+const hearth = (
+  words: readonly string[],
+  env: Readonly<Record<string, string>> = {
+    GATEWAY_URL: fixture.url,
+    PROXY_MASTER_KEY: MASTER_KEY,
+  },
+): Promise<CommandResult> =>
+  startHearth(words, { HEARTH_HOME: place.home.root, ...env }).ended;
+
+test("a key is made, listed, blocked and let go again", async () => {
+  const made = await hearth([
+    ..."keys new --alias anna-laptop --user anna --models mock --budget 5 --per 1mo --rpm 60".split(
+      " ",
+    ),
+  ]);
+  expect(made.code).toBe(0);
+  const [key = ""] = made.out.split("\n");
+  expect(key).toMatch(/^sk-[\w-]{22}$/);
+  expect(made.out).toContain(`curl -sS ${fixture.url}/v1/chat/completions`);
+  expect((await fixture.chat(key, "hello")).status).toBe(200);
+
+  const listed = await hearth(["keys", "list", "--user", "anna"]);
+  expect(listed).toMatchObject({ code: 0, error: "" });
+  expect(listed.out).toMatch(
+    /● works {2}anna-laptop {2}sk-\.\.\..{4} {2}anna {2}.*\$ 5\.00 +\d{4}-\d\d-01/,
+  );
+  expect(listed.out).not.toContain(key);
+
+  const blocked = await hearth(["keys", "block", "anna-laptop"]);
+  expect(blocked.out).toContain("is blocked");
+  await expect
+    .poll(async () => (await fixture.chat(key, "again")).status, PATIENT)
+    .toBe(401);
+  await hearth(["keys", "unblock", "anna-laptop"]);
+  await expect
+    .poll(async () => (await fixture.chat(key, "again")).status, PATIENT)
+    .toBe(200);
+});
+
+test("the call to try names a model that answers", async () => {
+  const { out } = await hearth(["keys", "new", "--models", "waiting,mock"]);
+  expect(out).toContain('"model":"mock"');
+  const pending = await hearth(["keys", "new", "--models", "waiting"]);
+  expect(pending.out).toContain("No model that it may call answers yet");
+  expect(pending.out).not.toContain("curl");
+});
+
+test("everything is there as JSON", async () => {
+  const made = JSON.parse(
+    (await hearth(["keys", "new", "--alias", "as-json", "--json"])).out,
+  ) as Record<string, string>;
+  expect(made["key"]).toMatch(/^sk-/);
+  const { keys, total } = JSON.parse(
+    (await hearth(["keys", "list", "--json"])).out,
+  ) as { keys: readonly unknown[]; total: number };
+  expect(keys).toHaveLength(total);
+  const blocked = await hearth([
+    "keys",
+    "block",
+    String(made["token"]),
+    "--json",
+  ]);
+  expect(JSON.parse(blocked.out)).toMatchObject({ blocked: true });
+});
+
+test.each([
+  [["keys", "new", "--budget", "lots"], 2, '--budget is "lots"'],
+  [["keys", "new", "--per", "1mo"], 2, "give the budget too"],
+  [["keys", "new", "--budget", "-1"], 1, "`max_budget` is not right"],
+  [["keys", "block", "nobody"], 1, 'no key with the alias "nobody"'],
+  [["keys", "block", "sk-a-secret"], 2, "must not stand in a command line"],
+  [["keys", "block"], 2, "needs a key"],
+  [["keys", "lst"], 2, "did you mean `hearth keys list`?"],
+  [["keys", "list", "--most", "0"], 2, "at least 1"],
+] as const)("%j is refused with what to do", async (words, code, says) => {
+  const refused = await hearth(words);
+  expect(refused.code).toBe(code);
+  expect(refused.error).toContain(says);
+  expect(refused.error.trim().split("\n")).toHaveLength(1);
+});
+
+test("without a gateway, or without its key, the sentence says how to get there", async () => {
+  expect((await hearth(["keys", "list"], {})).error).toContain(
+    "`hearth up` starts one",
+  );
+  expect(
+    (await hearth(["keys", "list"], { GATEWAY_URL: fixture.url })).error,
+  ).toContain("set PROXY_MASTER_KEY");
+  const away = await hearth(["keys", "list", "--url", "http://127.0.0.1:1"], {
+    PROXY_MASTER_KEY: MASTER_KEY,
+  });
+  expect(away.code).toBe(1);
+  expect(away.error).toContain("does not answer");
+});
+
+test("LiteLLM's keys come over with one command", async () => {
+  const litellm = await makeLitellmTables(fixture.databaseUrl);
+  try {
+    await litellm.run(USUAL_DATA);
+    const env = {
+      DATABASE_URL: fixture.databaseUrl,
+      PROXY_MASTER_KEY: MASTER_KEY,
+      LITELLM_DATABASE_URL: litellm.url,
+    };
+    const dry = await hearth(["import", "litellm", "--dry-run"], env);
+    expect(dry).toMatchObject({ code: 0, error: "" });
+    expect(dry.out).toContain("nothing was written");
+    const done = await hearth(["import", "litellm", "--json"], env);
+    expect(JSON.parse(done.out)).toMatchObject({ dryRun: false });
+    expect((await fixture.chat("sk-litellm-key-1", "hello")).status).toBe(200);
+  } finally {
+    await litellm.close();
+  }
+  expect((await hearth(["import", "litellm"], {})).error).toContain(
+    "`hearth up` starts it",
+  );
+});

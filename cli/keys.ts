@@ -1,0 +1,294 @@
+import { money } from "../core/words.ts";
+import { Failure } from "../core/failure.ts";
+import {
+  publicAddress,
+  type AdminApi,
+} from "../supervisor/gateway/admin-api.ts";
+import {
+  chatCommand,
+  listModels,
+  modelToTry,
+} from "../supervisor/gateway/first-call.ts";
+import {
+  keyPage,
+  keyRow,
+  newKeyRow,
+  type UsedKeyRow,
+} from "../supervisor/gateway/rows.ts";
+import { keyStateWords } from "../console/pages/keys/key-states.ts";
+import { signs } from "../core/shapes.ts";
+import { findGateway, gatewayArg } from "./gateway-client.ts";
+import { alignColumns, print, type Cell } from "./terminal.ts";
+import { defineVerb, UsageError, type Verb } from "./verb.ts";
+
+const json = { type: "boolean", description: "Print it as JSON" } as const;
+
+const make = defineVerb({
+  name: "keys new",
+  description: "Make a virtual key; it is shown this once.",
+  example: "hearth keys new --user anna --models gpt-mini --budget 5 --per 1mo",
+  args: {
+    alias: {
+      type: "string",
+      description: "A name for the key",
+      valueHint: "name",
+    },
+    user: {
+      type: "string",
+      description: "Whose it is; made if new",
+      valueHint: "id",
+    },
+    team: {
+      type: "string",
+      description: "The team that pays",
+      valueHint: "id",
+    },
+    models: {
+      type: "string",
+      description: "What it may call, with commas between; all without it",
+      valueHint: "alias,alias",
+    },
+    budget: {
+      type: "string",
+      description: "What it may spend",
+      valueHint: "dollars",
+    },
+    per: {
+      type: "string",
+      description: "When the budget begins anew; never without it",
+      valueHint: "1d|1w|1mo",
+    },
+    rpm: {
+      type: "string",
+      description: "Requests a minute",
+      valueHint: "number",
+    },
+    tpm: {
+      type: "string",
+      description: "Tokens a minute",
+      valueHint: "number",
+    },
+    expires: {
+      type: "string",
+      description: "After how long it stops; never without it",
+      valueHint: "30d",
+    },
+    json,
+    ...gatewayArg,
+  },
+  run: async (args) => {
+    if (args.per !== undefined && args.budget === undefined)
+      throw new UsageError(
+        "--per is the time in which a budget is spent: give the budget too, for example --budget 5 --per 1mo.",
+      );
+    const gateway = findGateway(args.url);
+    const made = newKeyRow.parse(
+      await gateway.ask("POST", "/key/generate", {
+        key_alias: args.alias,
+        user_id: args.user,
+        team_id: args.team,
+        models: args.models?.split(",").map((model) => model.trim()),
+        max_budget: numberOf("--budget", args.budget),
+        budget_duration: args.per,
+        rpm_limit: numberOf("--rpm", args.rpm),
+        tpm_limit: numberOf("--tpm", args.tpm),
+        duration: args.expires,
+      }),
+    );
+    if (args.json === true) {
+      print(JSON.stringify(made, null, 2));
+      return 0;
+    }
+    const address = publicAddress(process.env, gateway.address);
+    const model = modelToTry(await listModels(gateway.as(made.key)));
+    print(
+      [
+        made.key,
+        "",
+        ...(model === undefined
+          ? [
+              "It is shown this once: keep it where it is used. No model that it may call answers yet: `hearth models discover` finds local ones.",
+            ]
+          : [
+              "It is shown this once: keep it where it is used. Try it:",
+              "",
+              "  export KEY=…",
+              ...chatCommand(address, "$KEY", model).map((line) => `  ${line}`),
+            ]),
+        "",
+        `Its holder sees what it spent and has left at ${address}/me`,
+      ].join("\n"),
+    );
+    return 0;
+  },
+});
+
+function numberOf(
+  option: string,
+  text: string | undefined,
+): number | undefined {
+  if (text === undefined) return undefined;
+  const number = Number(text);
+  if (text.trim() === "" || !Number.isFinite(number))
+    throw new UsageError(`${option} is "${text}": it must be a number.`);
+  return number;
+}
+
+const list = defineVerb({
+  name: "keys list",
+  description: "List keys with what they spent of their budgets.",
+  example: "hearth keys list --user anna",
+  args: {
+    user: { type: "string", description: "Only this user's", valueHint: "id" },
+    team: { type: "string", description: "Only this team's", valueHint: "id" },
+    most: {
+      type: "string",
+      default: "100",
+      description: "At most so many, the newest",
+      valueHint: "number",
+    },
+    json,
+    ...gatewayArg,
+  },
+  run: async ({ user, team, most, json: asJson, url }) => {
+    const wanted = numberOf("--most", most) ?? 100;
+    if (!Number.isInteger(wanted) || wanted < 1)
+      throw new UsageError(`--most is "${most}": it must be at least 1.`);
+    const { keys, total } = await readKeys(findGateway(url), wanted, {
+      ...(user === undefined ? {} : { user_id: user }),
+      ...(team === undefined ? {} : { team_id: team }),
+    });
+    if (asJson === true) print(JSON.stringify({ keys, total }, null, 2));
+    else print(describe(keys, total));
+    return 0;
+  },
+});
+
+const pageSize = 100;
+async function readKeys(
+  gateway: AdminApi,
+  most: number,
+  filter: Readonly<Record<string, string>>,
+): Promise<{ readonly keys: readonly UsedKeyRow[]; readonly total: number }> {
+  const keys: UsedKeyRow[] = [];
+  for (let page = 1; ; page += 1) {
+    const query = new URLSearchParams({
+      ...filter,
+      page: String(page),
+      size: String(pageSize),
+      return_full_object: "true",
+    });
+    const answer = keyPage.parse(
+      await gateway.ask("GET", `/key/list?${query.toString()}`),
+    );
+    keys.push(...answer.keys);
+    if (keys.length >= most || page >= answer.total_pages)
+      return { keys: keys.slice(0, most), total: answer.total_count };
+  }
+}
+
+function describe(keys: readonly UsedKeyRow[], total: number): string {
+  if (keys.length === 0)
+    return "There is no such key yet: `hearth keys new --user anna --budget 5 --per 1mo` makes one.";
+  const head = ["", "alias", "key", "of", "spent", "until"].map(
+    (text): Cell => ({ text, tone: "soft" }),
+  );
+  const lines = alignColumns([head, ...keys.map(rowOf)]);
+  const more = total - keys.length;
+  return [
+    ...lines,
+    ...(more > 0 ? ["", `${more} more: --most ${total} shows them all.`] : []),
+  ].join("\n");
+}
+
+function rowOf(one: UsedKeyRow): readonly Cell[] {
+  const spent =
+    one.budget_in_force === null
+      ? money(one.spend)
+      : `${money(one.spend)} of ${money(one.budget_in_force)}`;
+  return [
+    stateOf(one),
+    { text: one.key_alias ?? "–", tone: "strong" },
+    { text: one.key_name },
+    { text: one.team_id ?? one.user_id ?? "–" },
+    { text: spent, right: true },
+    { text: one.budget_reset_at?.slice(0, 10) ?? "–", tone: "soft" },
+  ];
+}
+
+function stateOf({ state }: UsedKeyRow): Cell {
+  const { look, word } = keyStateWords[state];
+  return {
+    text: `${signs[look]} ${word}`,
+    tone: look === "rest" || look === "none" ? "soft" : look,
+  };
+}
+
+function setBlocked(verb: "block" | "unblock") {
+  return defineVerb({
+    name: `keys ${verb}`,
+    description:
+      verb === "block"
+        ? "Refuse a key's calls from now on, on every gateway."
+        : "Let a blocked key work again.",
+    example: `hearth keys ${verb} anna-laptop`,
+    args: {
+      key: {
+        type: "positional",
+        required: true,
+        description: "Its alias, or its hash",
+      },
+      json,
+      ...gatewayArg,
+    },
+    run: async ({ key: named, json: asJson, url }) => {
+      if (named.startsWith("sk-"))
+        throw new UsageError(
+          "a key must not stand in a command line, where others can read it: name it by its alias or its hash, `hearth keys list --json` shows both.",
+        );
+      const gateway = findGateway(url);
+      const hash = /^[0-9a-f]{64}$/.test(named)
+        ? named
+        : await hashOfAlias(gateway, named);
+      const changed = keyRow.parse(
+        await gateway.ask("POST", `/key/${verb}`, { key: hash }),
+      );
+      if (asJson === true) print(JSON.stringify(changed, null, 2));
+      else
+        print(
+          verb === "block"
+            ? `${named} is blocked: its calls are refused within a second. \`hearth keys unblock ${named}\` lets it work again.`
+            : `${named} works again.`,
+        );
+      return 0;
+    },
+  });
+}
+
+async function hashOfAlias(gateway: AdminApi, alias: string): Promise<string> {
+  const query = new URLSearchParams({
+    key_alias: alias,
+    return_full_object: "true",
+  });
+  const { keys } = keyPage.parse(
+    await gateway.ask("GET", `/key/list?${query.toString()}`),
+  );
+  const [found] = keys;
+  if (found === undefined)
+    throw new Failure(
+      `there is no key with the alias "${alias}": \`hearth keys list\` shows those there are.`,
+    );
+  return found.token;
+}
+
+export const keys: Verb = {
+  name: "keys",
+  description: "Virtual keys of the gateway.",
+  example: "hearth keys new --help",
+  verbs: {
+    new: async () => make,
+    list: async () => list,
+    block: async () => setBlocked("block"),
+    unblock: async () => setBlocked("unblock"),
+  },
+};

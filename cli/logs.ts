@@ -1,0 +1,129 @@
+import { closeSync, openSync, readdirSync, readSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
+import { nearest } from "../core/nearest.ts";
+import { locateHome, type Home } from "../supervisor/home/home.ts";
+import { readVariable } from "../core/environment.ts";
+import { lastLines, sizeOf } from "../supervisor/runtimes/process/log-files.ts";
+import { showFarLogs } from "./far-logs.ts";
+import { addressArg, findStack, supervisorHere } from "./stack-client.ts";
+import { paint, print } from "./terminal.ts";
+import { defineVerb, UsageError } from "./verb.ts";
+
+const followEveryMs = 200;
+
+export const logs = defineVerb({
+  name: "logs",
+  description: "Show what a service wrote last; of all of them without a name.",
+  example: "hearth logs gateway --lines 100 --follow",
+  args: {
+    name: {
+      type: "positional",
+      required: false,
+      description: "gateway, notes, postgres, echo or supervisor",
+    },
+    lines: {
+      type: "string",
+      alias: "n",
+      default: "50",
+      description: "How many lines of each",
+      valueHint: "number",
+    },
+    follow: {
+      type: "boolean",
+      alias: "f",
+      description: "Go on showing what comes",
+    },
+    ...addressArg,
+  },
+  run: async ({ name, lines, follow, url }) => {
+    const home = locateHome();
+    const count = Number(lines);
+    if (!/^\d+$/.test(lines) || count > 100_000)
+      throw new UsageError(
+        `--lines is "${lines}": it must be a number up to 100000.`,
+      );
+    if (lieElsewhere(home, url)) {
+      await showFarLogs(findStack(url), name, count, follow === true);
+      return 0;
+    }
+    const names = chooseLogs(home, name);
+    for (const each of names) {
+      if (names.length > 1) print(paint("strong", `── ${each} ──`));
+      for (const line of lastLines(fileOf(home, each), count)) print(line);
+    }
+    if (follow) await followAll(home, names);
+    return 0;
+  },
+});
+
+/** Somebody named a supervisor, or the one here runs containers, which keep their logs themselves. */
+function lieElsewhere(home: Home, url: string | undefined): boolean {
+  return (
+    (url ?? readVariable("HEARTH_URL")) !== undefined ||
+    (logNames(home).length === 0 && supervisorHere(home) !== undefined)
+  );
+}
+
+function chooseLogs(home: Home, name: string | undefined): readonly string[] {
+  const known = logNames(home);
+  if (known.length === 0)
+    throw new UsageError(
+      `there are no logs in ${home.logs} yet: \`hearth up\` starts what writes them.`,
+    );
+  if (name === undefined) return known;
+  if (known.includes(name)) return [name];
+  const near = nearest(name, known);
+  throw new UsageError(
+    `there is no log of "${name}"${near === undefined ? "" : `, did you mean ${near}?`} There are ${known.join(", ")}.`,
+  );
+}
+
+function logNames(home: Home): readonly string[] {
+  try {
+    return readdirSync(home.logs)
+      .filter((file) => file.endsWith(".log"))
+      .map((file) => file.slice(0, -".log".length))
+      .toSorted();
+  } catch {
+    return [];
+  }
+}
+
+function fileOf(home: Home, name: string): string {
+  return join(home.logs, `${name}.log`);
+}
+
+/** Shows what is added to the files until the command is interrupted. */
+async function followAll(home: Home, names: readonly string[]): Promise<never> {
+  const shown = new Map(
+    names.map((name) => [name, sizeOf(fileOf(home, name))]),
+  );
+  const wide = Math.max(...names.map((name) => name.length));
+  for (;;) {
+    await wait(followEveryMs);
+    for (const name of names) {
+      const size = sizeOf(fileOf(home, name));
+      const from = shown.get(name) ?? 0;
+      if (size === from) continue;
+      shown.set(name, size);
+      // Smaller than before: it was rotated, so all of it is new.
+      const text = readPart(fileOf(home, name), size < from ? 0 : from, size);
+      const lead =
+        names.length > 1 ? `${paint("soft", name.padEnd(wide))}  ` : "";
+      for (const line of text.split("\n").filter((each) => each !== ""))
+        print(`${lead}${line}`);
+    }
+  }
+}
+
+function readPart(path: string, from: number, to: number): string {
+  const file = openSync(path, "r");
+  try {
+    const part = Buffer.alloc(to - from);
+    const read = readSync(file, part, 0, part.length, from);
+    return part.subarray(0, read).toString("utf8");
+  } finally {
+    closeSync(file);
+  }
+}

@@ -1,0 +1,74 @@
+import { sentencesOf } from "../core/failure.ts";
+import { onReaderGone } from "./reader-gone.ts";
+import { complain, print } from "./terminal.ts";
+import { versionWords } from "../supervisor/release/version.ts";
+import { runVerb, UsageError, type ExitCode, type Verb } from "./verb.ts";
+
+/** Every command. */
+export const hearth: Verb = {
+  name: "",
+  description: "Hearth: your own AI gateway and notes sync.",
+  example: "hearth up --help",
+  verbs: {
+    up: async () => (await import("./up.ts")).up,
+    down: async () => (await import("./down.ts")).down,
+    open: async () => (await import("./open.ts")).open,
+    upgrade: async () => (await import("./upgrade.ts")).upgrade,
+    status: async () => (await import("./status.ts")).status,
+    check: async () => (await import("./check.ts")).check,
+    logs: async () => (await import("./logs.ts")).logs,
+    restart: async () => (await import("./restart.ts")).restart,
+    history: async () => (await import("./history.ts")).history,
+    alerts: async () => (await import("./alerts.ts")).alerts,
+    silence: async () => (await import("./silence.ts")).silence,
+    pause: async () => (await import("./pause.ts")).pause,
+    resume: async () => (await import("./pause.ts")).resume,
+    maintenance: async () => (await import("./maintenance.ts")).maintenance,
+    keys: async () => (await import("./keys.ts")).keys,
+    instances: async () => (await import("./instances.ts")).instances,
+    models: async () => (await import("./models.ts")).models,
+    jobs: async () => (await import("./jobs.ts")).jobs,
+    backup: async () => (await import("./backup.ts")).backup,
+    offsite: async () => (await import("./offsite.ts")).offsite,
+    restore: async () => (await import("./restore.ts")).restore,
+    report: async () => (await import("./report.ts")).report,
+    compact: async () => (await import("./jobs.ts")).compact,
+    notes: async () => (await import("./notes.ts")).notes,
+    doctor: async () => (await import("./doctor.ts")).doctor,
+    rotate: async () => (await import("./rotate.ts")).rotate,
+    home: async () => (await import("./home.ts")).home,
+    uninstall: async () => (await import("./uninstall.ts")).uninstall,
+    operator: async () => (await import("./operator.ts")).operator,
+    "sign-out": async () => (await import("./sign-out.ts")).signOut,
+    service: async () => (await import("./service.ts")).service,
+    config: async () => (await import("./config.ts")).config,
+    import: async () => (await import("./import.ts")).importing,
+  },
+};
+
+async function main(): Promise<ExitCode> {
+  try {
+    const [first] = process.argv.slice(2);
+    if (first === "--version" || first === "-v") {
+      print(versionWords());
+      return 0;
+    }
+    return await runVerb(hearth, process.argv.slice(2));
+  } catch (error) {
+    if (error instanceof UsageError) {
+      complain([error.message]);
+      return 2;
+    }
+    complain(sentencesOf(error));
+    return 1;
+  }
+}
+
+/** Runs the command of this process's arguments and sets its exit code. */
+export async function runCommandLine(): Promise<void> {
+  // A reader that has gone (`hearth logs | head`) is no error.
+  onReaderGone(() => process.exit(0));
+  process.exitCode = await main();
+}
+
+if (import.meta.main) await runCommandLine();

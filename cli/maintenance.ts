@@ -1,0 +1,89 @@
+import type { MaintenanceWindow } from "../supervisor/checks/maintenance.ts";
+import { inWords } from "../core/duration.ts";
+import { forAWhileArgs, listInForce, readWanted } from "./for-a-while.ts";
+import { findStack, type StackClient } from "./stack-client.ts";
+import { print } from "./terminal.ts";
+import { defineVerb, type ExitCode } from "./verb.ts";
+
+const example = 'hearth maintenance gateway 2h --why "new disk"';
+
+export const maintenance = defineVerb({
+  name: "maintenance",
+  description: "Blame and heal nothing for a while; looking goes on.",
+  example,
+  args: {
+    name: {
+      type: "positional",
+      required: false,
+      description: "A check, several with commas between them, or all",
+    },
+    ...forAWhileArgs,
+    list: { type: "boolean", description: "Show what is open" },
+    end: {
+      type: "string",
+      description: "End one before its time",
+      valueHint: "id",
+    },
+  },
+  run: async ({ name, duration, why, list, end, json, url }) => {
+    if (end !== undefined) return endOne(findStack(url), end, json);
+    if (list) return show(findStack(url), json);
+    const wanted = readWanted(
+      { name, duration, why },
+      `\`hearth maintenance\` needs a check (or all), how long, and --why, for example: ${example}`,
+    );
+    const window = (await findStack(url).ask(
+      "POST",
+      "/api/maintenance",
+      undefined,
+      {
+        ...(wanted.name === "all" ? {} : { checks: wanted.name.split(",") }),
+        for: wanted.duration,
+        why: wanted.why,
+      },
+    )) as MaintenanceWindow;
+    print(
+      json
+        ? JSON.stringify(window, null, 2)
+        : `In maintenance for ${inWords(window.until - window.from)}: ${namesOf(window)}. \`hearth maintenance --end ${window.id}\` ends it before.`,
+    );
+    return 0;
+  },
+});
+
+async function show(
+  stack: StackClient,
+  json: boolean | undefined,
+): Promise<ExitCode> {
+  const { windows } = (await stack.ask("GET", "/api/maintenance")) as {
+    readonly windows: readonly MaintenanceWindow[];
+  };
+  if (!json)
+    return listInForce(
+      windows,
+      "checks",
+      namesOf,
+      "Nothing is in maintenance: everything is judged.",
+    );
+  print(JSON.stringify(windows, null, 2));
+  return 0;
+}
+
+async function endOne(
+  stack: StackClient,
+  id: string,
+  json: boolean | undefined,
+): Promise<ExitCode> {
+  const path = `/api/maintenance/${encodeURIComponent(id)}`;
+  const ended = (await stack.ask("DELETE", path)) as MaintenanceWindow;
+  print(
+    json
+      ? JSON.stringify(ended, null, 2)
+      : `Ended: ${namesOf(ended)} may be blamed and healed again.`,
+  );
+  return 0;
+}
+
+function namesOf({ checks }: MaintenanceWindow): string {
+  return checks === null ? "everything" : checks.join(", ");
+}

@@ -1,0 +1,84 @@
+import { createTwoFilesPatch } from "diff";
+import { Failure } from "../core/failure.ts";
+import {
+  differingFiles,
+  noteNamed,
+  textsOf,
+  type DifferingFile,
+} from "../supervisor/vaults/note-difference.ts";
+import { differenceSince } from "../supervisor/vaults/vault-past.ts";
+import { printTable } from "./job-run.ts";
+import { paint, print, type Tone } from "./terminal.ts";
+import type { OpenedPast } from "./vault-history.ts";
+
+export type DifferenceWish = {
+  readonly vault: string;
+  readonly path: string | undefined;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly json: boolean | undefined;
+};
+
+const inZone = (at: number) => new Date(at).toLocaleString();
+
+/** Prints which files are not as they were, and of a single note what changed in its text. */
+export async function showDifference(
+  { source, cipher }: OpenedPast,
+  { vault, path, at, json }: DifferenceWish,
+): Promise<0> {
+  const now = Date.now();
+  const difference = await differenceSince(source, cipher, { at, path, now });
+  const files = differingFiles(difference);
+  const then = inZone(difference.past.at);
+  if (path !== undefined && files.length + difference.unchanged === 0)
+    throw new Failure(
+      `there is no "${path}" in vault ${vault}, and there was none at ${then}.`,
+    );
+  const texts = await textsOf(
+    source,
+    cipher,
+    difference,
+    noteNamed(path, difference),
+  );
+  const patch =
+    path === undefined || texts === null || files.length === 0
+      ? null
+      : createTwoFilesPatch(path, path, ...texts, then, "now");
+  if (json === true) {
+    print(JSON.stringify({ at: difference.past.at, files, patch }, null, 2));
+    return 0;
+  }
+  if (files.length === 0)
+    print(`${path ?? `Vault ${vault}`} is as it was at ${then}.`);
+  else if (patch === null) printFiles(files, then);
+  else print(painted(patch));
+  return 0;
+}
+
+function printFiles(files: readonly DifferingFile[], then: string): void {
+  print(
+    `${files.length} ${files.length === 1 ? "file differs" : "files differ"} from ${then}:`,
+  );
+  printTable(
+    ["file", "since then", "bytes"],
+    files.map(({ path, state, size }) => [
+      { text: path, tone: "strong" },
+      { text: state },
+      { text: String(size), right: true },
+    ]),
+  );
+}
+
+const tones: Readonly<Record<string, Tone>> = {
+  "+": "ok",
+  "-": "bad",
+  "@": "soft",
+};
+
+function painted(patch: string): string {
+  return patch
+    .trimEnd()
+    .split("\n")
+    .map((line) => paint(tones[line.charAt(0)] ?? "plain", line))
+    .join("\n");
+}

@@ -1,0 +1,51 @@
+import { parseMoment } from "../supervisor/vaults/moment.ts";
+import { exportVault } from "../supervisor/vaults/vault-export.ts";
+import { atArg } from "./notes-history.ts";
+import { json, supervisorArg, vaultArg } from "./notes-vaults.ts";
+import { findStack } from "./stack-client.ts";
+import { paint, print } from "./terminal.ts";
+import { openPast } from "./vault-history.ts";
+import { passphraseArg } from "./vault-passphrase.ts";
+import { defineVerb } from "./verb.ts";
+
+export const exportVerb = defineVerb({
+  name: "notes export",
+  description: "Write a vault as plain files into a new folder, decrypted.",
+  example: "hearth notes export notes ~/notes-copy",
+  args: {
+    ...vaultArg,
+    directory: {
+      type: "positional",
+      required: true,
+      description: "A folder that is new or empty",
+    },
+    ...atArg,
+    ...passphraseArg,
+    json,
+    ...supervisorArg,
+  },
+  run: async ({ vault, directory, at, json, supervisor, ...args }) => {
+    const now = Date.now();
+    const moment = at === undefined ? undefined : parseMoment(at, now);
+    const { source, cipher } = await openPast(
+      findStack(supervisor),
+      vault,
+      args["passphrase-file"],
+    );
+    const exported = await exportVault(
+      source,
+      cipher,
+      directory,
+      moment ?? (await source.summary()).now,
+    );
+    if (json) print(JSON.stringify(exported, null, 2));
+    else {
+      print(
+        `Vault ${vault} as it was at ${new Date(exported.at).toLocaleString()} is in ${directory}: ${exported.files} files.`,
+      );
+      for (const { path, why } of exported.left)
+        print(paint("warn", `Not written: ${path} (${why}).`));
+    }
+    return exported.left.length === 0 ? 0 : 1;
+  },
+});

@@ -1,0 +1,88 @@
+import { setTimeout as wait } from "node:timers/promises";
+import {
+  openMirrorFolder,
+  type MirrorCounts,
+} from "../supervisor/vaults/mirror-folder.ts";
+import { openMirrorGit } from "../supervisor/vaults/mirror-git.ts";
+import { mirrorVault } from "../supervisor/vaults/vault-mirror.ts";
+import { supervisorArg, vaultArg } from "./notes-vaults.ts";
+import { onStopSignals } from "../embedded/signals.ts";
+import { findStack } from "./stack-client.ts";
+import { paint, print } from "./terminal.ts";
+import { openPast } from "./vault-history.ts";
+import { passphraseArg } from "./vault-passphrase.ts";
+import { defineVerb } from "./verb.ts";
+
+const pauseMs = 5000;
+
+export const mirror = defineVerb({
+  name: "notes mirror",
+  description:
+    "Write a vault as plain files into a folder, decrypted, and follow its changes until Ctrl+C.",
+  example: "hearth notes mirror notes ~/notes-mirror --git",
+  args: {
+    ...vaultArg,
+    directory: {
+      type: "positional",
+      required: true,
+      description: "A folder that is new, empty, or a mirror of this vault",
+    },
+    git: {
+      type: "boolean",
+      description: "Commit the changes of each quarter of an hour",
+    },
+    ...passphraseArg,
+    ...supervisorArg,
+  },
+  run: async ({ vault, directory, git: withGit, supervisor, ...args }) => {
+    const stop = new AbortController();
+    const forget = onStopSignals(
+      () => stop.abort(),
+      () => process.exit(1),
+    );
+    const { source, cipher } = await openPast(
+      findStack(supervisor, process.env, stop.signal),
+      vault,
+      args["passphrase-file"],
+    );
+    const report = (sentence: string): void => print(paint("warn", sentence));
+    const folder = openMirrorFolder(directory, vault, report);
+    const git = withGit
+      ? await openMirrorGit(directory, vault, Date.now)
+      : undefined;
+    let last: MirrorCounts | undefined;
+    await mirrorVault({
+      ...{ source, cipher, folder, report, stop: stop.signal },
+      passed: async (counts) => {
+        printPass(vault, directory, last, counts);
+        last = counts;
+        await git?.commitIfDue();
+      },
+      pause: async (signal) =>
+        wait(pauseMs, undefined, { signal }).catch(() => {}),
+    });
+    await git?.commit();
+    forget();
+    return (last?.leftOut ?? 0) === 0 ? 0 : 1;
+  },
+});
+
+function printPass(
+  vault: string,
+  directory: string,
+  last: MirrorCounts | undefined,
+  { files, written, deleted }: MirrorCounts,
+): void {
+  if (last === undefined) {
+    print(
+      `Vault ${vault} is in ${directory}: ${files} files. Following its changes; Ctrl+C stops.`,
+    );
+    return;
+  }
+  const newly = written - last.written;
+  const gone = deleted - last.deleted;
+  if (newly + gone > 0)
+    print(
+      `${new Date().toLocaleTimeString()}: ${newly} written, ${gone} deleted.`,
+    );
+}

@@ -1,0 +1,71 @@
+import { sizeWords } from "../supervisor/backup/size-words.ts";
+import { growthWords } from "../supervisor/vaults/growth.ts";
+import {
+  rowsOf,
+  spaceOf,
+  type VaultSpace,
+} from "../supervisor/vaults/space.ts";
+import { readVaultAt } from "../supervisor/vaults/vault-past.ts";
+import type { VaultGrowth } from "../supervisor/vaults/vault-acts.ts";
+import { printTable } from "./job-run.ts";
+import { json, supervisorArg, vaultArg } from "./notes-vaults.ts";
+import { findStack } from "./stack-client.ts";
+import { print } from "./terminal.ts";
+import { openPast } from "./vault-history.ts";
+import { passphraseArg } from "./vault-passphrase.ts";
+import { defineVerb } from "./verb.ts";
+
+const slowMs = 60_000;
+
+export const space = defineVerb({
+  name: "notes space",
+  description:
+    "What takes up the room of a vault, by folder, and how fast it grows.",
+  example: "hearth notes space notes attachments",
+  args: {
+    ...vaultArg,
+    folder: {
+      type: "positional",
+      required: false,
+      description: "Show what lies in this folder",
+    },
+    ...passphraseArg,
+    json,
+    ...supervisorArg,
+  },
+  run: async ({ vault, folder, json, supervisor, ...args }) => {
+    const stack = findStack(supervisor);
+    const { growth } = (await stack.ask(
+      "GET",
+      `/api/notes/${encodeURIComponent(vault)}/growth`,
+      slowMs,
+    )) as VaultGrowth;
+    // Before what can fail: a CouchDB says no more than this.
+    if (json !== true) print(`Vault ${vault}: ${growthWords(growth)}`);
+    const { source, cipher } = await openPast(
+      stack,
+      vault,
+      args["passphrase-file"],
+    );
+    const stored = await source.space();
+    const { now } = await source.summary();
+    const past = await readVaultAt(source, cipher, now);
+    const measured = spaceOf(stored, past, folder);
+    if (json === true)
+      print(JSON.stringify({ growth, space: measured }, null, 2));
+    else printSpace(measured);
+    return 0;
+  },
+});
+
+function printSpace(space: VaultSpace): void {
+  printTable(
+    ["what", "size", "share", ""],
+    rowsOf(space).map(({ name, bytes, note, share }) => [
+      { text: name },
+      { text: sizeWords(bytes), right: true },
+      { text: `${share} %`, right: true },
+      { text: note },
+    ]),
+  );
+}

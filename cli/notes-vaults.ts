@@ -1,0 +1,309 @@
+import { createInterface } from "node:readline/promises";
+import { readVariable } from "../core/environment.ts";
+import { inWords } from "../core/duration.ts";
+import { inMegabytes } from "../supervisor/vaults/compaction.ts";
+import type { VaultView } from "../supervisor/vaults/overview.ts";
+import type {
+  Removed,
+  SetupAnswer,
+} from "../supervisor/vaults/provisioning.ts";
+import { printTable } from "./job-run.ts";
+import { printSetup, setupArgs } from "./setup-answer.ts";
+import { findStack } from "./stack-client.ts";
+import { print, type Tone } from "./terminal.ts";
+import { defineVerb, UsageError } from "./verb.ts";
+
+/** `--url` is where devices reach the store, so the supervisor has another word here. */
+export const supervisorArg = {
+  supervisor: {
+    type: "string",
+    description: "Address of the supervisor, if it is not this project's own",
+    valueHint: "http://host:4080",
+  },
+} as const;
+
+export const vaultArg = {
+  vault: {
+    type: "positional",
+    required: true,
+    description: "A vault that `hearth notes list` shows",
+  },
+} as const;
+
+export const json = {
+  type: "boolean",
+  description: "Print it as JSON",
+} as const;
+
+const slowMs = 60_000;
+
+const deviceUrl = {
+  type: "string",
+  description: "Where devices reach the store, such as a VPN or host name",
+  valueHint: "https://notes.example.org",
+} as const;
+
+const deviceArgs = {
+  mode: {
+    type: "string",
+    description: "live (as you type) or on-save",
+    valueHint: "live|on-save",
+  },
+  "config-folder": {
+    type: "boolean",
+    description: "Sync Obsidian's settings and plugins, too",
+  },
+  "hidden-exclude": {
+    type: "string",
+    description:
+      "What of them is left out: regular expressions, commas between them",
+    valueHint: "pattern",
+  },
+  exclude: {
+    type: "string",
+    description: "Paths that are not synced: a regular expression",
+    valueHint: "pattern",
+  },
+  "newer-file": {
+    type: "boolean",
+    description: "Let the newer file win every conflict",
+  },
+} as const;
+
+type DeviceArgs = {
+  readonly mode?: string | undefined;
+  readonly "config-folder"?: boolean | undefined;
+  readonly "hidden-exclude"?: string | undefined;
+  readonly exclude?: string | undefined;
+  readonly "newer-file"?: boolean | undefined;
+};
+
+/** As the API names them; what was not said is left out. */
+function choicesOf(args: DeviceArgs): Readonly<Record<string, unknown>> {
+  const hidden = args["hidden-exclude"];
+  return {
+    ...(args.mode === undefined ? {} : { mode: args.mode }),
+    ...(args["config-folder"] === undefined
+      ? {}
+      : { configFolder: args["config-folder"] }),
+    ...(hidden === undefined ? {} : { hiddenPatterns: hidden.split(",") }),
+    ...(args.exclude === undefined ? {} : { exclude: [args.exclude] }),
+    ...(args["newer-file"] === undefined
+      ? {}
+      : { newerFile: args["newer-file"] }),
+  };
+}
+
+/** Never an argument, where other users could read it. */
+function passphraseGiven(): Readonly<Record<string, string>> {
+  const vaultPassphrase = readVariable("HEARTH_VAULT_PASSPHRASE");
+  return vaultPassphrase === undefined ? {} : { vaultPassphrase };
+}
+
+export const add = defineVerb({
+  name: "notes add",
+  description: "Make a vault with a user of its own, and show its Setup URI.",
+  example: "hearth notes add family --url https://notes.example.org",
+  args: {
+    vault: {
+      type: "positional",
+      required: true,
+      description: "Its name: lower-case letters, digits and _ $ ( ) + -",
+    },
+    url: deviceUrl,
+    e2ee: {
+      type: "boolean",
+      default: true,
+      description: "Encrypt the notes on the devices",
+      negativeDescription: "Leave the notes readable on the server",
+    },
+    ...deviceArgs,
+    "forget-passphrase": {
+      type: "boolean",
+      description: "Show the vault's passphrase once and keep it nowhere",
+    },
+    ...setupArgs,
+    ...supervisorArg,
+  },
+  run: async ({ vault, url, e2ee, supervisor, qr, json, ...args }) => {
+    const answer = (await findStack(supervisor).ask(
+      "POST",
+      "/api/notes",
+      slowMs,
+      {
+        vault,
+        e2ee,
+        ...(url === undefined ? {} : { url }),
+        ...(args["forget-passphrase"] === true
+          ? { forgetPassphrase: true }
+          : {}),
+        ...choicesOf(args),
+      },
+    )) as SetupAnswer;
+    await printSetup(answer, `Vault ${vault} is made, at ${answer.url}.`, {
+      qr,
+      json,
+    });
+    return 0;
+  },
+});
+
+export const setupUri = defineVerb({
+  name: "notes setup-uri",
+  description: "Show a Setup URI for one more device.",
+  example: "hearth notes setup-uri notes --url https://notes.example.org",
+  args: {
+    ...vaultArg,
+    url: deviceUrl,
+    keep: {
+      type: "boolean",
+      description: "Make that address the vault's own from now on",
+    },
+    ...deviceArgs,
+    ...setupArgs,
+    ...supervisorArg,
+  },
+  run: async ({ vault, url, keep, supervisor, qr, json, ...args }) => {
+    const answer = (await findStack(supervisor).ask(
+      "POST",
+      `/api/notes/${encodeURIComponent(vault)}/setup-uri`,
+      slowMs,
+      {
+        ...(url === undefined ? {} : { url }),
+        ...(keep === true ? { keep } : {}),
+        ...passphraseGiven(),
+        choices: choicesOf(args),
+      },
+    )) as SetupAnswer;
+    await printSetup(answer, `Vault ${vault}, at ${answer.url}.`, { qr, json });
+    return 0;
+  },
+});
+
+export const rotate = defineVerb({
+  name: "notes rotate",
+  description:
+    "Give a vault's user a new password; every device needs the new URI.",
+  example: "hearth notes rotate notes",
+  args: { ...vaultArg, ...setupArgs, ...supervisorArg },
+  run: async ({ vault, supervisor, qr, json }) => {
+    const answer = (await findStack(supervisor).ask(
+      "POST",
+      `/api/notes/${encodeURIComponent(vault)}/rotate`,
+      slowMs,
+      passphraseGiven(),
+    )) as SetupAnswer;
+    await printSetup(
+      answer,
+      `Vault ${vault} has a new password: no device syncs until it has this Setup URI.`,
+      { qr, json },
+    );
+    return 0;
+  },
+});
+
+export const list = defineVerb({
+  name: "notes list",
+  description: "Every vault: its state, size and conflicts.",
+  example: "hearth notes list",
+  args: { json, ...supervisorArg },
+  run: async ({ json, supervisor }) => {
+    const { vaults } = (await findStack(supervisor).ask(
+      "GET",
+      "/api/notes",
+      slowMs,
+    )) as { readonly vaults: readonly VaultView[] };
+    if (json) print(JSON.stringify(vaults, null, 2));
+    else if (vaults.length === 0)
+      print("There is no vault: `hearth notes add notes` makes one.");
+    else
+      printTable(
+        [
+          "vault",
+          "state",
+          "documents",
+          "on disk",
+          "reclaimable",
+          "conflicts",
+          "compacted",
+          "address",
+        ],
+        vaults.map((each) => [
+          { text: each.vault, tone: "strong" },
+          { text: each.state, tone: tones[each.state] },
+          { text: String(each.documents), right: true },
+          { text: inMegabytes(each.fileBytes), right: true },
+          { text: inMegabytes(each.reclaimableBytes), right: true },
+          {
+            text: String(each.conflicts),
+            right: true,
+            ...(each.conflicts > 0 ? { tone: "warn" as const } : {}),
+          },
+          {
+            text:
+              each.compactedAt === null
+                ? "never"
+                : `${inWords(Date.now() - each.compactedAt)} ago`,
+          },
+          { text: each.url ?? "" },
+        ]),
+      );
+    return vaults.some(({ state }) => state === "gone" || state === "closed")
+      ? 1
+      : 0;
+  },
+});
+
+const tones: Readonly<Record<VaultView["state"], Tone>> = {
+  open: "ok",
+  foreign: "soft",
+  closed: "bad",
+  gone: "bad",
+};
+
+export const remove = defineVerb({
+  name: "notes remove",
+  description: "Drop a vault, its user and its credentials; backups stay.",
+  example: "hearth notes remove old-notes",
+  args: {
+    ...vaultArg,
+    yes: { type: "boolean", description: "Do not ask for its name again" },
+    json,
+    ...supervisorArg,
+  },
+  run: async ({ vault, yes, json, supervisor }) => {
+    if (yes !== true) await askForName(vault);
+    const removed = (await findStack(supervisor).ask(
+      "POST",
+      `/api/notes/${encodeURIComponent(vault)}/remove`,
+      slowMs,
+      {},
+    )) as Removed;
+    if (json) print(JSON.stringify(removed, null, 2));
+    else {
+      print(`Vault ${vault} with ${removed.documents} documents is removed.`);
+      removed.stays.forEach(print);
+    }
+    return 0;
+  },
+});
+
+async function askForName(vault: string): Promise<void> {
+  if (!process.stdin.isTTY)
+    throw new UsageError(
+      `nobody can be asked here whether to remove "${vault}": add --yes.`,
+    );
+  const prompt = createInterface({
+    input: process.stdin,
+    output: process.stderr,
+  });
+  try {
+    const answer = await prompt.question(
+      `This drops the vault on the server for all devices. Type its name (${vault}) to go on: `,
+    );
+    if (answer.trim() !== vault)
+      throw new UsageError(`that is not its name: "${vault}" stays as it is.`);
+  } finally {
+    prompt.close();
+  }
+}

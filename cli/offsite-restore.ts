@@ -1,0 +1,152 @@
+import { isNewHome, locateHome, makeHome } from "../supervisor/home/home.ts";
+import { readVariable } from "../core/environment.ts";
+import {
+  findOffsite,
+  needOffsite,
+  openOffsite,
+  readIdentity,
+  storeOffsite,
+} from "../supervisor/offsite/settings.ts";
+import { takeSettings } from "../supervisor/offsite/new-machine.ts";
+import { backupsIn, type OffsiteKind } from "../supervisor/offsite/store.ts";
+import { runJob } from "./job-run.ts";
+import { restore as restoreHere } from "./restore.ts";
+import { findStack, supervisorHere } from "./stack-client.ts";
+import { complain, print } from "./terminal.ts";
+import { up } from "./up.ts";
+import { defineVerb, runVerb, UsageError, type ExitCode } from "./verb.ts";
+
+const settingsWithinMs = 300_000;
+
+export const restore = defineVerb({
+  name: "offsite restore",
+  description:
+    "Restore Postgres and the notes from the off-site target, also on a new machine.",
+  example: "hearth offsite restore --target nas:hearth --key-file key.txt",
+  args: {
+    target: {
+      type: "string",
+      description: "Where the backups are, on a machine that does not know it",
+      valueHint: "REMOTE:PATH",
+    },
+    "key-file": {
+      type: "string",
+      description: "A file with the age identity, likewise",
+      valueHint: "file",
+    },
+    postgres: {
+      type: "string",
+      description: "Which backup of Postgres; the newest when left out",
+      valueHint: "name",
+    },
+    notes: {
+      type: "string",
+      description: "Which backup of the notes; the newest when left out",
+      valueHint: "name",
+    },
+    "set-aside": {
+      type: "boolean",
+      description: "Keep a database that is not empty under another name",
+    },
+  },
+  run: async ({
+    target,
+    "key-file": keyFile,
+    "set-aside": aside,
+    ...names
+  }) => {
+    await settle(target, keyFile);
+    const isStackElsewhere = readVariable("HEARTH_URL") !== undefined;
+    if (!isStackElsewhere && supervisorHere(locateHome()) === undefined) {
+      await prepareNewHome(names.postgres);
+      const code = await runVerb(up, ["--detach"]);
+      if (code !== 0) return code;
+    }
+    const there = await kindsThere();
+    const codes: ExitCode[] = [];
+    if (there.has("postgres"))
+      codes.push(await restorePostgres(names.postgres, aside === true));
+    if (there.has("notes")) codes.push(await restoreNotes(names.notes));
+    if (codes.length === 0)
+      complain(["there is no backup at the target: nothing was restored."]);
+    return codes.length > 0 && codes.every((code) => code === 0) ? 0 : 1;
+  },
+});
+
+/** Stores target and identity where they are given. */
+async function settle(
+  target: string | undefined,
+  keyFile: string | undefined,
+): Promise<void> {
+  const home = locateHome();
+  if (target === undefined && keyFile === undefined) {
+    needOffsite(home, process.env);
+    return;
+  }
+  makeHome(home);
+  const known = findOffsite(home, process.env);
+  const settings = {
+    target: target ?? known?.target,
+    identity:
+      keyFile === undefined ? known?.identity : await readIdentity(keyFile),
+  };
+  if (settings.target === undefined || settings.identity === undefined)
+    throw new UsageError(
+      "a machine that does not know the target needs both: hearth offsite restore --target nas:hearth --key-file key.txt",
+    );
+  storeOffsite(home, {
+    target: settings.target,
+    identity: settings.identity,
+  });
+}
+
+async function prepareNewHome(name: string | undefined): Promise<void> {
+  const home = locateHome();
+  if (!isNewHome(home)) return;
+  const { env } = process;
+  const settings = needOffsite(home, env);
+  const place = await openOffsite(home, env, settings, "settings");
+  const signal = AbortSignal.timeout(settingsWithinMs);
+  const taken = await takeSettings(home, place, name, signal);
+  if (taken.length > 0) print(`Taken from the backup: ${taken.join(", ")}.`);
+}
+
+async function kindsThere(): Promise<ReadonlySet<OffsiteKind>> {
+  const home = locateHome();
+  const { env } = process;
+  const place = await openOffsite(home, env, needOffsite(home, env), "list");
+  const files = await place.remote.list(AbortSignal.timeout(settingsWithinMs));
+  return new Set(backupsIn(files).map(({ kind }) => kind));
+}
+
+async function restorePostgres(
+  name: string | undefined,
+  setAside: boolean,
+): Promise<ExitCode> {
+  const fetched = await fetchBackup("postgres", name);
+  if (fetched === undefined) return 1;
+  return runVerb(restoreHere, [
+    fetched,
+    "--yes",
+    ...(setAside ? ["--set-aside"] : []),
+  ]);
+}
+
+async function restoreNotes(name: string | undefined): Promise<ExitCode> {
+  const backup = await fetchBackup("notes", name);
+  if (backup === undefined) return 1;
+  return (await runJob(findStack(undefined), "notes-restore", { backup })).code;
+}
+
+/** Answers the name of the backup that was downloaded, or is here already; undefined where that failed. */
+async function fetchBackup(
+  kind: OffsiteKind,
+  name: string | undefined,
+): Promise<string | undefined> {
+  const { run, code } = await runJob(findStack(undefined), "offsite-fetch", {
+    kind,
+    ...(name === undefined ? {} : { name }),
+  });
+  const backup = run.details?.["backup"];
+  return code === 0 && typeof backup === "string" ? backup : undefined;
+}

@@ -1,0 +1,69 @@
+import { givenPassword } from "../supervisor/credentials.ts";
+import { locateHome, type Home } from "../supervisor/home/home.ts";
+import {
+  changeSecrets,
+  makeSecret,
+  readSecretsFile,
+} from "../supervisor/home/secrets.ts";
+import { Failure } from "../core/failure.ts";
+import { print } from "./terminal.ts";
+import { defineVerb, type Verb } from "./verb.ts";
+
+const makeNew = { type: "boolean", description: "Replace it first" } as const;
+
+const password = defineVerb({
+  name: "operator password",
+  description:
+    "Show the operator password; --new replaces it and signs every browser out.",
+  example: "hearth operator password --new",
+  args: { new: makeNew },
+  run: async ({ new: replace }) => {
+    const given = givenPassword(process.env);
+    if (given !== undefined && replace === true)
+      throw new Failure(
+        "the operator password comes from HEARTH_OPERATOR_PASSWORD or HEARTH_OPERATOR_PASSWORD_FILE: replace it there and restart the supervisor (on two hosts: `npx pulumi config set --secret hearth:operatorPassword …`, then `npm run deploy -- up`).",
+      );
+    // Sessions and links are kept under the password, so another one ends them.
+    print(given ?? secretOf(locateHome(), "operatorPassword", replace));
+    return 0;
+  },
+});
+
+const metricsToken = defineVerb({
+  name: "operator metrics-token",
+  description:
+    "Show the token that reads /metrics and /readyz and nothing else; --new replaces it.",
+  example: "hearth operator metrics-token",
+  args: { new: makeNew },
+  run: async ({ new: replace }) => {
+    print(secretOf(locateHome(), "metricsToken", replace));
+    return 0;
+  },
+});
+
+export const operator: Verb = {
+  name: "operator",
+  description: "Show or replace what opens the pages and /metrics.",
+  example: "hearth operator password",
+  verbs: {
+    password: async () => password,
+    "metrics-token": async () => metricsToken,
+  },
+};
+
+/** A supervisor that runs takes note of the change with its next request. */
+function secretOf(
+  home: Home,
+  name: "operatorPassword" | "metricsToken",
+  replace: boolean | undefined,
+): string {
+  const known = readSecretsFile(home)?.[name];
+  if (known === undefined)
+    throw new Failure(
+      `${home.secrets} does not hold it yet: the next start of Hearth writes it (\`hearth up\`).`,
+    );
+  if (replace !== true) return known;
+  const next = makeSecret();
+  changeSecrets(home, { [name]: next });
+  return next;
+}

@@ -1,0 +1,107 @@
+import { writeFileSync } from "node:fs";
+import { asTyped } from "../supervisor/home/home.ts";
+import { Failure, sentencesOf } from "../core/failure.ts";
+import type { SetupAnswer } from "../supervisor/vaults/provisioning.ts";
+import { alignColumns, paint, print, widthOf } from "./terminal.ts";
+import { UsageError } from "./verb.ts";
+
+/** Options of every verb that ends with a Setup URI. */
+export const setupArgs = {
+  qr: {
+    type: "string",
+    description: "Also write the QR code to this file (.png or .svg)",
+    valueHint: "file",
+  },
+  json: { type: "boolean", description: "Print it as JSON" },
+} as const;
+
+/** The Setup URI, what opens it, and the QR code where the terminal is wide enough. */
+export async function printSetup(
+  answer: SetupAnswer,
+  headline: string,
+  options: {
+    readonly qr?: string | undefined;
+    readonly json?: boolean | undefined;
+  },
+): Promise<void> {
+  if (options.qr !== undefined) await writeQr(answer.setupUri, options.qr);
+  if (options.json === true) {
+    print(JSON.stringify(answer, null, 2));
+    return;
+  }
+  print(headline);
+  print(
+    "\nOpen this Setup URI on the device, or paste it there (Self-hosted LiveSync, Setup wizard, Use Setup URI):\n",
+  );
+  print(answer.setupUri);
+  print("");
+  const lines = [
+    ["  Setup passphrase", answer.setupPassphrase, "the plugin asks for it"],
+    ...(answer.vaultPassphrase === null
+      ? []
+      : [
+          [
+            "  Vault passphrase",
+            answer.vaultPassphrase,
+            "it is in the Setup URI; without it nobody reads the notes",
+          ],
+        ]),
+  ];
+  for (const line of alignColumns(
+    lines.map(([name = "", value = "", why = ""]) => [
+      { text: name, tone: "strong" },
+      { text: value, tone: "ember" },
+      { text: why, tone: "soft" },
+    ]),
+  ))
+    print(line);
+  print("");
+  await printQr(answer.setupUri);
+  if (options.qr !== undefined) print(`The QR code is in ${options.qr}.`);
+  print(
+    `The credentials are in ${asTyped(answer.file)}; keep the passphrase elsewhere, too.`,
+  );
+  for (const sentence of answer.advice) print(paint("warn", sentence));
+}
+
+/** Half blocks need one column a module, and two modules of border on each side. */
+async function printQr(uri: string): Promise<void> {
+  if (!process.stdout.isTTY) return;
+  const { default: qrcode } = await import("qrcode");
+  const { modules } = qrcode.create(uri, { errorCorrectionLevel: "L" });
+  if (modules.size + 4 > widthOf()) {
+    print(
+      paint(
+        "soft",
+        `A QR code needs ${modules.size + 4} columns: widen the terminal, or write it to a file with --qr setup.png.`,
+      ),
+    );
+    return;
+  }
+  print(
+    await qrcode.toString(uri, {
+      type: "terminal",
+      small: true,
+      errorCorrectionLevel: "L",
+    }),
+  );
+}
+
+async function writeQr(uri: string, path: string): Promise<void> {
+  const { default: qrcode } = await import("qrcode");
+  const options = { errorCorrectionLevel: "L" } as const;
+  let content: string | Buffer;
+  if (path.endsWith(".svg"))
+    content = await qrcode.toString(uri, { ...options, type: "svg" });
+  else if (path.endsWith(".png"))
+    content = await qrcode.toBuffer(uri, { ...options, scale: 6 });
+  else
+    throw new UsageError(
+      `--qr writes a picture: "${path}" must end in .png or .svg.`,
+    );
+  try {
+    writeFileSync(path, content, { mode: 0o600 });
+  } catch (error) {
+    throw new Failure(sentencesOf(error, path));
+  }
+}

@@ -1,0 +1,116 @@
+import { inWords } from "../core/duration.ts";
+import { locateHome } from "../supervisor/home/home.ts";
+import type { Status } from "../supervisor/status.ts";
+import { addressArg, findStack, supervisorHere } from "./stack-client.ts";
+import { checkCell, serviceCell } from "./states.ts";
+import { alignColumns, paint, print, type Cell } from "./terminal.ts";
+import { defineVerb } from "./verb.ts";
+
+export const status = defineVerb({
+  name: "status",
+  description: "Show the state of everything.",
+  example: "hearth status --json",
+  args: {
+    json: { type: "boolean", description: "Print it as JSON" },
+    ...addressArg,
+  },
+  run: async ({ json, url }) => {
+    const notHere =
+      url === undefined &&
+      !process.env["HEARTH_URL"] &&
+      supervisorHere(locateHome()) === undefined;
+    if (notHere) {
+      const verdict = "Hearth is not running here.";
+      print(
+        json
+          ? JSON.stringify(
+              {
+                verdict,
+                ok: false,
+                phase: "stopped",
+                services: [],
+                checks: [],
+                attention: [],
+              },
+              null,
+              2,
+            )
+          : `${verdict} \`hearth up\` starts it.`,
+      );
+      return 1;
+    }
+    const answer = (await findStack(url).ask("GET", "/api/status")) as Status;
+    print(json ? JSON.stringify(answer, null, 2) : renderStatus(answer));
+    return answer.ok ? 0 : 1;
+  },
+});
+
+/** The verdict, what needs somebody, the tables. */
+function renderStatus(status: Status): string {
+  const sign = status.attention.some(({ level }) => level === "down")
+    ? paint("bad", "✕")
+    : status.ok && status.attention.length === 0
+      ? paint("ok", "●")
+      : paint("warn", "▲");
+  const rows: (readonly Cell[])[] = [
+    head("service", "state", "for", "memory", "restarts", "address"),
+    ...status.services.map((service): readonly Cell[] => [
+      { text: service.name, tone: "strong" },
+      serviceCell(service.state),
+      { text: inWords(status.at - service.since), right: true },
+      {
+        text:
+          service.stats === null
+            ? ""
+            : `${Math.round(service.stats.memoryBytes / 1024 / 1024)} MiB`,
+        right: true,
+      },
+      { text: String(service.restarts), right: true },
+      { text: service.address },
+    ]),
+  ];
+  const checks: (readonly Cell[])[] = [
+    head("check", "state", "for", "took", "seen"),
+    ...status.checks.map((check): readonly Cell[] => [
+      { text: check.name, tone: "strong" },
+      checkCell(check.state, check.inhibitedBy),
+      { text: inWords(status.at - check.since), right: true },
+      {
+        text: check.latest === null ? "" : `${check.latest.latencyMs} ms`,
+        right: true,
+      },
+      { text: check.latest?.text ?? "" },
+    ]),
+  ];
+  return [
+    `${sign} ${paint("strong", status.verdict)}  ${paint("soft", `supervisor up for ${inWords(status.at - status.supervisor.since)}, pid ${status.supervisor.pid}, ${status.supervisor.address}`)}`,
+    ...status.attention.flatMap((each) => [
+      "",
+      `${each.level === "down" ? paint("bad", "✕") : paint("warn", "▲")} ${each.text} ${paint("soft", `(for ${inWords(status.at - each.since)}${each.silenced === null ? "" : `; silent: ${each.silenced.why}`})`)}`,
+      ...[...(each.output === null ? [] : [each.output]), ...each.tried].map(
+        (line) => `    ${paint("soft", line)}`,
+      ),
+      `    ${each.command}`,
+    ]),
+    ...(status.offsite == null
+      ? []
+      : [
+          "",
+          `${paint("warn", "▲")} ${status.offsite.text}`,
+          `    ${status.offsite.command}`,
+        ]),
+    ...(status.services.length > 0 ? ["", ...alignColumns(rows)] : []),
+    ...(status.checks.length > 0 ? ["", ...alignColumns(checks)] : []),
+    ...(status.notices.length > 0
+      ? ["", ...status.notices.map((notice) => paint("soft", notice))]
+      : []),
+  ].join("\n");
+}
+
+function head(...titles: readonly string[]): readonly Cell[] {
+  return titles.map((text) => ({
+    text,
+    tone: "soft",
+    right: ["for", "memory", "restarts", "took"].includes(text),
+  }));
+}

@@ -1,0 +1,157 @@
+import { spawn } from "node:child_process";
+import { closeSync, openSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
+import { z } from "zod";
+import { askHttp, answersOk } from "../supervisor/checks/http-get.ts";
+import { authorizationFor } from "../supervisor/credentials.ts";
+import type { FoundRunner } from "../embedded/discovery/runners.ts";
+import type { Home } from "../supervisor/home/home.ts";
+import { explainHearth } from "../embedded/node-program.ts";
+import { readSecretsFile } from "../supervisor/home/secrets.ts";
+import { Failure } from "../core/failure.ts";
+import { lastLines, sizeOf } from "../supervisor/runtimes/process/log-files.ts";
+import { readRunFile } from "../supervisor/runtimes/process/run-file.ts";
+import { alreadyRunsSentence } from "../supervisor/release/version.ts";
+import { smallMemory } from "../supervisor/small-memory.ts";
+import type { Status } from "../supervisor/status.ts";
+import { findFirstSteps } from "./first-steps.ts";
+import { openScreen } from "./live-screen.ts";
+import { makeSignInLink } from "./open.ts";
+import { findStack, supervisorHere } from "./stack-client.ts";
+import { paint, print } from "./terminal.ts";
+import type { ExitCode } from "./verb.ts";
+
+export type DetachedStart = {
+  readonly home: Home;
+  readonly echo: boolean;
+  readonly runners: Promise<readonly FoundRunner[]>;
+  /** When the command began, as performance.now() tells. */
+  readonly begun: number;
+};
+
+const lookEveryMs = 100;
+
+/** Starts the supervisor as a process of its own, shows what it starts, and returns when all is up. */
+export async function upDetached(start: DetachedStart): Promise<ExitCode> {
+  const { home } = start;
+  const running = supervisorHere(home);
+  if (running !== undefined) {
+    print(alreadyRunsSentence(running));
+    return 0;
+  }
+  const logFile = join(home.logs, "supervisor.log");
+  const logFrom = sizeOf(logFile);
+  const log = openSync(logFile, "a", 0o600);
+  const child = spawn(
+    process.execPath,
+    [...smallMemory, join(home.project, "supervisor", "main.ts")],
+    {
+      cwd: home.checkout,
+      detached: true,
+      stdio: ["ignore", log, log],
+      env: {
+        ...process.env,
+        HEARTH_RUNTIME: "process",
+        HEARTH_HOME: home.root,
+        NODE_COMPILE_CACHE: home.compileCache,
+        HEARTH_ECHO: start.echo ? "on" : "off",
+      },
+    },
+  );
+  closeSync(log);
+  let exitCode: number | null | undefined;
+  child.once("exit", (code) => {
+    exitCode = code;
+  });
+  const screen = openScreen();
+  try {
+    const status = await untilUp(home, child.pid ?? 0, {
+      show: (seen) => seen.services.forEach(screen.show),
+      hasEnded: () => exitCode !== undefined,
+    });
+    screen.end();
+    if (status === undefined) throw new Failure(whyItEnded(logFile, logFrom));
+    for (const notice of status.notices) print(paint("soft", `  ${notice}`));
+    print(await textWhenUp(start, status));
+    return 0;
+  } finally {
+    child.unref();
+    screen.end();
+  }
+}
+
+async function untilUp(
+  home: Home,
+  pid: number,
+  on: {
+    readonly show: (status: Status) => void;
+    readonly hasEnded: () => boolean;
+  },
+): Promise<Status | undefined> {
+  while (!on.hasEnded()) {
+    const { supervisor } = readRunFile(home.runFile);
+    if (supervisor?.pid === pid) {
+      const status = await readStatus(home, supervisor.address);
+      if (status !== undefined) on.show(status);
+      if (status?.phase === "running") return status;
+    }
+    await wait(lookEveryMs);
+  }
+  return undefined;
+}
+
+async function readStatus(
+  home: Home,
+  address: string,
+): Promise<Status | undefined> {
+  try {
+    const answer = await askHttp(`${address}/api/status`, {
+      headers: authorizationFor(home, address, process.env),
+      signal: AbortSignal.timeout(2000),
+    });
+    const body: unknown = JSON.parse(answer.body);
+    return z.looseObject({ phase: z.string() }).safeParse(body).success
+      ? (body as Status)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function whyItEnded(logFile: string, logFrom: number): readonly string[] {
+  const said = explainHearth(lastLines(logFile, 500, logFrom));
+  return said.length > 0
+    ? said
+    : [
+        `the supervisor ended before all was up: the end of ${logFile} says more.`,
+      ];
+}
+
+async function textWhenUp(
+  { home, runners, begun }: DetachedStart,
+  status: Status,
+): Promise<string> {
+  const addressOf = (name: string) =>
+    status.services.find((service) => service.name === name)?.address ?? "";
+  const gateway = addressOf("gateway");
+  return findFirstSteps({
+    addresses: {
+      gateway,
+      notes: addressOf("notes"),
+      supervisor: status.supervisor.address,
+    },
+    signInLink: await makeSignInLink(
+      findStack(status.supervisor.address),
+    ).catch(() => undefined),
+    secretsFile: home.secrets,
+    masterKey: readSecretsFile(home)?.masterKey ?? "",
+    gatewayReady: await answersOk(
+      `${gateway}/health/readiness`,
+      AbortSignal.timeout(2000),
+    ).catch(() => false),
+    tookMs: performance.now() - begun,
+    runners: await runners,
+    stopWith: "npx hearth down",
+  });
+}

@@ -1,0 +1,53 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { createInterface } from "node:readline/promises";
+import { Writable } from "node:stream";
+import { locateHome } from "../supervisor/home/home.ts";
+import { readVariable } from "../core/environment.ts";
+import { Failure, sentencesOf } from "../core/failure.ts";
+import { openVaultFiles } from "../supervisor/vaults/vault-file.ts";
+
+export const passphraseArg = {
+  "passphrase-file": {
+    type: "string",
+    description:
+      "A file with the vault's passphrase, if the vault is encrypted and its credentials file does not hold it",
+    valueHint: "file",
+  },
+} as const;
+
+/** The passphrase of an encrypted vault: from the named file, the environment, the credentials file of this host, or a prompt. It stays in this process. */
+export async function vaultPassphrase(
+  vault: string,
+  file: string | undefined,
+): Promise<string> {
+  if (file !== undefined) {
+    try {
+      return readFileSync(file, "utf8").replace(/\r?\n$/, "");
+    } catch (error) {
+      throw new Failure(sentencesOf(error, file));
+    }
+  }
+  const given =
+    readVariable("HEARTH_VAULT_PASSPHRASE") ??
+    openVaultFiles(join(locateHome().root, "vaults")).read(vault)
+      ?.vaultPassphrase;
+  if (given !== undefined && given !== null) return given;
+  if (!process.stdin.isTTY)
+    throw new Failure(
+      `vault ${vault} is encrypted: give its passphrase with --passphrase-file, or in HEARTH_VAULT_PASSPHRASE.`,
+    );
+  process.stderr.write(`Passphrase of vault ${vault}: `);
+  const prompt = createInterface({
+    input: process.stdin,
+    // What is typed is not shown.
+    output: new Writable({ write: (_chunk, _encoding, done) => done() }),
+    terminal: true,
+  });
+  try {
+    return await prompt.question("");
+  } finally {
+    prompt.close();
+    process.stderr.write("\n");
+  }
+}

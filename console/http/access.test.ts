@@ -1,0 +1,373 @@
+import type { FastifyInstance, InjectOptions } from "fastify";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import {
+  operatorHeaders,
+  type Credentials,
+} from "../../supervisor/credentials.ts";
+import { openHistory, type History } from "../../supervisor/history/history.ts";
+import { asOperator, testCredentials } from "../../test/supervisor/operator.ts";
+import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
+import { countAttempts } from "./attempts.ts";
+import { isOwnHost } from "./own-host.ts";
+import { buildApi } from "./server.ts";
+import { endStoredSessions } from "../../supervisor/history/sessions.ts";
+
+const password = testCredentials.operatorPassword;
+const afar = "192.168.1.9";
+const dayMs = 86_400_000;
+
+let place: ReturnType<typeof temporaryHome>;
+let history: History;
+let credentials: Credentials;
+let api: FastifyInstance;
+
+beforeEach(() => {
+  place = temporaryHome();
+  history = openHistory(`${place.directory}/history.db`);
+  credentials = testCredentials;
+  api = newApi();
+});
+afterEach(async () => {
+  vi.useRealTimers();
+  await api.close();
+  history.close();
+  place.remove();
+});
+
+/** As the supervisor has it after a start. */
+function newApi(
+  more: Pick<Parameters<typeof buildApi>[0], "proxyHops"> = {},
+): FastifyInstance {
+  return buildApi({
+    ...more,
+    status: () => {
+      throw new Error("not asked");
+    },
+    ...{ runtime: () => undefined, watch: () => undefined, history },
+    stop: undefined,
+    credentials: () => credentials,
+    publicUrl: "https://console.example.org",
+  });
+}
+
+function ask(options: InjectOptions) {
+  return api.inject({
+    remoteAddress: afar,
+    ...options,
+    headers: { host: "home-a:4080", ...options.headers },
+  });
+}
+
+function signIn(given: string, more: Readonly<Record<string, string>> = {}) {
+  return ask({
+    method: "POST",
+    url: "/sign-in",
+    headers: {
+      "content-type": "application/x-www-form-urlencoded",
+      origin: "http://home-a:4080",
+      ...more,
+    },
+    payload: new URLSearchParams({
+      password: given,
+      to: "/spend?a=1",
+    }).toString(),
+  });
+}
+
+/** What a browser sends back of an answer's cookie. */
+function cookieOf(answer: {
+  readonly headers: Readonly<Record<string, unknown>>;
+}): Readonly<Record<string, string>> {
+  return { cookie: String(answer.headers["set-cookie"]).split(";")[0] ?? "" };
+}
+
+async function statusWith(
+  headers: Readonly<Record<string, string>>,
+): Promise<number> {
+  return (await ask({ url: "/api/history", headers })).statusCode;
+}
+
+async function newLink(): Promise<string> {
+  const made = await ask({
+    ...{ method: "POST", url: "/api/sign-in-links", headers: asOperator },
+  });
+  expect(made.statusCode).toBe(201);
+  return made.json<{ readonly path: string }>().path;
+}
+
+const page = { accept: "text/html,application/xhtml+xml" };
+
+test("a browser gets the form, a program a sentence", async () => {
+  const form = await ask({ url: "/", headers: page });
+  expect(form.statusCode).toBe(401);
+  expect(form.headers["content-type"]).toContain("text/html");
+  expect(form.headers["www-authenticate"]).toBeUndefined();
+  expect(form.headers["content-security-policy"]).toContain(
+    "default-src 'none'",
+  );
+  expect(form.body).toContain('action="/sign-in"');
+  const program = await ask({ url: "/api/history", headers: page });
+  expect(program.headers["www-authenticate"]).toBe('Basic realm="Hearth"');
+});
+
+test("the right password opens a session in a cookie that scripts and other sites cannot use", async () => {
+  const opened = await signIn(password);
+  expect(opened.statusCode).toBe(303);
+  expect(opened.headers.location).toBe("/spend?a=1");
+  const cookie = String(opened.headers["set-cookie"]);
+  expect(cookie).toMatch(
+    /^hearth_session_4080=[0-9a-f]{48}; Path=\/; Max-Age=2592000; HttpOnly; SameSite=Strict$/,
+  );
+  expect(cookie).not.toContain(password);
+  const headers = cookieOf(opened);
+  expect(await statusWith(headers)).toBe(200);
+  expect(await statusWith({})).toBe(401);
+  const gone = await ask({
+    method: "POST",
+    url: "/sign-out",
+    headers: { ...headers, origin: "http://home-a:4080" },
+  });
+  expect(gone.headers["set-cookie"]).toContain("Max-Age=0");
+  expect(await statusWith(headers)).toBe(401);
+});
+
+test.each<Readonly<Record<string, string>>>([
+  { "x-forwarded-proto": "https" },
+  { "x-forwarded-proto": "https, http" },
+  { forwarded: 'for=192.168.1.9;proto="https"' },
+  {},
+])("behind TLS (%j) the cookie is for TLS only", async (headers) => {
+  const host = "console.example.org";
+  const origin = `https://${host}`;
+  const opened = await signIn(password, { host, origin, ...headers });
+  expect(opened.headers["set-cookie"]).toMatch(/^hearth_session=.*; Secure$/);
+});
+
+test.each<Readonly<Record<string, string>>>([
+  { origin: "http://evil.example" },
+  { origin: "null" },
+  { "sec-fetch-site": "cross-site" },
+])("another site's form (%j) opens no session", async (headers) => {
+  expect((await signIn(password, headers)).statusCode).toBe(403);
+});
+
+test.each([
+  "//evil.example",
+  "https://evil.example",
+  "/\\evil.example",
+  "/sign-in/0123",
+  "",
+])("after signing in %j is not where it goes on", async (to) => {
+  const opened = await ask({
+    method: "POST",
+    url: "/sign-in",
+    headers: { "content-type": "application/x-www-form-urlencoded" },
+    payload: new URLSearchParams({ password, to }).toString(),
+  });
+  expect(opened.headers.location).toBe("/");
+});
+
+describe("a link", () => {
+  test("signs one browser in, and leads on from a page of ours", async () => {
+    const path = await newLink();
+    const opened = await ask({ url: path, headers: page });
+    expect(opened.statusCode).toBe(200);
+    expect(opened.headers["refresh"]).toBe("0; url=/");
+    expect(opened.headers["cache-control"]).toBe("no-store");
+    expect(await statusWith(cookieOf(opened))).toBe(200);
+    const again = await ask({ url: path, headers: page });
+    expect(again.statusCode).toBe(401);
+    expect(again.headers["set-cookie"]).toBeUndefined();
+    expect(again.body).toContain("was used already or is older than 10");
+    // In the browser that it signed in, the link leads on.
+    const back = await ask({ url: path, headers: cookieOf(opened) });
+    expect([back.statusCode, back.headers.location]).toEqual([303, "/"]);
+  });
+
+  test("ends after ten minutes, and is not used up by a preview", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    const [first, second] = [await newLink(), await newLink()];
+    vi.setSystemTime(Date.now() + 10 * 60_000 - 1);
+    for (const headers of [
+      { "sec-purpose": "prefetch;prerender" },
+      { purpose: "prefetch" },
+    ])
+      expect((await ask({ url: first, headers })).statusCode).toBe(204);
+    await ask({ method: "HEAD", url: first });
+    expect((await ask({ url: first })).statusCode).toBe(200);
+    vi.setSystemTime(Date.now() + 1);
+    expect((await ask({ url: second })).statusCode).toBe(401);
+  });
+
+  test("names the address that browsers use, and is for the operator to make", async () => {
+    const link = { method: "POST", url: "/api/sign-in-links" } as const;
+    expect((await ask(link)).statusCode).toBe(401);
+    expect((await ask({ ...link, headers: asOperator })).json()).toMatchObject({
+      publicUrl: "https://console.example.org",
+    });
+  });
+});
+
+describe("a session", () => {
+  test("goes on after a restart of the supervisor, ends after thirty days, and is kept as a hash", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    const headers = cookieOf(await signIn(password));
+    const rows = JSON.stringify(
+      history.db.prepare("SELECT * FROM sessions").all(),
+    );
+    expect(rows).not.toContain(headers["cookie"]?.split("=")[1]);
+    await api.close();
+    api = newApi();
+    vi.setSystemTime(Date.now() + 30 * dayMs - 1);
+    expect(await statusWith(headers)).toBe(200);
+    vi.setSystemTime(Date.now() + 1);
+    expect(await statusWith(headers)).toBe(401);
+    // The next one takes the place of what is over.
+    await signIn(password);
+    expect(history.db.prepare("SELECT hash FROM sessions").all()).toHaveLength(
+      1,
+    );
+  });
+
+  test("ends with all others and with every link, also while the supervisor is down", async () => {
+    const all = { method: "POST", url: "/api/sign-out-all" } as const;
+    const sessions = [
+      cookieOf(await signIn(password)),
+      cookieOf(await ask({ url: await newLink() })),
+    ];
+    const link = await newLink();
+    expect((await ask(all)).statusCode).toBe(401);
+    expect((await ask({ ...all, headers: asOperator })).json()).toEqual({
+      ended: 2,
+    });
+    for (const session of sessions) expect(await statusWith(session)).toBe(401);
+    expect((await ask({ url: link })).statusCode).toBe(401);
+    await api.close();
+    api = newApi();
+    for (const session of sessions) expect(await statusWith(session)).toBe(401);
+
+    const later = cookieOf(await signIn(password));
+    await api.close();
+    endStoredSessions(`${place.directory}/history.db`);
+    api = newApi();
+    expect(await statusWith(later)).toBe(401);
+  });
+
+  test("ends when the operator password is replaced, and so do links", async () => {
+    const session = cookieOf(await signIn(password));
+    const link = await newLink();
+    credentials = { ...credentials, operatorPassword: "another-password" };
+    expect(await statusWith(session)).toBe(401);
+    expect((await ask({ url: link })).statusCode).toBe(401);
+    expect(await statusWith(asOperator)).toBe(401);
+    expect(await statusWith(operatorHeaders("another-password"))).toBe(200);
+  });
+
+  test("of another supervisor behind the same name is left alone", async () => {
+    const elsewhere = { cookie: "hearth_session_4081=of-the-other" };
+    const own = cookieOf(await signIn(password));
+    const both = { cookie: `${elsewhere.cookie}; ${own["cookie"]}` };
+    expect(await statusWith(both)).toBe(200);
+    const host = "home-a:4081";
+    expect(await statusWith({ ...own, host })).toBe(401);
+  });
+});
+
+test("after five wrong passwords even the right one has to wait, by form and by header; tokens, links and others need not", async () => {
+  for (let round = 0; round < 5; round += 1)
+    expect((await signIn("wrong")).statusCode).toBe(401);
+  const refused = await signIn(password);
+  expect(refused.statusCode).toBe(429);
+  expect(Number(refused.headers["retry-after"])).toBeGreaterThan(0);
+  expect(refused.body).toContain("Too many wrong passwords: try again in");
+  const program = { url: "/api/history", headers: asOperator };
+  expect((await ask(program)).statusCode).toBe(429);
+  const other = await ask({ ...program, remoteAddress: "192.168.1.10" });
+  expect(other.statusCode).toBe(200);
+  const token = { authorization: `Bearer ${testCredentials.cliToken}` };
+  const made = await ask({
+    ...{ method: "POST", url: "/api/sign-in-links", headers: token },
+  });
+  const { path } = made.json<{ readonly path: string }>();
+  expect(await statusWith(cookieOf(await ask({ url: path })))).toBe(200);
+});
+
+test("behind a proxy that names its callers, wrong passwords count for the address that it adds; else for the proxy", async () => {
+  const attempt = async (caller: string, given: string) =>
+    (await signIn(given, { "x-forwarded-for": caller })).statusCode;
+  await api.close();
+  api = newApi({ proxyHops: 1 });
+  for (let round = 0; round < 5; round += 1)
+    expect(await attempt("192.168.1.66", "wrong")).toBe(401);
+  expect(await attempt("192.168.1.10, 192.168.1.66", password)).toBe(429);
+  expect(await attempt("192.168.1.66, 192.168.1.10", password)).toBe(303);
+  await api.close();
+  api = newApi();
+  for (let round = 0; round < 5; round += 1)
+    expect(await attempt(`192.168.1.${round}`, "wrong")).toBe(401);
+  expect(await attempt("192.168.1.10", password)).toBe(429);
+});
+
+test("a wrong token opens nothing and delays no later request", async () => {
+  const { cliToken, metricsToken } = testCredentials;
+  for (const wrong of ["x", "", metricsToken, password, `${cliToken}x`])
+    for (let round = 0; round < 5; round += 1)
+      expect(await statusWith({ authorization: `Bearer ${wrong}` })).toBe(401);
+  expect(await statusWith(asOperator)).toBe(200);
+});
+
+test("the wait doubles up to five minutes, ends with the right password, and is forgotten after an hour", () => {
+  let now = 0;
+  const attempts = countAttempts(() => now);
+  const waits: number[] = [];
+  for (let round = 0; round < 16; round += 1) {
+    attempts.failed(afar);
+    waits.push(attempts.waitOf(afar));
+  }
+  expect(waits.slice(0, 8)).toEqual([0, 0, 0, 0, 2000, 4000, 8000, 16_000]);
+  expect(waits.at(-1)).toBe(300_000);
+  now += 300_000;
+  expect(attempts.waitOf(afar)).toBe(0);
+  attempts.failed(afar);
+  expect(attempts.waitOf(afar)).toBe(300_000);
+  now += 3_600_000;
+  attempts.failed(afar);
+  expect(attempts.waitOf(afar)).toBe(0);
+  for (let round = 0; round < 5; round += 1) attempts.failed(afar);
+  attempts.succeeded(afar);
+  expect(attempts.waitOf(afar)).toBe(0);
+});
+
+test.each<[string | undefined, boolean]>([
+  ["127.0.0.1:4080", true],
+  ["[::1]:4080", true],
+  ["localhost:4080", true],
+  ["10.0.0.1", true],
+  ["home-a:4080", true],
+  ["nas.local", true],
+  ["console.example.org", true],
+  ["console.example.org.:443", true],
+  ["evil.example", false],
+  ["127.0.0.1.evil.example:4080", false],
+  ["local.evil.example", false],
+  ["evil.console.example.org", false],
+  ["", false],
+  ["a b", false],
+  [undefined, false],
+])("a browser at %j is at one of our own names: %j", (host, own) => {
+  expect(isOwnHost(host, "https://console.example.org")).toBe(own);
+});
+
+test("under a foreign name a browser gets no form, but the setting that allows names", async () => {
+  const host = "evil.example";
+  const shown = await ask({ url: "/", headers: { ...page, host } });
+  expect(shown.statusCode).toBe(403);
+  expect(shown.body).toContain("SUPERVISOR_PUBLIC_URL");
+  expect(shown.body).not.toContain("<form");
+  const form = await signIn(password, { host, origin: `http://${host}` });
+  expect(form.statusCode).toBe(403);
+  const session = cookieOf(await signIn(password));
+  expect(await statusWith({ ...session, host })).toBe(403);
+  // A program says by its password that it means us.
+  expect(await statusWith({ ...asOperator, host })).toBe(200);
+});

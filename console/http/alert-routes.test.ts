@@ -1,0 +1,119 @@
+import Fastify, { type FastifyInstance } from "fastify";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { openAlarmStore } from "../../supervisor/alerts/alarm-store.ts";
+import {
+  startAlerting,
+  type Alerting,
+} from "../../supervisor/alerts/alerting.ts";
+import { openHistory, type History } from "../../supervisor/history/history.ts";
+import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
+import { registerAlertRoutes } from "./alert-routes.ts";
+
+let place: ReturnType<typeof temporaryHome>;
+let history: History;
+let alerting: Alerting;
+let server: FastifyInstance;
+let sent: number;
+
+beforeEach(() => {
+  place = temporaryHome();
+  history = openHistory(`${place.directory}/history.db`);
+  sent = 0;
+  alerting = startAlerting({
+    store: openAlarmStore(history.db),
+    sinks: [
+      {
+        name: "phone",
+        remindMs: 1,
+        fallback: false,
+        send: async () => {
+          sent += 1;
+        },
+      },
+    ],
+    host: "a",
+    timeZone: "UTC",
+    now: Date.now,
+    onNotice: () => {},
+  });
+  server = Fastify();
+  registerAlertRoutes(server, alerting);
+});
+afterEach(async () => {
+  await server.close();
+  await alerting.stop();
+  history.close();
+  place.remove();
+});
+
+const silence = { pattern: "gateway", for: "2h", why: "new memory" };
+
+test("a silence is made, listed, seen with its alarm, and ended", async () => {
+  alerting.raise({
+    fingerprint: "check:gateway",
+    level: "down",
+    subject: "gateway",
+    text: "gateway is down",
+    command: "hearth check gateway",
+  });
+  const made = await server.inject({
+    method: "POST",
+    url: "/api/silences",
+    payload: silence,
+  });
+  expect(made.statusCode).toBe(201);
+  const { id, from, until } = made.json<{
+    readonly id: string;
+    readonly from: number;
+    readonly until: number;
+  }>();
+  expect(until - from).toBe(7_200_000);
+  const seen = await server.inject({ url: "/api/alerts" });
+  expect(seen.json()).toMatchObject({
+    alarms: [{ subject: "gateway", silence: { id, why: "new memory" } }],
+    sinks: [{ name: "phone", waiting: 0, trouble: null }],
+    silences: [{ id }],
+  });
+  const ended = await server.inject({
+    method: "DELETE",
+    url: "/api/silences/gateway",
+  });
+  expect(ended.json()).toMatchObject({ ended: [{ id }] });
+  const again = await server.inject({
+    method: "DELETE",
+    url: `/api/silences/${id}`,
+  });
+  expect(again.statusCode).toBe(404);
+  expect(again.body).toContain(
+    `there is no silence \\"${id}\\", nor any other.`,
+  );
+});
+
+test.each<[unknown, string]>([
+  [
+    { ...silence, for: "long" },
+    'for: "long" is no duration: write 500ms, 30s, 2m, 1h or 7d.',
+  ],
+  [{ ...silence, for: "365d" }, "for: must be at most 90d."],
+  [{ ...silence, why: " " }, "why: must say why, in three characters or more."],
+  [{ for: "2h", why: "new memory" }, "pattern: must be the name of an alarm."],
+  [{ ...silence, loud: true }, 'body: Unrecognized key: "loud".'],
+])("%j is refused in one sentence", async (payload, message) => {
+  const answer = await server.inject({
+    method: "POST",
+    url: "/api/silences",
+    payload: payload as object,
+  });
+  expect(answer.statusCode).toBe(400);
+  expect(answer.json()).toEqual({ error: { message, code: "400" } });
+  expect(alerting.silences()).toEqual([]);
+});
+
+test("a test message goes out at once", async () => {
+  const answer = await server.inject({
+    method: "POST",
+    url: "/api/alerts/test",
+  });
+  expect(answer.json()).toMatchObject({ sinks: [{ name: "phone" }] });
+  expect(sent).toBe(1);
+});

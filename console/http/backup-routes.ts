@@ -1,0 +1,66 @@
+import { join } from "node:path";
+import type { FastifyInstance } from "fastify";
+import { sizeOf } from "../../supervisor/backup/backup-files.ts";
+import {
+  listBackups,
+  momentOf,
+  readManifest,
+} from "../../supervisor/backup/manifest.ts";
+import type { Peer } from "../../supervisor/backup/peer.ts";
+import { listPeerCopies } from "../../supervisor/backup/send-copy.ts";
+import { sentencesOf, textOf } from "../../core/failure.ts";
+import { refuse } from "./refuse.ts";
+
+/** One line of `hearth backup list`. Times in milliseconds since 1970. */
+export type BackupView = {
+  readonly kind: string;
+  readonly name: string;
+  readonly takenAt: number;
+  readonly bytes: number;
+  /** Null when the manifest is as it was written; the files are read by `hearth backup verify`. */
+  readonly problem: string | null;
+};
+
+const kinds = ["postgres", "notes"];
+const peerWithinMs = 10_000;
+
+/** GET /api/backups: what lies in `directory`, newest first; GET /api/peer-copies: what the other host keeps of it. */
+export function registerBackupRoutes(
+  server: FastifyInstance,
+  directory: string,
+  peer: Peer | undefined,
+): void {
+  server.get("/api/peer-copies", async (_request, reply) => {
+    if (peer === undefined)
+      return refuse(
+        reply,
+        409,
+        "there is no other host: set HEARTH_PEER_URL to the address of its supervisor.",
+      );
+    try {
+      const signal = AbortSignal.timeout(peerWithinMs);
+      return reply.send({ copies: await listPeerCopies(peer, signal) });
+    } catch (error) {
+      return refuse(reply, 502, sentencesOf(error).join(" "));
+    }
+  });
+  server.get("/api/backups", () => ({
+    backups: kinds
+      .flatMap((kind) => viewsOf(join(directory, kind), kind))
+      .toSorted((a, b) => b.takenAt - a.takenAt),
+  }));
+}
+
+function viewsOf(directory: string, kind: string): readonly BackupView[] {
+  return listBackups(directory).map((name) => {
+    const backup = join(directory, name);
+    let problem: string | null = null;
+    try {
+      readManifest(backup);
+    } catch (error) {
+      problem = textOf(error);
+    }
+    const takenAt = momentOf(name) ?? 0;
+    return { kind, name, takenAt, bytes: sizeOf(backup), problem };
+  });
+}

@@ -1,0 +1,183 @@
+import Fastify, { type FastifyInstance } from "fastify";
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { startWatch, type Watch } from "../../supervisor/checks/watch.ts";
+import { configSchema } from "../../supervisor/config/schema.ts";
+import { openHistory, type History } from "../../supervisor/history/history.ts";
+import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
+import { waitFor } from "../../test/supervisor/wait-for.ts";
+import { registerCheckRoutes } from "./check-routes.ts";
+
+let place: ReturnType<typeof temporaryHome>;
+let history: History;
+let watch: Watch;
+let api: FastifyInstance;
+let site: Server;
+
+beforeEach(async () => {
+  place = temporaryHome();
+  history = openHistory(`${place.directory}/history.db`);
+  site = createServer((_request, response) => response.end());
+  await new Promise<void>((resolve) => site.listen(0, "127.0.0.1", resolve));
+  const url = `http://127.0.0.1:${(site.address() as AddressInfo).port}`;
+  const config = configSchema.parse({
+    checks: [
+      { name: "site", kind: "http", url, every: "50ms" },
+      { name: "copy", kind: "heartbeat" },
+    ],
+  });
+  watch = startWatch({
+    config,
+    runtime: undefined,
+    history,
+    alarms: { raise: () => {}, clear: () => {} },
+    onChange: () => {},
+    onError: (error) => {
+      throw error;
+    },
+  });
+  api = Fastify();
+  registerCheckRoutes(api, () => watch, history.db);
+  await waitFor("up", () => stateOf("site") === "up");
+  await waitFor("listening", () => stateOf("copy") === "up");
+});
+afterEach(async () => {
+  watch.stop();
+  await api.close();
+  site.closeAllConnections();
+  site.close();
+  history.close();
+  place.remove();
+});
+
+function stateOf(name: string): string | undefined {
+  return watch.list().find((check) => check.name === name)?.state;
+}
+
+test("a check is told with its hours, its records and its incidents", async () => {
+  const answer = await api.inject({ url: "/api/checks/site" });
+  const { check, hours, lastDay, incidents } = answer.json();
+  expect(check).toMatchObject({ name: "site", state: "up" });
+  expect(hours).toHaveLength(24);
+  expect(lastDay).toMatchObject({ name: "site", failures: 0 });
+  expect(incidents).toEqual([]);
+});
+
+test("a paused check is not looked at until it is resumed", async () => {
+  const payload = { why: "moves to another machine" };
+  const paused = await api.inject({
+    method: "POST",
+    url: "/api/pause/site",
+    payload,
+  });
+  expect(paused.json()).toMatchObject({ state: "paused", note: payload.why });
+  const aWhile = () => new Promise((resolve) => setTimeout(resolve, 200));
+  // One look may still have been on its way.
+  await aWhile();
+  const at = watch.list()[0]?.latest?.at;
+  await aWhile();
+  expect(watch.list()[0]?.latest?.at).toBe(at);
+  await api.inject({ method: "POST", url: "/api/resume/site" });
+  await waitFor("up again", () => stateOf("site") === "up");
+});
+
+test("maintenance is opened, shown and ended", async () => {
+  const begun = await api.inject({
+    method: "POST",
+    url: "/api/maintenance",
+    payload: { checks: ["site"], for: "2h", why: "new disk" },
+  });
+  expect(begun.statusCode).toBe(201);
+  const { id } = begun.json();
+  expect(stateOf("site")).toBe("maintenance");
+  const { windows } = (await api.inject({ url: "/api/maintenance" })).json();
+  expect(windows).toMatchObject([{ id, checks: ["site"], why: "new disk" }]);
+  await api.inject({ method: "DELETE", url: `/api/maintenance/${id}` });
+  await waitFor("judged again", () => stateOf("site") === "up");
+});
+
+test("a job's failure is noticed at once, with what it printed, and its success too", async () => {
+  const failed = await api.inject({
+    method: "POST",
+    url: "/ping/copy/3",
+    payload: "reading …\nno space left\n",
+    headers: { "content-type": "application/x-www-form-urlencoded" },
+  });
+  expect(failed.json()).toEqual({ name: "copy", state: "down" });
+  expect(watch.list()[1]?.latest?.text).toContain(
+    "exit code 3: reading … no space left",
+  );
+  const after = async (how: string) =>
+    (await api.inject({ url: `/ping/copy${how}` })).json().state;
+  // That it starts again says nothing yet.
+  expect(await after("/start")).toBe("down");
+  expect(await after("/0")).toBe("up");
+  expect(await after("/fail")).toBe("down");
+  expect(await after("")).toBe("up");
+});
+
+test.each<
+  ["GET" | "POST" | "DELETE", string, object | undefined, number, string]
+>([
+  [
+    "GET",
+    "/api/checks/sight",
+    undefined,
+    404,
+    'there is no check "sight"; there are site, copy.',
+  ],
+  [
+    "POST",
+    "/api/pause/sight",
+    undefined,
+    404,
+    'there is no check "sight"; there are site, copy.',
+  ],
+  [
+    "POST",
+    "/api/pause/site",
+    { why: "" },
+    400,
+    "why: must say why, in three characters or more.",
+  ],
+  [
+    "POST",
+    "/api/maintenance",
+    { for: "1h", why: "new disk", checks: ["sight"] },
+    404,
+    'there is no check "sight"; there are site, copy.',
+  ],
+  [
+    "POST",
+    "/api/maintenance",
+    { for: "long", why: "new disk" },
+    400,
+    'for: "long" is no duration: write 500ms, 30s, 2m, 1h or 7d.',
+  ],
+  [
+    "GET",
+    "/ping/site",
+    undefined,
+    404,
+    'there is no heartbeat "site": config/supervisor.yaml names them.',
+  ],
+  [
+    "GET",
+    "/ping/copy/well",
+    undefined,
+    400,
+    '"well" is no ping: use /ping/copy, /ping/copy/start, /ping/copy/fail or /ping/copy/<exit code>.',
+  ],
+])(
+  "%s %s with %j is refused in one sentence",
+  async (method, url, payload, status, message) => {
+    const answer = await api.inject({
+      method,
+      url,
+      ...(payload && { payload }),
+    });
+    expect(answer.statusCode).toBe(status);
+    expect(answer.json().error.message).toBe(message);
+  },
+);

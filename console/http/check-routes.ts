@@ -1,0 +1,229 @@
+import type { DatabaseSync } from "node:sqlite";
+import type { FastifyInstance, FastifyReply } from "fastify";
+import { z } from "zod";
+import {
+  checkRecords,
+  hourBars,
+  incidents,
+} from "../../supervisor/checks/check-reports.ts";
+import type { PingKind } from "../../supervisor/checks/kinds/look.ts";
+import type { Watch } from "../../supervisor/checks/watch.ts";
+import type { CheckView } from "../../supervisor/checks/watched.ts";
+import { duration, name } from "../../supervisor/config/fields.ts";
+import { noSuch, refuse } from "./refuse.ts";
+
+const longestMaintenanceMs = 30 * 86_400_000;
+const dayMs = 86_400_000;
+const longestPingText = 300;
+
+const why = z
+  .string("must say why")
+  .trim()
+  .min(3, "must say why, in three characters or more")
+  .max(500, "must be at most 500 characters");
+const maintenanceBody = z.strictObject({
+  /** Left out: all. */
+  checks: z.array(name).min(1, "must name a check").optional(),
+  for: duration.refine((ms) => ms <= longestMaintenanceMs, {
+    error: "must be at most 30d",
+  }),
+  why,
+});
+const pauseBody = z.strictObject({ why }).optional();
+
+type Named = { readonly Params: { readonly name: string } };
+
+/**
+ * GET /api/checks/:name; POST /api/pause/:name, /api/resume/:name; GET, POST /api/maintenance; DELETE /api/maintenance/:id;
+ * GET, POST /ping/:name, /ping/:name/start, /ping/:name/fail, /ping/:name/<exit code>.
+ */
+export function registerCheckRoutes(
+  server: FastifyInstance,
+  watching: () => Watch | undefined,
+  db: DatabaseSync,
+): void {
+  server.get<Named>("/api/checks/:name", (request, reply) =>
+    withCheck(reply, watching(), request.params.name, (view) => {
+      const now = Date.now();
+      return {
+        check: view,
+        hours: hourBars(db, now).get(view.name) ?? [],
+        lastDay: recordOf(db, view.name, now - dayMs, now),
+        lastMonth: recordOf(db, view.name, now - 30 * dayMs, now),
+        incidents: incidents(db, now - 30 * dayMs, now)
+          .filter(({ check }) => check === view.name)
+          .slice(0, 50),
+      };
+    }),
+  );
+  server.post<Named>("/api/pause/:name", (request, reply) => {
+    const parsed = pauseBody.safeParse(request.body ?? undefined);
+    if (!parsed.success)
+      return refuse(reply, 400, sentencesIn(parsed.error.issues));
+    const reason = parsed.data?.why ?? "paused by the operator";
+    return withCheck(reply, watching(), request.params.name, (view, watch) =>
+      watch.pause(view.name, reason),
+    );
+  });
+  server.post<Named>("/api/resume/:name", (request, reply) =>
+    withCheck(reply, watching(), request.params.name, (view, watch) =>
+      watch.resume(view.name),
+    ),
+  );
+  registerMaintenance(server, watching);
+  registerPings(server, watching);
+}
+
+function registerMaintenance(
+  server: FastifyInstance,
+  watching: () => Watch | undefined,
+): void {
+  server.get("/api/maintenance", () => ({
+    windows: watching()?.maintenance.open(Date.now()) ?? [],
+  }));
+  server.post("/api/maintenance", (request, reply) => {
+    const watch = watching();
+    if (watch === undefined) return notYet(reply);
+    const parsed = maintenanceBody.safeParse(request.body);
+    if (!parsed.success)
+      return refuse(reply, 400, sentencesIn(parsed.error.issues));
+    const { checks, for: forMs, why } = parsed.data;
+    const known = watch.list().map((check) => check.name);
+    const stranger = checks?.find((each) => !known.includes(each));
+    if (stranger !== undefined)
+      return refuse(reply, 404, noSuch("check", stranger, known));
+    return reply
+      .code(201)
+      .send(watch.maintenance.begin(checks ?? null, forMs, why, Date.now()));
+  });
+  server.delete<{ Params: { id: string } }>(
+    "/api/maintenance/:id",
+    (request, reply) => {
+      const watch = watching();
+      if (watch === undefined) return notYet(reply);
+      const { id } = request.params;
+      const ended = watch.maintenance.end(id, Date.now());
+      return ended === undefined
+        ? refuse(
+            reply,
+            404,
+            `no maintenance "${id}" was opened by hand: \`hearth maintenance --list\` shows what is open, what config/supervisor.yaml plans is ended there.`,
+          )
+        : reply.send(ended);
+    },
+  );
+}
+
+function registerPings(
+  server: FastifyInstance,
+  watching: () => Watch | undefined,
+): void {
+  // curl sends what a job printed without saying of which type it is.
+  server.register(async (scope) => {
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser(
+      "*",
+      { parseAs: "string", bodyLimit: 64 * 1024 },
+      (_request, body, done) => done(null, body),
+    );
+    for (const method of ["GET", "POST"] as const)
+      scope.route<{
+        Params: { readonly name: string; readonly how?: string };
+      }>({
+        method,
+        url: "/ping/:name/:how?",
+        config: { audience: "public" },
+        handler: async (request, reply) => {
+          const { name, how } = request.params;
+          const meant = pingMeant(how);
+          if (meant === undefined)
+            return refuse(
+              reply,
+              400,
+              `"${how ?? ""}" is no ping: use /ping/${name}, /ping/${name}/start, /ping/${name}/fail or /ping/${name}/<exit code>.`,
+            );
+          const watch = watching();
+          if (watch === undefined) return notYet(reply);
+          const said = [meant.text, textIn(request.body)]
+            .filter((text) => text !== "")
+            .join(": ");
+          const view = await watch.ping(
+            name,
+            meant.kind,
+            said === "" ? null : said,
+          );
+          // This route is public, so the names that exist are not listed.
+          return view === undefined
+            ? refuse(
+                reply,
+                404,
+                `there is no heartbeat "${name}": config/supervisor.yaml names them.`,
+              )
+            : { name, state: view.state };
+        },
+      });
+  });
+}
+
+/** What the last part of a ping's address says: nothing, start, fail, or the exit code of the job. */
+function pingMeant(
+  how: string | undefined,
+): { readonly kind: PingKind; readonly text: string } | undefined {
+  if (how === undefined || how === "" || how === "0")
+    return { kind: "success", text: "" };
+  if (how === "start") return { kind: "start", text: "" };
+  if (how === "fail") return { kind: "fail", text: "" };
+  return /^\d{1,3}$/.test(how) && Number(how) <= 255
+    ? { kind: "fail", text: `exit code ${Number(how)}` }
+    : undefined;
+}
+
+/** The end of what a job printed: its last words say most. */
+function textIn(body: unknown): string {
+  return typeof body === "string"
+    ? body.replace(/\s+/g, " ").trim().slice(-longestPingText)
+    : "";
+}
+
+function recordOf(db: DatabaseSync, name: string, from: number, until: number) {
+  return (
+    checkRecords(db, from, until).find((record) => record.name === name) ?? null
+  );
+}
+
+function withCheck(
+  reply: FastifyReply,
+  watch: Watch | undefined,
+  name: string,
+  answer: (view: CheckView, watch: Watch) => unknown,
+): FastifyReply {
+  if (watch === undefined) return notYet(reply);
+  const views = watch.list();
+  const view = views.find((check) => check.name === name);
+  return view === undefined
+    ? refuse(
+        reply,
+        404,
+        noSuch(
+          "check",
+          name,
+          views.map((check) => check.name),
+        ),
+      )
+    : reply.send(answer(view, watch));
+}
+
+function notYet(reply: FastifyReply): FastifyReply {
+  return refuse(reply, 503, "the supervisor is still starting: try again.");
+}
+
+function sentencesIn(
+  issues: readonly {
+    readonly path: readonly PropertyKey[];
+    readonly message: string;
+  }[],
+): string {
+  return issues
+    .map(({ path, message }) => `${path.join(".") || "body"}: ${message}.`)
+    .join(" ");
+}

@@ -1,0 +1,109 @@
+import { createReadStream } from "node:fs";
+import type { Readable } from "node:stream";
+import type { FastifyInstance, FastifyReply } from "fastify";
+import { z } from "zod";
+import {
+  copyFileName,
+  CopyIsComplete,
+  copySchema,
+  type Copies,
+  type CopyPlace,
+} from "../../supervisor/backup/copies.ts";
+import { momentOf } from "../../supervisor/backup/manifest.ts";
+import { Failure } from "../../core/failure.ts";
+import { refuse } from "./refuse.ts";
+
+const place = z.object({
+  kind: z.enum(["postgres", "notes"]),
+  name: z.string().refine((name) => momentOf(name) !== undefined),
+});
+const file = place.extend({
+  file: copyFileName,
+});
+/** How much will come: a refusal is heard before it is sent. */
+const bytes = z.object({
+  bytes: z.coerce.number().int().nonnegative().catch(0),
+});
+const keyId = z.object({ key: z.string().regex(/^[0-9a-f]{8}$/) });
+
+/**
+ * Where the other host's supervisor leaves copies of its backups and gets them back. GET /api/copies; GET (what arrived), PUT a
+ * file and POST (complete) below /api/copies/:kind/:name; GET a file of a complete one. No request
+ * changes or deletes a complete copy (409).
+ */
+export function registerCopyRoutes(
+  server: FastifyInstance,
+  copies: Copies,
+): void {
+  server.addContentTypeParser(
+    "application/octet-stream",
+    (_request, payload, done) => done(null, payload),
+  );
+  server.get("/api/copies", () => ({ copies: copies.list() }));
+  server.get("/api/copies/:kind/:name", (request, reply) => {
+    const where = placeOf(request);
+    return where === undefined
+      ? refuse(reply, 400, "that is no copy's name.")
+      : answering(reply, 200, async () => {
+          copies.needRoom(bytes.parse(request.query).bytes);
+          return { arrived: await copies.arrived(where) };
+        });
+  });
+  server.put(
+    "/api/copies/:kind/:name/:file",
+    { bodyLimit: Number.MAX_SAFE_INTEGER },
+    async (request, reply) => {
+      const where = placeOf(request);
+      const named = file.safeParse(request.params);
+      if (where === undefined || !named.success)
+        return refuse(reply, 400, "that is no copy's name.");
+      return answering(reply, 201, () =>
+        copies.store(where, named.data.file, request.body as Readable),
+      );
+    },
+  );
+  server.post("/api/copies/:kind/:name", async (request, reply) => {
+    const where = placeOf(request);
+    const copy = copySchema.safeParse(request.body);
+    if (where === undefined || !copy.success)
+      return refuse(reply, 400, "that is no copy.");
+    return answering(reply, 201, async () => {
+      await copies.complete(where, copy.data);
+      return { complete: true };
+    });
+  });
+  server.get("/api/copies/:kind/:name/:file", (request, reply) => {
+    const named = file.safeParse(request.params);
+    const path = named.success
+      ? copies.file(named.data.kind, named.data.name, named.data.file)
+      : undefined;
+    return path === undefined
+      ? refuse(reply, 404, "there is no such file of any copy.")
+      : reply.type("application/octet-stream").send(createReadStream(path));
+  });
+}
+
+function placeOf(request: {
+  readonly params: unknown;
+  readonly query: unknown;
+}): CopyPlace | undefined {
+  const named = place.safeParse(request.params);
+  const key = keyId.safeParse(request.query);
+  return named.success && key.success
+    ? { ...named.data, keyId: key.data.key }
+    : undefined;
+}
+
+async function answering(
+  reply: FastifyReply,
+  status: number,
+  act: () => Promise<unknown>,
+): Promise<FastifyReply> {
+  try {
+    return reply.code(status).send(await act());
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    const status = error instanceof CopyIsComplete ? 409 : 507;
+    return refuse(reply, status, error.sentences.join(" "));
+  }
+}

@@ -1,0 +1,196 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import Fastify, { type FastifyInstance } from "fastify";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { backupName, writeManifest } from "../../supervisor/backup/manifest.ts";
+import { Failure } from "../../core/failure.ts";
+import { systemClock } from "../../supervisor/jobs/clock.ts";
+import {
+  jobTables,
+  openJobHistory,
+} from "../../supervisor/jobs/job-history.ts";
+import { openJobRunner, type RunView } from "../../supervisor/jobs/runner.ts";
+import type { PeriodChoice } from "../../supervisor/reports/period.ts";
+import { usualSpend } from "../../test/supervisor/report-samples.ts";
+import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
+import { waitFor } from "../../test/supervisor/wait-for.ts";
+import { registerBackupRoutes } from "./backup-routes.ts";
+import { registerJobRoutes } from "./job-routes.ts";
+import { registerReportRoutes } from "./report-routes.ts";
+
+let place: ReturnType<typeof temporaryHome>;
+let server: FastifyInstance;
+let choices: PeriodChoice[];
+
+beforeEach(() => {
+  place = temporaryHome();
+  choices = [];
+  const db = new DatabaseSync(":memory:");
+  db.exec(jobTables);
+  const jobs = openJobRunner({
+    history: openJobHistory(db, (sentence) => expect.fail(sentence)),
+    alarms: { raise: () => {}, clear: () => {} },
+    ...{ clock: systemClock, timeZone: "UTC", scheduled: false },
+  });
+  const asked = { cron: null, timeoutMs: 60_000, retries: 0 };
+  jobs.add({
+    ...{ name: "sweep-all", description: "Sweeps.", schedule: asked },
+    run: async ({ signal, progress, options }) => {
+      progress("sweeping", 0.25);
+      if (options["wait"] === true)
+        await new Promise((resolve) =>
+          signal.addEventListener("abort", resolve),
+        );
+      signal.throwIfAborted();
+      return { status: "done", summary: `swept with ${options["broom"]}.` };
+    },
+  });
+  server = Fastify();
+  registerJobRoutes(server, jobs);
+  registerBackupRoutes(server, join(place.directory, "backups"), undefined);
+  registerReportRoutes(server, {
+    makeReport: async (_kind, choice) => {
+      choices.push(choice);
+      if (choice.since === "never") throw new Failure("never is no time.");
+      return usualSpend();
+    },
+  });
+});
+afterEach(async () => {
+  await server.close();
+  place.remove();
+});
+
+async function ask(method: "GET" | "POST", url: string, payload?: object) {
+  const answer = await server.inject({
+    ...{ method, url },
+    ...(payload === undefined ? {} : { payload }),
+  });
+  return {
+    status: answer.statusCode,
+    headers: answer.headers,
+    text: answer.body,
+  };
+}
+
+async function ended(id: number): Promise<RunView> {
+  return waitFor("the run to end", async () => {
+    const { text } = await ask("GET", `/api/job-runs/${id}`);
+    const run = JSON.parse(text) as RunView;
+    return run.status !== "running" && run;
+  });
+}
+
+test("a job is run with options, by either spelling of its name, and followed to its end", async () => {
+  const begun = await ask("POST", "/api/jobs/sweep_all/run", {
+    options: { broom: "a besom" },
+  });
+  expect(begun.status).toBe(202);
+  const run = await ended((JSON.parse(begun.text) as RunView).id);
+  expect(run).toMatchObject({ status: "done", text: "swept with a besom." });
+  const { text } = await ask("GET", "/api/jobs");
+  expect(JSON.parse(text)).toMatchObject({
+    jobs: [{ name: "sweep-all", running: null, last: { status: "done" } }],
+  });
+});
+
+test("a job that runs shows how far it is, is not begun twice, and stops when told", async () => {
+  const begun = await ask("POST", "/api/jobs/sweep-all/run", {
+    options: { wait: true },
+  });
+  const { id } = JSON.parse(begun.text) as RunView;
+  await waitFor("progress", async () => {
+    const { text } = await ask("GET", `/api/job-runs/${id}`);
+    return (JSON.parse(text) as RunView).progress?.done === 0.25;
+  });
+  expect((await ask("POST", "/api/jobs/sweep-all/run")).status).toBe(409);
+  expect((await ask("POST", "/api/jobs/sweep-all/stop")).text).toBe(
+    '{"stopped":true}',
+  );
+  expect(await ended(id)).toMatchObject({ status: "stopped" });
+  const { text } = await ask("GET", "/api/jobs/sweep-all/runs");
+  expect(JSON.parse(text)).toMatchObject({ runs: [{ status: "stopped" }] });
+});
+
+test.each([
+  [
+    "GET",
+    "/api/jobs/swep/runs",
+    404,
+    'there is no job "swep"; there are sweep-all.',
+  ],
+  [
+    "POST",
+    "/api/jobs/swep/run",
+    404,
+    'there is no job "swep"; there are sweep-all.',
+  ],
+  ["GET", "/api/job-runs/99", 404, "there is no run 99 of any job."],
+  [
+    "GET",
+    "/api/peer-copies",
+    409,
+    "there is no other host: set HEARTH_PEER_URL to the address of its supervisor.",
+  ],
+  [
+    "GET",
+    "/api/reports/wealth",
+    404,
+    "there are the reports spend and health.",
+  ],
+  [
+    "GET",
+    "/api/reports/spend?format=pdf",
+    400,
+    "format must be text, json, csv or html.",
+  ],
+  ["GET", "/api/reports/spend?since=never", 502, "never is no time."],
+] as const)(
+  "%s %s is refused with a sentence",
+  async (method, url, status, message) => {
+    const answer = await ask(method, url);
+    expect(answer.status).toBe(status);
+    expect(JSON.parse(answer.text)).toMatchObject({ error: { message } });
+  },
+);
+
+test("a report is made over the days that are asked for, in the form that is asked for", async () => {
+  const csv = await ask("GET", "/api/reports/spend?format=csv&since=30d");
+  expect(csv.headers["content-type"]).toBe("text/csv; charset=utf-8");
+  expect(csv.text).toContain("provider,anthropic,anthropic");
+  await ask("GET", "/api/reports/spend?period=week&last=true");
+  expect(choices).toEqual([
+    { unit: "month", complete: false, since: "30d" },
+    { unit: "week", complete: true, since: undefined },
+  ]);
+});
+
+test("backups are listed, the newest first, with what is wrong with them", async () => {
+  const names = [20, 21].map((day) => {
+    const takenAt = Date.UTC(2026, 10, day, 3);
+    const backup = join(
+      place.directory,
+      "backups",
+      "postgres",
+      backupName(takenAt),
+    );
+    mkdirSync(backup, { recursive: true });
+    writeManifest(backup, {
+      ...{ format: 1, kind: "postgres" },
+      ...{ takenAt, files: [] },
+    });
+    return backup;
+  });
+  writeFileSync(join(names[0] ?? "", "manifest.json"), "{}");
+  const { text } = await ask("GET", "/api/backups");
+  expect(JSON.parse(text)).toMatchObject({
+    backups: [
+      { name: "2026-11-21T030000Z", kind: "postgres", problem: null },
+      {
+        name: "2026-11-20T030000Z",
+        problem: expect.stringContaining("is not as it was written"),
+      },
+    ],
+  });
+});

@@ -1,0 +1,69 @@
+import type { FastifyInstance, FastifyReply } from "fastify";
+import { z } from "zod";
+import { Failure } from "../../core/failure.ts";
+import {
+  AlreadyRuns,
+  NoSuchJob,
+  type JobRunner,
+} from "../../supervisor/jobs/runner.ts";
+import { refuse } from "./refuse.ts";
+
+const runBody = z
+  .strictObject({ options: z.record(z.string(), z.unknown()).optional() })
+  .nullish();
+const mostRuns = 200;
+
+/** GET /api/jobs, /api/jobs/:name/runs, /api/job-runs/:id; POST /api/jobs/:name/run, /api/jobs/:name/stop. */
+export function registerJobRoutes(
+  server: FastifyInstance,
+  jobs: JobRunner,
+): void {
+  server.get("/api/jobs", () => ({ jobs: jobs.list() }));
+  server.get<{ Params: { name: string } }>(
+    "/api/jobs/:name/runs",
+    (request, reply) =>
+      answering(reply, () => ({
+        runs: jobs.runsOf(request.params.name, mostRuns),
+      })),
+  );
+  server.get<{ Params: { id: string } }>(
+    "/api/job-runs/:id",
+    (request, reply) => {
+      const run = jobs.view(Number(request.params.id));
+      return run === undefined
+        ? refuse(reply, 404, `there is no run ${request.params.id} of any job.`)
+        : reply.send(run);
+    },
+  );
+  server.post<{ Params: { name: string } }>(
+    "/api/jobs/:name/run",
+    (request, reply) => {
+      const body = runBody.safeParse(request.body);
+      if (!body.success)
+        return refuse(reply, 400, 'the body must be {"options": {…}}.');
+      return answering(reply.code(202), () =>
+        jobs.run(request.params.name, body.data?.options),
+      );
+    },
+  );
+  server.post<{ Params: { name: string } }>(
+    "/api/jobs/:name/stop",
+    (request, reply) =>
+      answering(reply, () => ({ stopped: jobs.stopRun(request.params.name) })),
+  );
+}
+
+function answering(reply: FastifyReply, act: () => unknown): FastifyReply {
+  try {
+    return reply.send(act());
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    return refuse(reply, statusOfJobFailure(error), error.sentences.join(" "));
+  }
+}
+
+/** The HTTP status of what a runner refuses. */
+export function statusOfJobFailure(error: Failure): number {
+  if (error instanceof NoSuchJob) return 404;
+  return error instanceof AlreadyRuns ? 409 : 502;
+}

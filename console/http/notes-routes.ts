@@ -1,0 +1,181 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { z } from "zod";
+import { listBackups } from "../../supervisor/backup/manifest.ts";
+import { Failure } from "../../core/failure.ts";
+import { CouchRefusal, NoAnswer } from "../../supervisor/vaults/couch.ts";
+import {
+  deviceChoices,
+  vaultChoices,
+} from "../../supervisor/vaults/plugin-settings.ts";
+import type { VaultActs } from "../../supervisor/vaults/vault-acts.ts";
+import { NoSuchVault } from "../../supervisor/vaults/vault-names.ts";
+import { registerHistoryRoutes } from "./history-routes.ts";
+import { refuse } from "./refuse.ts";
+
+export type NotesRouteParts = {
+  readonly acts: VaultActs;
+  readonly backups: string;
+};
+
+const text = z.string().min(1, "must not be empty").max(2000);
+const addBody = vaultChoices.extend({
+  vault: text,
+  url: text.optional(),
+  forgetPassphrase: z.boolean().default(false),
+});
+const setupBody = z.strictObject({
+  url: text.optional(),
+  vaultPassphrase: text.optional(),
+  choices: deviceChoices.optional(),
+  keep: z.boolean().default(false),
+});
+const rotateBody = z.strictObject({ vaultPassphrase: text.optional() });
+const seedBody = z.strictObject({ accept: z.boolean().default(false) });
+const resolveBody = z.union(
+  [
+    z.strictObject({ document: text, newer: z.literal(true) }),
+    z.strictObject({ document: text, rev: text }),
+  ],
+  "must be {document, newer: true} or {document, rev}",
+);
+const collectBody = z.strictObject({
+  notesSeq: z.number(),
+  unused: z.array(z.string()),
+  free: z.boolean(),
+  /** Devices and checkpoints that are no more. */
+  forget: z.array(text).default([]),
+});
+const longestChunkList = 64 * 1024 * 1024;
+const nothing = z.strictObject({});
+
+type VaultRequest = { readonly Params: { readonly vault: string } };
+
+/**
+ * GET, POST /api/notes; GET /api/notes/backups; GET /api/notes/:vault/conflicts|devices|growth; POST
+ * /api/notes/:vault/setup-uri|rotate|remove|restore-seed|resolve|collect. Where `parts` is a text, it is why there is nothing here.
+ */
+export function registerNotesRoutes(
+  server: FastifyInstance,
+  parts: NotesRouteParts | string,
+): void {
+  if (typeof parts === "string") {
+    for (const url of ["/api/notes", "/api/notes/*"])
+      server.all(url, (_request, reply) => refuse(reply, 409, parts));
+    return;
+  }
+  const { acts } = parts;
+  registerHistoryRoutes(server, acts);
+
+  server.get("/api/notes", (_request, reply) =>
+    answering(reply, async () => ({ vaults: await acts.list() })),
+  );
+  server.get("/api/notes/backups", (_request, reply) =>
+    answering(reply, async () => ({
+      directory: parts.backups,
+      backups: listBackups(parts.backups),
+    })),
+  );
+  server.post("/api/notes", (request, reply) =>
+    withBody(request, reply, addBody, (body) => {
+      const { vault, url, forgetPassphrase, ...choices } = body;
+      return acts.add({ vault, url, forgetPassphrase, choices });
+    }),
+  );
+  server.post<VaultRequest>("/api/notes/:vault/setup-uri", (request, reply) =>
+    withBody(request, reply, setupBody, (body) =>
+      acts.setupUri({ vault: request.params.vault, ...clean(body) }),
+    ),
+  );
+  server.post<VaultRequest>("/api/notes/:vault/rotate", (request, reply) =>
+    withBody(request, reply, rotateBody, (body) =>
+      acts.rotate({ vault: request.params.vault, ...body }),
+    ),
+  );
+  server.post<VaultRequest>("/api/notes/:vault/remove", (request, reply) =>
+    withBody(request, reply, nothing, () => acts.remove(request.params.vault)),
+  );
+  server.post<VaultRequest>(
+    "/api/notes/:vault/restore-seed",
+    (request, reply) =>
+      withBody(request, reply, seedBody, ({ accept }) =>
+        acts.restoreSeed(request.params.vault, accept),
+      ),
+  );
+  server.get<VaultRequest>("/api/notes/:vault/conflicts", (request, reply) =>
+    answering(reply, () => acts.conflicts(request.params.vault)),
+  );
+  server.post<VaultRequest>("/api/notes/:vault/resolve", (request, reply) =>
+    withBody(request, reply, resolveBody, (body) =>
+      acts.resolve(
+        request.params.vault,
+        body.document,
+        "rev" in body ? { rev: body.rev } : "newer",
+      ),
+    ),
+  );
+  server.post<VaultRequest>(
+    "/api/notes/:vault/collect",
+    { bodyLimit: longestChunkList },
+    (request, reply) =>
+      withBody(request, reply, collectBody, (body) =>
+        acts.collect(request.params.vault, body),
+      ),
+  );
+  server.get<VaultRequest>("/api/notes/:vault/growth", (request, reply) =>
+    answering(reply, () => acts.growth(request.params.vault)),
+  );
+  server.get<VaultRequest>("/api/notes/:vault/devices", (request, reply) =>
+    answering(reply, () => acts.devices(request.params.vault)),
+  );
+}
+
+/** Acts on a body of the expected shape; anything else is a 400. */
+export async function withBody<T extends z.ZodType>(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  schema: T,
+  act: (body: z.output<T>) => Promise<unknown>,
+): Promise<FastifyReply> {
+  const parsed = schema.safeParse(request.body ?? {});
+  if (parsed.success) return answering(reply, () => act(parsed.data));
+  return refuse(
+    reply,
+    400,
+    parsed.error.issues
+      .map(({ path, message }) => {
+        const [first = "body"] = path.filter((key) => typeof key === "string");
+        return `${first}: ${message}.`;
+      })
+      .join(" "),
+  );
+}
+
+/** Answers what the act returns, or its Failure in words. */
+export async function answering(
+  reply: FastifyReply,
+  act: () => Promise<unknown>,
+): Promise<FastifyReply> {
+  try {
+    return await reply.send(await act());
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    return refuse(
+      reply,
+      statusOfNotesFailure(error),
+      error.sentences.join(" "),
+    );
+  }
+}
+
+/** The HTTP status of what the vaults' acts refuse. */
+export function statusOfNotesFailure(error: Failure): number {
+  if (error instanceof NoSuchVault) return 404;
+  return error instanceof NoAnswer || error instanceof CouchRefusal ? 502 : 400;
+}
+
+/** Members that are undefined are left out. */
+function clean<T extends object>(body: T): T {
+  return Object.fromEntries(
+    Object.entries(body).filter(([, value]) => value !== undefined),
+  ) as T;
+}

@@ -1,0 +1,84 @@
+import type { FastifyInstance, FastifyReply } from "fastify";
+import { z } from "zod";
+import { Failure } from "../../core/failure.ts";
+import type { PeriodChoice } from "../../supervisor/reports/period.ts";
+import { renderReport } from "../../supervisor/reports/render.ts";
+import {
+  contentTypes,
+  reportFormats,
+  type ReportFormat,
+  type ReportKind,
+} from "../../supervisor/reports/report.ts";
+import type { MakeReport } from "../../supervisor/reports/reporting.ts";
+import { refuse } from "./refuse.ts";
+
+export type ReportParts = { readonly makeReport: MakeReport };
+
+/** A report is a page without script; its style stands in it. */
+export const reportPolicy =
+  "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+const asked = z.strictObject({
+  format: z
+    .enum(reportFormats, "format must be text, json, csv or html")
+    .default("json"),
+  period: z
+    .enum(["day", "week", "month"], "period must be day, week or month")
+    .default("month"),
+  last: z.enum(["true", "false"]).default("false"),
+  since: z.string().max(20).optional(),
+});
+const kinds = z.enum(["spend", "health"]);
+const withinMs = 120_000;
+
+/** GET /api/reports/:kind makes one now. */
+export function registerReportRoutes(
+  server: FastifyInstance,
+  parts: ReportParts,
+): void {
+  server.get<{ Params: { kind: string } }>(
+    "/api/reports/:kind",
+    async (request, reply) => {
+      const kind = kinds.safeParse(request.params.kind);
+      const query = asked.safeParse(request.query);
+      if (!kind.success)
+        return refuse(reply, 404, "there are the reports spend and health.");
+      if (!query.success)
+        return refuse(
+          reply,
+          400,
+          query.error.issues.map(({ message }) => `${message}.`).join(" "),
+        );
+      const { format, period: unit, last, since } = query.data;
+      try {
+        return await sendReport(
+          reply,
+          parts,
+          kind.data,
+          { unit, complete: last === "true", since },
+          format,
+        );
+      } catch (error) {
+        if (!(error instanceof Failure)) throw error;
+        return refuse(reply, 502, error.sentences.join(" "));
+      }
+    },
+  );
+}
+
+/** Makes a report and answers with it. Throws a Failure as `makeReport` does. */
+export async function sendReport(
+  reply: FastifyReply,
+  { makeReport }: ReportParts,
+  kind: ReportKind,
+  choice: PeriodChoice,
+  format: ReportFormat,
+): Promise<FastifyReply> {
+  const signal = AbortSignal.timeout(withinMs);
+  const report = await makeReport(kind, choice, Date.now(), signal);
+  const text = await renderReport(report, format, signal);
+  return reply
+    .header("content-security-policy", reportPolicy)
+    .type(contentTypes[format])
+    .send(text);
+}

@@ -1,0 +1,280 @@
+import type { InjectOptions } from "fastify";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { operatorHeaders } from "../../supervisor/credentials.ts";
+import type { CheckView } from "../../supervisor/checks/watched.ts";
+import { Failure } from "../../core/failure.ts";
+import { openHistory, type History } from "../../supervisor/history/history.ts";
+import type {
+  Runtime,
+  ServiceView,
+} from "../../supervisor/runtimes/runtime.ts";
+import { judge, findAttention, type Status } from "../../supervisor/status.ts";
+import { asOperator, testCredentials } from "../../test/supervisor/operator.ts";
+import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
+import { buildApi } from "./server.ts";
+
+let place: ReturnType<typeof temporaryHome>;
+let history: History;
+let api: ReturnType<typeof buildApi>;
+let stopped: string[];
+let restarted: string[];
+let gateway: ServiceView;
+let check: CheckView;
+
+beforeEach(() => {
+  place = temporaryHome();
+  history = openHistory(`${place.directory}/history.db`);
+  stopped = [];
+  restarted = [];
+  gateway = {
+    name: "gateway",
+    state: "running",
+    since: 1000,
+    pid: 7,
+    address: "http://127.0.0.1:4000",
+    port: 4000,
+    adopted: false,
+    tookMs: 500,
+    restarts: 0,
+    reason: null,
+  };
+  check = {
+    name: "gateway",
+    kind: "http",
+    state: "up",
+    since: 1000,
+    inhibitedBy: null,
+    flapping: false,
+    latest: {
+      ok: true,
+      level: "down",
+      latencyMs: 3,
+      text: "answered 200",
+      at: 2000,
+      measures: {},
+    },
+    healing: null,
+    note: null,
+    service: "gateway",
+  };
+  api = buildApi({
+    status,
+    runtime: () => runtime,
+    watch: () => ({
+      list: () => [check],
+      lookNow: async (name) => (name === check.name ? check : undefined),
+      renewHealing: () => {},
+      pause: () => check,
+      resume: () => check,
+      maintenance: {
+        open: () => [],
+        begin: () => {
+          throw new Error("not in this test");
+        },
+        end: () => undefined,
+      },
+      ping: async () => undefined,
+      stop: () => {},
+    }),
+    history,
+    stop: (reason) => stopped.push(reason),
+    credentials: () => testCredentials,
+    publicUrl: undefined,
+  });
+});
+afterEach(async () => {
+  await api.close();
+  history.close();
+  place.remove();
+});
+
+const runtime: Runtime = {
+  list: () => [gateway],
+  inspect: (name) => (name === "gateway" ? gateway : undefined),
+  look: async (name) => (name === "gateway" ? gateway : undefined),
+  logs: (_name, lines) => ["one", "two"].slice(-lines),
+  stats: () => undefined,
+  restart: async (name) => {
+    if (gateway.state === "gave-up") throw new Failure("it does not start.");
+    restarted.push(name);
+  },
+};
+
+function status(): Status {
+  const attention = findAttention([gateway], [check], [], []);
+  return {
+    ...judge("running", [gateway], attention, []),
+    phase: "running",
+    at: 61_000,
+    supervisor: {
+      pid: 1,
+      address: "http://127.0.0.1:4080",
+      since: 0,
+      release: null,
+      home: "/home",
+      memoryBytes: 1,
+    },
+    services: [
+      { ...gateway, stats: { memoryBytes: 104_857_600, cpuSeconds: 1 } },
+    ],
+    checks: [check],
+    attention,
+    notices: [],
+    offsite: null,
+  };
+}
+
+function ask(options: InjectOptions) {
+  return api.inject({
+    remoteAddress: "127.0.0.1",
+    ...options,
+    headers: { host: "127.0.0.1:4080", ...asOperator, ...options.headers },
+  });
+}
+
+/** The same without the operator's password, or with other headers. */
+function askAs(
+  headers: Readonly<Record<string, string>>,
+  options: InjectOptions,
+) {
+  return api.inject({
+    remoteAddress: "127.0.0.1",
+    ...options,
+    headers: { host: "127.0.0.1:4080", ...headers },
+  });
+}
+
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
+
+const { cliToken, metricsToken } = testCredentials;
+
+test.each<[string, Readonly<Record<string, string>>, number]>([
+  ["this machine", {}, 401],
+  ["this machine by name", { host: "localhost:4080" }, 401],
+  ["a strange name for this machine", { host: "evil.example" }, 403],
+  ["a proxy on this machine", { "x-forwarded-for": "192.168.1.9" }, 401],
+  ["this machine with the password", asOperator, 200],
+  ["this machine with a wrong one", operatorHeaders("wrong"), 401],
+  ["a command", bearer(cliToken), 200],
+  ["Prometheus", bearer(metricsToken), 401],
+])("asked from %s", async (_who, headers, statusCode) => {
+  for (const remoteAddress of ["127.0.0.1", "::1", "192.168.1.9"]) {
+    const answer = await askAs(headers, { url: "/api/status", remoteAddress });
+    expect(answer.statusCode).toBe(statusCode);
+  }
+});
+
+test("health is public; readiness follows the state, for the operator and monitors", async () => {
+  expect((await askAs({}, { url: "/healthz" })).json()).toEqual({
+    status: "ok",
+  });
+  expect((await askAs({}, { url: "/readyz" })).statusCode).toBe(401);
+  const monitor = bearer(metricsToken);
+  expect((await askAs(monitor, { url: "/readyz" })).statusCode).toBe(200);
+  gateway = { ...gateway, state: "gave-up", reason: "killed by SIGKILL" };
+  const answer = await ask({ url: "/readyz" });
+  expect(answer.statusCode).toBe(503);
+  expect(answer.json()).toEqual({ ready: false, verdict: "Gateway is down." });
+});
+
+test.each([
+  { origin: "http://evil.example" },
+  { "sec-fetch-site": "cross-site" },
+  { origin: "null" },
+])("a page of another origin (%j) stops nothing", async (headers) => {
+  const answer = await ask({ method: "POST", url: "/api/stop", headers });
+  expect(answer.statusCode).toBe(403);
+  expect(stopped).toEqual([]);
+});
+
+test("stop and restart do what they say", async () => {
+  expect((await ask({ method: "POST", url: "/api/stop" })).statusCode).toBe(
+    202,
+  );
+  expect(stopped).toEqual(["asked by the operator"]);
+  const headers = {
+    origin: "http://127.0.0.1:4080",
+    "sec-fetch-site": "same-origin",
+  };
+  const answer = await ask({
+    method: "POST",
+    url: "/api/restart/gateway",
+    headers,
+  });
+  expect(answer.json()).toMatchObject({ name: "gateway", state: "running" });
+  expect(restarted).toEqual(["gateway"]);
+});
+
+test("a restart that fails says why", async () => {
+  gateway = { ...gateway, state: "gave-up" };
+  const answer = await ask({ method: "POST", url: "/api/restart/gateway" });
+  expect(answer.statusCode).toBe(502);
+  expect(answer.json()).toEqual({
+    error: { message: "it does not start.", code: "502" },
+  });
+});
+
+test.each<[InjectOptions, number, string]>([
+  [
+    { url: "/api/logs/gatway" },
+    404,
+    'there is no service "gatway"; there are gateway.',
+  ],
+  [{ url: "/api/logs/gateway?lines=x" }, 400, "lines must be from 1 to 5000."],
+  [
+    { method: "POST", url: "/api/checks/nope" },
+    404,
+    'there is no check "nope"; there are gateway.',
+  ],
+  [
+    { method: "POST", url: "/api/restart/nope" },
+    404,
+    'there is no service "nope"; there are gateway.',
+  ],
+  [{ url: "/api/nothing" }, 404, "there is no GET /api/nothing."],
+])("%j is refused in one sentence", async (options, statusCode, message) => {
+  const answer = await ask(options);
+  expect(answer.statusCode).toBe(statusCode);
+  expect(answer.json()).toEqual({
+    error: { message, code: String(statusCode) },
+  });
+});
+
+test("logs and checks are answered", async () => {
+  expect((await ask({ url: "/api/logs/gateway?lines=1" })).json()).toEqual({
+    name: "gateway",
+    lines: ["two"],
+  });
+  expect(
+    (await ask({ method: "POST", url: "/api/checks/gateway" })).json(),
+  ).toEqual(check);
+});
+
+test("a body that is no JSON is the sender's mistake, and nothing is done", async () => {
+  const answer = await ask({
+    method: "POST",
+    url: "/api/stop",
+    headers: { "content-type": "application/json" },
+    payload: "{",
+  });
+  expect(answer.statusCode).toBe(400);
+  expect(stopped).toEqual([]);
+});
+
+test("the history is answered in part, and of one name", async () => {
+  history.act("gateway", "start", "hearth up");
+  history.act("notes", "start", "hearth up");
+  const of = async (query: string) =>
+    (await ask({ url: `/api/history${query}` })).json<{
+      readonly entries: readonly { readonly name: string }[];
+    }>().entries;
+  expect((await of("")).map(({ name }) => name)).toEqual(["notes", "gateway"]);
+  expect(await of("?limit=1")).toHaveLength(1);
+  expect((await of("?name=gateway")).map(({ name }) => name)).toEqual([
+    "gateway",
+  ]);
+  const refused = await ask({ url: "/api/history?limit=all" });
+  expect(refused.json()).toEqual({
+    error: { message: "limit must be from 1 to 10000.", code: "400" },
+  });
+});

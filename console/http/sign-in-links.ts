@@ -1,0 +1,43 @@
+import { keyedHash, newToken } from "../../supervisor/history/sessions.ts";
+
+/** Links that sign a browser in once, within ten minutes, so that no password has to be typed. */
+export type SignInLinks = {
+  readonly make: () => SignInLink;
+  /** True once for each link that is not too old. */
+  readonly use: (token: string) => boolean;
+  readonly endAll: () => void;
+};
+
+export type SignInLink = {
+  readonly path: string;
+  /** Milliseconds since 1970. */
+  readonly expiresAt: number;
+};
+
+export const linkMinutes = 10;
+const mostLinks = 100;
+
+/** Keeps hashes only, in memory, keyed as those of sessions are. `now` gives milliseconds since 1970. */
+export function openSignInLinks(
+  key: () => string,
+  now: () => number,
+): SignInLinks {
+  const ends = new Map<string, number>();
+  return {
+    make: () => {
+      for (const [known, end] of ends)
+        if (end <= now() || ends.size >= mostLinks) ends.delete(known);
+      const token = newToken();
+      const expiresAt = now() + linkMinutes * 60_000;
+      ends.set(keyedHash(key(), token), expiresAt);
+      return { path: `/sign-in/${token}`, expiresAt };
+    },
+    use: (token) => {
+      const hash = keyedHash(key(), token);
+      const end = ends.get(hash) ?? 0;
+      ends.delete(hash);
+      return end > now();
+    },
+    endAll: () => ends.clear(),
+  };
+}

@@ -1,0 +1,142 @@
+import type { FastifyInstance } from "fastify";
+import { z } from "zod";
+import { Failure } from "../../../core/failure.ts";
+import { readForm } from "../../http/forms.ts";
+import { statusOfJobFailure } from "../../http/job-routes.ts";
+import {
+  afterwards,
+  attempting,
+  showFailure,
+  showPage,
+} from "../../http/show-page.ts";
+import type { JobOption } from "../../../supervisor/jobs/job.ts";
+import type { JobRunner } from "../../../supervisor/jobs/runner.ts";
+import { judgeJobs, viewJobPage, viewJobs, viewRunPage } from "./jobs-view.ts";
+
+const path = "/jobs";
+const runsOnPage = 30;
+const failing = { statusOf: statusOfJobFailure, back: path };
+
+type JobRequest = { readonly Params: { readonly name: string } };
+
+/** GET /jobs, /jobs/:name and /jobs/:name/:run; POST /jobs/:name/run and /jobs/:name/stop. */
+export function registerJobsPage(
+  server: FastifyInstance,
+  jobs: JobRunner,
+): void {
+  server.get(path, (request, reply) => {
+    const all = jobs.list();
+    return showPage(
+      request,
+      reply,
+      {
+        ...{ ...judgeJobs(all), current: path, json: "/api/jobs" },
+        refreshes: all.some(({ running }) => running !== null) ? "soon" : true,
+      },
+      "jobs",
+      viewJobs(all, jobs.optionsOf, Date.now()),
+    );
+  });
+  server.get<JobRequest & { Querystring: { from?: string } }>(
+    `${path}/:name`,
+    (request, reply) =>
+      attempting(request, reply, failing, () => {
+        const { name } = request.params;
+        const from = /^\d{1,6}$/.test(request.query.from ?? "")
+          ? Number(request.query.from)
+          : 0;
+        const runs = jobs.runsOf(name, from + runsOnPage + 1).slice(from);
+        const job = jobs.list().find((each) => each.name === name);
+        if (job === undefined)
+          return reply.redirect(`${path}/${name.replaceAll("_", "-")}`);
+        const view = viewJobPage({
+          ...{ job, options: jobs.optionsOf(name), from, now: Date.now() },
+          runs: runs.slice(0, runsOnPage),
+          more: runs.length > runsOnPage,
+        });
+        return showPage(
+          request,
+          reply,
+          {
+            ...{ title: view.title, look: view.look, current: path },
+            refreshes: job.running === null ? true : "soon",
+            json: `/api/jobs/${job.name}/runs`,
+          },
+          "job",
+          view,
+        );
+      }),
+  );
+  server.get<{ Params: { name: string; run: string } }>(
+    `${path}/:name/:run`,
+    (request, reply) => {
+      const { name, run: id } = request.params;
+      const run = jobs.view(Number(id));
+      if (run?.job !== name)
+        return showFailure(
+          request,
+          reply,
+          404,
+          [`There is no run ${id} of a job "${name}".`],
+          path,
+        );
+      const { timeZone = "UTC" } = jobs.list()[0] ?? {};
+      const view = viewRunPage(run, timeZone, Date.now());
+      return showPage(
+        request,
+        reply,
+        {
+          ...{ title: view.title, look: view.look, current: path },
+          refreshes: run.status === "running" ? "soon" : false,
+          json: `/api/job-runs/${run.id}`,
+        },
+        "job-run",
+        view,
+      );
+    },
+  );
+  server.post<JobRequest>(`${path}/:name/run`, (request, reply) =>
+    attempting(request, reply, failing, () => {
+      const { name } = request.params;
+      const form = readForm(request, formOf(jobs.optionsOf(name)));
+      if (form.kind === "mistakes")
+        throw new Failure(
+          Object.entries(form.mistakes).map(
+            ([field, mistake]) => `${field}: ${mistake}.`,
+          ),
+        );
+      const { job, id } = jobs.run(name, form.value);
+      return afterwards(reply, `${path}/${job}/${id}`, `${job} has begun.`);
+    }),
+  );
+  server.post<JobRequest>(`${path}/:name/stop`, (request, reply) =>
+    attempting(request, reply, failing, () => {
+      const { name } = request.params;
+      const stopped = jobs.stopRun(name);
+      return afterwards(
+        reply,
+        `${path}/${name}`,
+        stopped
+          ? `${name} is told to stop.`
+          : `${name} was over before it could be stopped.`,
+      );
+    }),
+  );
+}
+
+/** What a job's form sends, as `context.options` takes it. */
+function formOf(options: readonly JobOption[]) {
+  return z.strictObject(
+    Object.fromEntries(
+      options.map(({ name, kind }) => [
+        name,
+        kind === "tick"
+          ? z
+              .literal("true")
+              .transform(() => true)
+              .optional()
+          : z.string().max(2000, "must not be that long").optional(),
+      ]),
+    ),
+  );
+}

@@ -1,0 +1,158 @@
+import { describe, expect, test } from "vitest";
+import type { JobView, RunView } from "../../../supervisor/jobs/runner.ts";
+import { judgeJobs, viewJobPage, viewJobs, viewRunPage } from "./jobs-view.ts";
+import { scheduleInWords } from "./schedule-words.ts";
+
+const now = Date.UTC(2026, 10, 21, 10, 2);
+const minuteMs = 60_000;
+
+function run(change: Partial<RunView> = {}): RunView {
+  return {
+    ...{ id: 7, job: "sweep", due: now - 5 * minuteMs, caughtUp: false },
+    ...{ startedAt: now - 5 * minuteMs, endedAt: now - 4 * minuteMs },
+    ...{ status: "done", attempts: 1, text: "swept.", details: null },
+    progress: null,
+    ...change,
+  };
+}
+
+function job(change: Partial<JobView> = {}): JobView {
+  return {
+    ...{ name: "sweep", description: "Sweeps.", cron: "0 3 * * *" },
+    ...{ timeZone: "UTC", nextAt: now + 17 * 60 * minuteMs },
+    ...{ running: null, last: run() },
+    ...change,
+  };
+}
+
+const running = run({
+  ...{ status: "running", endedAt: null },
+  progress: { text: "the hall", done: 0.25, attempt: 1, nextTryAt: null },
+});
+const failed = run({ status: "failed", text: "the broom broke.", attempts: 3 });
+
+describe("the heading above all jobs", () => {
+  test.each([
+    ["All jobs did their work.", [job()]],
+    ["No job has run yet.", [job({ last: null })]],
+    ["No job failed.", [job({ last: run({ status: "interrupted" }) })]],
+    ["sweep is at work.", [job({ running })]],
+    ["sweep failed.", [job({ last: failed }), job({ running })]],
+    ["2 jobs failed.", [job({ last: failed }), job({ last: failed })]],
+    // At it again: nobody needs to do anything now.
+    ["sweep is at work.", [job({ last: failed, running })]],
+  ])("%s", (title, jobs) => {
+    expect(judgeJobs(jobs).title).toBe(title);
+  });
+});
+
+test("those that failed come first, then those at work, then by what comes next", () => {
+  const { jobs, failed: needs } = viewJobs(
+    [
+      job({ name: "late", nextAt: now + 9 }),
+      job({ name: "asked", nextAt: null, cron: null }),
+      job({ name: "soon", nextAt: now + 8 }),
+      job({ name: "busy", running }),
+      job({ name: "broken", last: failed }),
+    ],
+    () => [],
+    now,
+  );
+  expect(jobs.map(({ name }) => name)).toEqual([
+    ...["broken", "busy", "soon", "late", "asked"],
+  ]);
+  expect(needs).toEqual([
+    {
+      ...{ name: "broken", text: "the broom broke.", tries: 3 },
+      ...{ since: "4 min ago", command: "hearth jobs run broken" },
+    },
+  ]);
+  expect(jobs.at(-1)).toMatchObject({ next: "when asked", schedule: null });
+});
+
+test("a run at work says how far it is and what is left", () => {
+  const { jobs } = viewJobs([job({ running })], () => [], now);
+  expect(jobs[0]?.progress).toEqual({
+    ...{ id: 7, text: "the hall", share: 25 },
+    words: "25 %, for 5 min, about 15 min left",
+  });
+});
+
+test("a failed try says when the next one comes", () => {
+  const waiting = run({
+    ...{ status: "running", endedAt: null },
+    progress: {
+      ...{ text: "no answer", done: null, attempt: 2 },
+      nextTryAt: now + 4 * minuteMs,
+    },
+  });
+  const { jobs } = viewJobs([job({ running: waiting })], () => [], now);
+  expect(jobs[0]?.progress?.words).toBe(
+    "for 5 min, try 2 failed, the next one in 4 min",
+  );
+});
+
+test("options are fields: a choice begins with what happens when nothing is chosen", () => {
+  const { jobs } = viewJobs(
+    [job()],
+    () => [
+      {
+        ...{ name: "vault", kind: "choice", label: "Vault" },
+        ...{ values: () => ["notes"], otherwise: "every one" },
+      },
+      { name: "force", kind: "tick", label: "Anyway" },
+    ],
+    now,
+  );
+  expect(jobs[0]?.fields).toEqual([
+    {
+      ...{ name: "vault", kind: "choice", label: "Vault" },
+      values: [
+        ["", "every one"],
+        ["notes", "notes"],
+      ],
+    },
+    { name: "force", kind: "tick", label: "Anyway" },
+  ]);
+});
+
+test("the page of a job leads to newer and to older runs", () => {
+  const view = viewJobPage({
+    ...{ job: job(), options: [], runs: [run(), run({ due: null })] },
+    ...{ from: 2, more: true, now },
+  });
+  expect(view).toMatchObject({
+    ...{ title: "sweep did its work.", newer: 0, older: 4 },
+    ...{ schedule: "Every day at 03:00", nextAt: "22 Nov, 03:02" },
+    runs: [{ cause: "as scheduled", took: "1 min" }, { cause: "asked for" }],
+  });
+});
+
+test("a run's output is cut where it would burst the page, and its report is linked", () => {
+  const view = viewRunPage(
+    run({
+      details: {
+        report: "/reports/spend-2026-10-01.html",
+        much: "x".repeat(9e4),
+      },
+    }),
+    "UTC",
+    now,
+  );
+  expect(view).toMatchObject({
+    ...{ cut: true, report: "/reports/spend-2026-10-01.html" },
+  });
+  expect(view.output).toHaveLength(60_000);
+  const hostile = run({ details: { report: "javascript:alert(1)" } });
+  expect(viewRunPage(hostile, "UTC", now).report).toBe(null);
+});
+
+test.each([
+  ["0 3 * * *", "Every day at 03:00"],
+  ["0 4 1 * *", "At 04:00, on day 1 of the month"],
+  ["*/15 * * * *", "Every 15 minutes"],
+  ["30 6 * * 0", "At 06:30, only on Sunday"],
+  ["no cron", null],
+])("%s is %s", (cron, words) => {
+  expect(scheduleInWords(cron)).toBe(words);
+});

@@ -1,0 +1,82 @@
+import { inWords } from "../../../core/duration.ts";
+import type { RunView } from "../../../supervisor/jobs/runner.ts";
+import type { Look } from "../../../core/shapes.ts";
+import { moment, percent } from "../../../core/words.ts";
+
+export function lookOfRun(run: Pick<RunView, "status"> | null): Look {
+  switch (run?.status) {
+    case undefined:
+      return "none";
+    case "done":
+      return "ok";
+    case "running":
+    case "skipped":
+      return "rest";
+    case "stopped":
+    case "interrupted":
+      return "warn";
+    case "failed":
+      return "bad";
+  }
+}
+
+/** What became of a job by a run: completes a sentence that begins with its name. */
+export function fateOf(run: Pick<RunView, "status"> | null): string {
+  switch (run?.status) {
+    case undefined:
+      return "has not run yet";
+    case "done":
+      return "did its work";
+    case "running":
+      return "is at work";
+    case "skipped":
+      return "had nothing to do";
+    case "stopped":
+      return "was stopped";
+    case "interrupted":
+      return "was interrupted";
+    case "failed":
+      return "failed";
+  }
+}
+
+/** Why a run began, and when it was due. */
+export function causeOf(run: RunView, timeZone: string): string {
+  if (run.due === null) return "asked for";
+  const due = moment(run.due, timeZone);
+  return run.caughtUp ? `missed at ${due}, caught up` : "as scheduled";
+}
+
+/** Null while it goes on. */
+export function tookOf({ startedAt, endedAt }: RunView): string | null {
+  return endedAt === null ? null : inWords(endedAt - startedAt);
+}
+
+/** How far a run is, for its bar and the words beside it. */
+export function viewProgress(run: RunView, now: number) {
+  const { progress, startedAt } = run;
+  const passed = now - startedAt;
+  const done = progress?.done ?? null;
+  const share = done === null ? null : Math.min(1, Math.max(0, done));
+  const left =
+    share !== null && share > 0.02 && share < 1
+      ? [`about ${inWords((passed / share) * (1 - share))} left`]
+      : [];
+  const again =
+    progress?.nextTryAt == null
+      ? []
+      : [
+          `try ${progress.attempt} failed, the next one in ${inWords(progress.nextTryAt - now)}`,
+        ];
+  return {
+    id: run.id,
+    text: progress?.text ?? "beginning",
+    share: share === null ? null : Math.floor(share * 100),
+    words: [
+      ...(share === null ? [] : [percent(Math.floor(share * 100) / 100)]),
+      `for ${inWords(passed)}`,
+      ...left,
+      ...again,
+    ].join(", "),
+  };
+}

@@ -1,0 +1,133 @@
+import { expect, test } from "vitest";
+import type { UsedKeyRow } from "../../../supervisor/gateway/rows.ts";
+import { viewKey, type KeyFacts } from "./key-view.ts";
+
+const now = Date.UTC(2026, 10, 21, 12);
+
+const key: UsedKeyRow = {
+  token: "a".repeat(64),
+  key_name: "sk-...abcd",
+  key_alias: "anna\u202e",
+  user_id: "anna",
+  team_id: "kitchen",
+  models: ["mock"],
+  blocked: false,
+  expires: null,
+  max_budget: 5,
+  budget_duration: "1mo",
+  rpm_limit: 60,
+  tpm_limit: null,
+  max_parallel_requests: null,
+  spend: 4,
+  budget_reset_at: "2026-12-01T00:00:00.000Z",
+  created_at: "2026-11-01T09:00:00.000Z",
+  created_by: "operator",
+  budget_in_force: 5,
+  state: "active",
+  last_used_at: null,
+};
+
+const facts: KeyFacts = {
+  key,
+  usage: {
+    total_spend: 9,
+    budgets: [
+      {
+        ...{ of: "member", name: "anna", spend: 1, max_budget: 2 },
+        ...{ remaining: 1, budget_reset_at: null },
+      },
+    ],
+    limits: [
+      {
+        ...{ of: "key", name: "anna", limit: "requests", allowed: 60 },
+        ...{ remaining: 12, reset_at: null },
+      },
+    ],
+    by_day: [{ date: "2026-11-20", spend: 4 }],
+    by_model: [
+      {
+        ...{ model: "", spend: 4, api_requests: 1200, failed_requests: 0 },
+        total_tokens: 18_204,
+      },
+    ],
+    start_date: "2026-10-23",
+    end_date: "2026-11-21",
+    models: [{ id: "mock", status: "pending" }],
+  },
+  refusals: {
+    refusals: [
+      {
+        at: "2026-11-21T10:02:00.000Z",
+        ...{ type: "rate_limit_exceeded", model: null, message: "Slow down." },
+      },
+    ],
+    total: 31,
+  },
+  calls: [
+    {
+      endTime: "2026-11-21T10:00:00.000Z",
+      ...{ model_group: "mock", spend: 0.5, total_tokens: 14 },
+      ...{ cache_hit: "True", status: "success", payer: null },
+    },
+    {
+      endTime: "2026-11-20T10:00:00.000Z",
+      ...{ model_group: null, spend: 4, total_tokens: 0 },
+      ...{ cache_hit: "False", status: "success", payer: "key:a" },
+    },
+  ],
+  timeZone: "UTC",
+  now,
+};
+
+test("a key's page tells what is left, what limits it, and why it was refused", () => {
+  const view = viewKey(facts);
+  expect(view).toMatchObject({
+    title: "anna has $ 1.00 of $ 5.00 left.",
+    look: "ok",
+    budgets: [{ of: "member", name: "anna", left: "$ 1.00" }],
+    limits: [{ what: "requests a minute", allowed: "60", left: "12" }],
+    everyModel: false,
+    models: [{ id: "mock", pending: true }],
+    days: [{ day: "2026-11-20", spend: "$ 4.00" }],
+    byModel: [{ model: "unknown", calls: "1,200", failed: "" }],
+    refused:
+      "31 calls were refused in the last 24 hours; the last 1 are shown.",
+    refusals: [{ at: "10:02", why: "rate limit exceeded", model: "" }],
+    calls: [
+      { model: "mock", word: "answered from the cache" },
+      { model: "set by hand, or carried over" },
+    ],
+  });
+  expect(view.facts).toEqual([
+    "sk-...abcd",
+    "of anna, team kitchen",
+    "made 1 Nov, 09:00 by operator",
+    "never used",
+    "$ 9.00 in its whole life",
+  ]);
+  expect(view.chart).toContain('role="img"');
+});
+
+test.each([
+  [{ state: "blocked" }, "anna is blocked.", "rest"],
+  [
+    { state: "expired", expires: "2026-11-18T12:00:00.000Z" },
+    "anna expired 3 d ago.",
+    "bad",
+  ],
+  [
+    { state: "over_budget" },
+    "anna has used up its budget until 1 Dec, 00:00.",
+    "warn",
+  ],
+  [{ budget_in_force: null }, "anna works, without a budget.", "ok"],
+] as const)("with %j the heading is %j", (changed, title, look) => {
+  expect(viewKey({ ...facts, key: { ...key, ...changed } })).toMatchObject({
+    ...{ title, look },
+  });
+});
+
+test("where nothing was spent there is no chart", () => {
+  const usage = { ...facts.usage, by_day: [], by_model: [] };
+  expect(viewKey({ ...facts, usage }).chart).toBeNull();
+});

@@ -1,0 +1,251 @@
+import { inWords } from "../../../core/duration.ts";
+import type { UsedKeyRow } from "../../../supervisor/gateway/rows.ts";
+import type {
+  Call,
+  KeyUsage,
+  Refusals,
+} from "../../../supervisor/gateway/usage.ts";
+import { drawColumns } from "../charts.ts";
+import { viewBudget, type BudgetView } from "../payers/budget.ts";
+import type { Look } from "../../../core/shapes.ts";
+import {
+  ago,
+  clock,
+  grouped,
+  moment,
+  money,
+  readable,
+} from "../../../core/words.ts";
+import { lastUseOf, nameOf, ownerOf, stateOf } from "./keys-view.ts";
+
+export type KeyFacts = {
+  readonly key: UsedKeyRow;
+  readonly usage: KeyUsage;
+  /** Of the last 24 hours. */
+  readonly refusals: Refusals;
+  readonly calls: readonly Call[];
+  readonly timeZone: string;
+  readonly now: number;
+};
+
+export type KeyView = {
+  readonly title: string;
+  readonly look: Look;
+  readonly name: string;
+  readonly token: string;
+  readonly blocked: boolean;
+  readonly facts: readonly string[];
+  readonly budgets: readonly {
+    readonly of: string;
+    readonly name: string;
+    readonly left: string;
+    readonly budget: BudgetView;
+  }[];
+  readonly limits: readonly {
+    readonly of: string;
+    readonly what: string;
+    readonly allowed: string;
+    readonly left: string;
+  }[];
+  readonly everyModel: boolean;
+  readonly models: readonly {
+    readonly id: string;
+    readonly pending: boolean;
+  }[];
+  readonly chart: string | null;
+  readonly days: readonly { readonly day: string; readonly spend: string }[];
+  readonly byModel: readonly {
+    readonly model: string;
+    readonly calls: string;
+    readonly failed: string;
+    readonly tokens: string;
+    readonly spend: string;
+  }[];
+  readonly refused: string;
+  readonly refusals: readonly {
+    readonly at: string;
+    readonly why: string;
+    readonly model: string;
+    readonly message: string;
+  }[];
+  readonly calls: readonly {
+    readonly at: string;
+    readonly model: string;
+    readonly tokens: string;
+    readonly spend: string;
+    readonly look: Look;
+    readonly word: string;
+  }[];
+};
+
+export function viewKey(facts: KeyFacts): KeyView {
+  const { key, usage, refusals, timeZone, now } = facts;
+  const name = nameOf(key);
+  const spentDays = usage.by_day.filter(({ spend }) => spend > 0);
+  return {
+    ...verdictOf(facts),
+    name,
+    token: key.token,
+    blocked: key.blocked,
+    facts: [
+      ...(key.key_alias === null ? [] : [key.key_name]),
+      `of ${ownerOf(key)}`,
+      `made ${moment(Date.parse(key.created_at), timeZone)}${key.created_by === null ? "" : ` by ${key.created_by}`}`,
+      ...(key.state === "active" && key.expires !== null
+        ? [stateOf(key, timeZone).word]
+        : []),
+      key.last_used_at === null
+        ? "never used"
+        : `last used ${lastUseOf(key, now)}`,
+      `${money(usage.total_spend)} in its whole life`,
+    ],
+    budgets: usage.budgets.map((each) => ({
+      of: payerWords[each.of] ?? each.of,
+      name: each.of === "key" ? name : readable(each.name),
+      left: money(each.remaining),
+      budget: viewBudget(
+        {
+          spend: each.spend,
+          budget_in_force: each.max_budget,
+          budget_reset_at: each.budget_reset_at,
+        },
+        timeZone,
+      ),
+    })),
+    limits: usage.limits.map((each) => ({
+      of: `${payerWords[each.of] ?? each.of} ${each.of === "key" ? name : readable(each.name)}`,
+      what: limitWords[each.limit],
+      allowed: grouped(each.allowed),
+      left: grouped(each.remaining),
+    })),
+    everyModel: key.models.length === 0,
+    models: usage.models.map(({ id, status }) => ({
+      id,
+      pending: status === "pending",
+    })),
+    chart: drawSpend(usage),
+    days: spentDays.map(({ date, spend }) => ({
+      day: date,
+      spend: money(spend),
+    })),
+    byModel: usage.by_model.map((each) => ({
+      model: each.model === "" ? "unknown" : each.model,
+      calls: grouped(each.api_requests),
+      failed: each.failed_requests === 0 ? "" : grouped(each.failed_requests),
+      tokens: grouped(each.total_tokens),
+      spend: money(each.spend),
+    })),
+    refused:
+      refusals.total === 0
+        ? "No call was refused in the last 24 hours."
+        : `${grouped(refusals.total)} ${refusals.total === 1 ? "call was" : "calls were"} refused in the last 24 hours${refusals.total > refusals.refusals.length ? `; the last ${refusals.refusals.length} are shown` : ""}.`,
+    refusals: refusals.refusals.map((each) => ({
+      at: clock(Date.parse(each.at), timeZone),
+      why: each.type.replaceAll("_", " "),
+      model: each.model ?? "",
+      message: each.message,
+    })),
+    calls: facts.calls.map((call) => ({
+      at: moment(Date.parse(call.endTime), timeZone),
+      model:
+        call.payer === null
+          ? (call.model_group ?? "unknown")
+          : "set by hand, or carried over",
+      tokens: grouped(call.total_tokens),
+      spend: money(call.spend),
+      ...callWords(call),
+    })),
+  };
+}
+
+function verdictOf({ key, timeZone, now }: KeyFacts): {
+  readonly title: string;
+  readonly look: Look;
+} {
+  const name = nameOf(key);
+  const { spend, budget_in_force: budget, budget_reset_at: until } = key;
+  switch (key.state) {
+    case "blocked":
+      return { title: `${name} is blocked.`, look: "rest" };
+    case "expired":
+      return {
+        title: `${name} expired ${ago(Date.parse(key.expires ?? ""), now)}.`,
+        look: "bad",
+      };
+    case "over_budget":
+      return {
+        title: `${name} has used up its budget${until === null ? "" : ` until ${moment(Date.parse(until), timeZone)}`}.`,
+        look: "warn",
+      };
+    case "active":
+      return {
+        title:
+          budget === null
+            ? `${name} works, without a budget.`
+            : `${name} has ${money(budget - spend)} of ${money(budget)} left.`,
+        look: "ok",
+      };
+  }
+}
+
+const payerWords: Readonly<Record<string, string>> = {
+  key: "key",
+  key_model: "model",
+  user: "user",
+  team: "team",
+  member: "member",
+  organization: "organization",
+  tag: "tag",
+  proxy: "everybody",
+};
+
+const limitWords = {
+  requests: "requests a minute",
+  tokens: "tokens a minute",
+  parallel: "calls at the same time",
+} as const;
+
+function callWords({ status, cache_hit: hit }: Call): {
+  readonly look: Look;
+  readonly word: string;
+} {
+  switch (status) {
+    case "success":
+      return {
+        look: "ok",
+        word: hit === "True" ? "answered from the cache" : "answered",
+      };
+    case "failure":
+      return { look: "bad", word: "failed" };
+    case "interrupted":
+      return { look: "warn", word: "broken off" };
+  }
+}
+
+const dayMs = 86_400_000;
+
+/** Dollars of each day, also of those without a call; null where nothing was spent. */
+function drawSpend({ by_day, start_date, end_date }: KeyUsage): string | null {
+  const spends = new Map(by_day.map(({ date, spend }) => [date, spend]));
+  if ([...spends.values()].every((spend) => spend <= 0)) return null;
+  const first = Date.parse(start_date);
+  const days = Array.from(
+    { length: Math.round((Date.parse(end_date) - first) / dayMs) + 1 },
+    (_, index) => new Date(first + index * dayMs).toISOString().slice(0, 10),
+  );
+  return drawColumns(
+    {
+      labels: days.map((day) => String(Number(day.slice(8)))),
+      series: [
+        {
+          name: "spend",
+          colour: "one",
+          values: days.map((day) => spends.get(day) ?? 0),
+        },
+      ],
+      label: (dollars) =>
+        dollars === 0 ? "0" : String(Number(dollars.toPrecision(2))),
+    },
+    `dollars a day, the last ${inWords(days.length * dayMs).replace(" d", " days")}`,
+  );
+}

@@ -1,0 +1,111 @@
+import { Failure } from "../../../core/failure.ts";
+import type {
+  HistorySource,
+  HistorySummary,
+} from "../../../supervisor/vaults/history-source.ts";
+import {
+  openCipher,
+  type NoteCipher,
+} from "../../../supervisor/vaults/note-cipher.ts";
+import {
+  differenceSince,
+  type Difference,
+} from "../../../supervisor/vaults/vault-past.ts";
+import {
+  noteNamed,
+  textsOf,
+} from "../../../supervisor/vaults/note-difference.ts";
+
+/** What a person asked for; a time in milliseconds since 1970. */
+export type HistoryWish = {
+  readonly at: number | undefined;
+  readonly path: string | undefined;
+};
+
+export type NoteVersion = {
+  readonly since: number;
+  readonly until: number | null;
+  readonly bytes: number;
+  readonly deleted: boolean;
+};
+
+export type HistoryFacts = {
+  readonly summary: HistorySummary;
+  readonly shown:
+    | { readonly kind: "nothing" | "encrypted" }
+    | {
+        readonly kind: "difference";
+        readonly difference: Difference;
+        /** Of a single note, where both are texts. */
+        readonly texts: readonly [string, string] | null;
+        /** Of a single note, the newest first. */
+        readonly versions: readonly NoteVersion[];
+      };
+};
+
+/** Reads what the page of a vault's history shows; an encrypted vault is only named as such. */
+export async function readHistory(
+  source: HistorySource,
+  vault: string,
+  { at, path }: HistoryWish,
+  now: number,
+): Promise<HistoryFacts> {
+  const summary = await source.summary();
+  if (at === undefined && path === undefined)
+    return { summary, shown: { kind: "nothing" } };
+  const cipher = sealedCipher(vault, summary);
+  try {
+    const difference = await differenceSince(source, cipher, {
+      ...{ at: at ?? now, path, now },
+    });
+    const single = noteNamed(path, difference);
+    return {
+      summary,
+      shown: {
+        ...{ kind: "difference", difference },
+        texts: await textsOf(source, cipher, difference, single),
+        versions:
+          single === undefined
+            ? []
+            : await versionsOf(source, cipher, single.note._id),
+      },
+    };
+  } catch (error) {
+    if (error instanceof SealedVault)
+      return { summary, shown: { kind: "encrypted" } };
+    throw error;
+  }
+}
+
+class SealedVault extends Failure {}
+
+/** Reads what is not encrypted: the server never has the passphrase. */
+export function sealedCipher(
+  vault: string,
+  { salt }: HistorySummary,
+): NoteCipher {
+  return openCipher(vault, salt, () =>
+    Promise.reject(
+      new SealedVault(
+        `vault ${vault} is encrypted: only \`hearth notes restore ${vault}\` can restore it, with its passphrase.`,
+      ),
+    ),
+  );
+}
+
+async function versionsOf(
+  source: HistorySource,
+  cipher: NoteCipher,
+  document: string,
+): Promise<readonly NoteVersion[]> {
+  const versions = await source.versions(document);
+  return Promise.all(
+    versions.map(async ({ doc, since, until }) => {
+      const note = await cipher.read(doc);
+      return {
+        ...{ since, until, bytes: note?.size ?? 0 },
+        deleted: note?.deleted === true,
+      };
+    }),
+  );
+}

@@ -1,0 +1,92 @@
+import type { FastifyInstance } from "fastify";
+import { z } from "zod";
+import { statusOfNotesFailure } from "../../http/notes-routes.ts";
+import { afterwards, attempting, showPage } from "../../http/show-page.ts";
+import { parseMoment } from "../../../supervisor/vaults/moment.ts";
+import type { VaultActs } from "../../../supervisor/vaults/vault-acts.ts";
+import { restoreVault } from "../../../supervisor/vaults/vault-past.ts";
+import { readHistory, sealedCipher, type HistoryWish } from "./history-look.ts";
+import { viewHistory } from "./history-view.ts";
+import { atVault, needName, wanted } from "./vault-changes.ts";
+
+const restoreForm = z.object({
+  at: z.coerce.number("name the time").positive(),
+  path: z.string().max(10_000).optional(),
+  confirm: z.string().default(""),
+});
+
+type HistoryRequest = {
+  readonly Params: { readonly vault: string };
+  readonly Querystring: { readonly at?: string; readonly path?: string };
+};
+
+/** GET /notes/:vault/history?at=&path=; POST restores a vault, a folder or a note. */
+export function registerHistoryPage(
+  server: FastifyInstance,
+  {
+    acts,
+    timeZone,
+    now,
+  }: {
+    readonly acts: VaultActs;
+    readonly timeZone: string;
+    readonly now: () => number;
+  },
+): void {
+  server.get<HistoryRequest>("/notes/:vault/history", (request, reply) => {
+    const { vault } = request.params;
+    const back = `/notes/${encodeURIComponent(vault)}`;
+    return attempting(
+      request,
+      reply,
+      { statusOf: statusOfNotesFailure, back },
+      async () => {
+        const wish = wishOf(request.query, now());
+        const source = await acts.history(vault);
+        const view = viewHistory({
+          ...(await readHistory(source, vault, wish, now())),
+          ...{ vault, wish, timeZone },
+        });
+        return showPage(
+          request,
+          reply,
+          {
+            ...{ title: view.title, look: "ok", current: "/notes" },
+            json: `/api/notes/${encodeURIComponent(vault)}/history`,
+          },
+          "vault-history",
+          view,
+        );
+      },
+    );
+  });
+  atVault(server, "history", async (request, reply, vault) => {
+    const { at, path, confirm } = wanted(request, restoreForm);
+    if (path === undefined) needName(vault, confirm, "nothing was restored");
+    const source = await acts.history(vault);
+    const { written, deleted } = await restoreVault(
+      {
+        ...source,
+        write: (documents, chunks) =>
+          acts.restoreNotes(vault, documents, chunks),
+      },
+      sealedCipher(vault, await source.summary()),
+      { at, path, now: now() },
+    );
+    return afterwards(
+      reply,
+      `/notes/${encodeURIComponent(vault)}/history`,
+      `${path ?? vault} is restored: ${written.length} written, ${deleted.length} deleted. The devices follow with their next sync.`,
+    );
+  });
+}
+
+function wishOf(
+  { at = "", path = "" }: HistoryRequest["Querystring"],
+  now: number,
+): HistoryWish {
+  return {
+    at: at.trim() === "" ? undefined : parseMoment(at, now),
+    path: path.trim() === "" ? undefined : path.trim(),
+  };
+}

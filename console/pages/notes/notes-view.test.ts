@@ -1,0 +1,170 @@
+import { describe, expect, test } from "vitest";
+import type { JobView } from "../../../supervisor/jobs/runner.ts";
+import type { VaultView } from "../../../supervisor/vaults/overview.ts";
+import type { Roster } from "../../../supervisor/vaults/roster.ts";
+import { viewNotes, type NotesFacts, type VaultFacts } from "./notes-view.ts";
+
+const now = Date.UTC(2026, 10, 21, 10, 2);
+const hourMs = 3_600_000;
+
+const roster: Roster = {
+  ...{ vault: "work", locked: false, remarks: [] },
+  devices: [
+    {
+      ...{ id: "1", name: "Laptop", pluginVersion: "1.0.16" },
+      ...{ appVersion: "1.10.3", lastSeen: now - hourMs, behind: 0 },
+      ...{ outdated: false, differs: {}, accepted: true },
+    },
+    {
+      ...{ id: "2", name: "Phone", pluginVersion: "", appVersion: "" },
+      ...{ lastSeen: 0, behind: 1204, outdated: true, accepted: false },
+      differs: { customChunkSize: { here: 0, preferred: 60 } },
+    },
+  ],
+};
+
+function vault(
+  view: Partial<VaultView> = {},
+  more: Partial<VaultFacts> = {},
+): VaultFacts {
+  return {
+    view: {
+      ...{ vault: "work", state: "open", url: "http://a", user: "work" },
+      ...{ documents: 1204, fileBytes: 34e6, reclaimableBytes: 4e6 },
+      ...{ conflicts: 0, seeds: 1, compactedAt: null },
+      ...view,
+    },
+    ...{ roster, closedSince: null, encrypted: true },
+    ...more,
+  };
+}
+
+function job(name: string, status: "done" | "failed"): JobView {
+  return {
+    ...{ name, description: "", cron: "30 3 * * *", timeZone: "UTC" },
+    ...{ nextAt: now + 17 * hourMs, running: null },
+    last: {
+      ...{ id: 1, job: name, due: null, caughtUp: false, attempts: 1 },
+      ...{ startedAt: now - 2 * hourMs, endedAt: now - 2 * hourMs },
+      ...{ status, text: "no room is left.", details: null, progress: null },
+    },
+  };
+}
+
+function notes(facts: Partial<NotesFacts> = {}) {
+  return viewNotes({
+    ...{ vaults: [vault()], away: null, addFields: [], adding: false },
+    backups: ["2026-11-21T033000Z", "2026-11-20T033000Z"],
+    backupJob: job("notes-backup", "done"),
+    drillJob: job("notes-drill", "done"),
+    ...{ timeZone: "UTC", now },
+    ...facts,
+  });
+}
+
+describe("the heading above all vaults", () => {
+  test.each<readonly [string, string, Partial<NotesFacts>]>([
+    ["All notes are well.", "ok", {}],
+    ["There is no vault yet.", "none", { vaults: [] }],
+    ["The notes store cannot be asked.", "bad", { away: "it is away." }],
+    [
+      "2 conflicts wait for you in work.",
+      "warn",
+      { vaults: [vault({ conflicts: 2 })] },
+    ],
+    [
+      "1 conflict waits for you in work.",
+      "warn",
+      { vaults: [vault({ conflicts: 1 })] },
+    ],
+    [
+      "100 conflicts or more wait for you in work.",
+      "warn",
+      { vaults: [vault({ conflicts: 100 })] },
+    ],
+    [
+      "Vault work is closed: its security seed changed.",
+      "bad",
+      { vaults: [vault({ state: "closed" }, { closedSince: now - hourMs })] },
+    ],
+    [
+      "The database of vault work is gone.",
+      "bad",
+      { vaults: [vault({ state: "gone" }, { roster: null })] },
+    ],
+    [
+      "notes-backup failed: no room is left.",
+      "warn",
+      { backupJob: job("notes-backup", "failed") },
+    ],
+    [
+      "2 things need you in your notes.",
+      "bad",
+      { vaults: [vault({ conflicts: 2 }), vault({ state: "closed" })] },
+    ],
+  ])("%s", (title, look, facts) => {
+    expect(notes(facts)).toMatchObject({ title, look });
+  });
+});
+
+test("a locked vault is reported with the way out, and the devices that it keeps out", () => {
+  const remarks = ["A device has locked the vault: fetch on Phone."];
+  const locked = { ...roster, locked: true, remarks };
+  const view = notes({ vaults: [vault({}, { roster: locked })] });
+  expect(view).toMatchObject({ title: remarks[0], look: "warn" });
+  expect(view.troubles).toMatchObject([
+    { command: "hearth notes devices work" },
+  ]);
+  expect(view.remarks).toEqual([]);
+  expect(view.devices.map(({ name, waits }) => [name, waits])).toEqual([
+    ["Laptop", false],
+    ["Phone", true],
+  ]);
+});
+
+test("the worst stands first, with the command that helps", () => {
+  const { troubles } = notes({
+    vaults: [vault({ conflicts: 2 }), vault({ vault: "b", state: "closed" })],
+  });
+  expect(troubles.map(({ command }) => command)).toEqual([
+    "hearth notes restore-seed b",
+    "hearth notes conflicts work",
+  ]);
+});
+
+test("backup and drill say when they were, and when they come again", () => {
+  const { figures, subline } = notes();
+  expect(figures).toEqual([
+    {
+      ...{ name: "Last backup", value: "6 h 32 min ago" },
+      note: "2 kept, the next in 17 h",
+    },
+    {
+      ...{ name: "Last restore drill", value: "2 h ago" },
+      note: "the next in 17 h",
+    },
+    { name: "Conflicts", value: "0", note: "nothing waits for a decision" },
+    { name: "Devices", value: "2", note: "1 not up to date" },
+  ]);
+  expect(subline).toBe("One vault · next backup 22 Nov, 03:02");
+  const first = notes({ backups: [], backupJob: undefined });
+  expect(first.figures[0]).toMatchObject({ value: "none yet", note: "" });
+});
+
+test("a vault says its sizes, and a device what it has not seen", () => {
+  const { vaults, devices } = notes();
+  expect(vaults).toMatchObject([
+    {
+      ...{ name: "work", documents: "1,204", size: "34.0 MB" },
+      ...{ reclaimable: "4.0 MB", seed: "kept in two places" },
+    },
+  ]);
+  expect(devices).toMatchObject([
+    { name: "Laptop", seen: "1 h ago", behindWords: "nothing", look: "ok" },
+    {
+      ...{ name: "Phone", seen: "never", behindWords: "1,204 changes" },
+      ...{ look: "warn", plugin: "unknown" },
+      differs: ["customChunkSize is 0, the vault's is 60"],
+    },
+  ]);
+});

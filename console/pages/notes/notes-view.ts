@@ -1,0 +1,260 @@
+import { momentOf } from "../../../supervisor/backup/manifest.ts";
+import { sizeWords } from "../../../supervisor/backup/size-words.ts";
+import type { JobView } from "../../../supervisor/jobs/runner.ts";
+import type { VaultView } from "../../../supervisor/vaults/overview.ts";
+import type { Roster } from "../../../supervisor/vaults/roster.ts";
+import type { Field } from "../field.ts";
+import type { Look } from "../../../core/shapes.ts";
+import { ago, ahead, grouped, moment } from "../../../core/words.ts";
+import { deviceRows } from "./device-rows.ts";
+
+export type VaultFacts = {
+  readonly view: VaultView;
+  /** Null where its database is gone. */
+  readonly roster: Roster | null;
+  /** Since when its access is taken away, milliseconds since 1970. */
+  readonly closedSince: number | null;
+  /** Null where its credentials are not kept here. */
+  readonly encrypted: boolean | null;
+};
+
+export type NotesFacts = {
+  readonly vaults: readonly VaultFacts[];
+  /** Why the store could not be asked. */
+  readonly away: string | null;
+  /** Names of the backups, newest first. */
+  readonly backups: readonly string[];
+  /** notes-backup and notes-drill. */
+  readonly backupJob: JobView | undefined;
+  readonly drillJob: JobView | undefined;
+  readonly addFields: readonly Field[];
+  /** The form is shown again, with what is wrong. */
+  readonly adding: boolean;
+  readonly timeZone: string;
+  readonly now: number;
+};
+
+/** Something that a person should see to. */
+export type Trouble = {
+  readonly look: "bad" | "warn";
+  /** A sentence. */
+  readonly text: string;
+  /** Null when it is about no vault. */
+  readonly vault: string | null;
+  readonly since: string;
+  readonly command: string;
+};
+
+export const mostCountedConflicts = 100;
+
+/** What is wrong with a vault, worst first. */
+export function troublesOf(
+  { view, roster, closedSince }: VaultFacts,
+  now: number,
+): readonly Trouble[] {
+  const { vault, conflicts } = view;
+  const since = closedSince === null ? "" : ago(closedSince, now);
+  return [
+    ...(view.state === "gone"
+      ? [
+          {
+            ...{ look: "bad" as const, vault, since: "" },
+            text: `The database of vault ${vault} is gone.`,
+            command: `hearth notes restore --vault ${vault}`,
+          },
+        ]
+      : []),
+    ...(view.state === "closed"
+      ? [
+          {
+            ...{ look: "bad" as const, vault, since },
+            text: `Vault ${vault} is closed: its security seed changed.`,
+            command: `hearth notes restore-seed ${vault}`,
+          },
+        ]
+      : []),
+    ...(roster?.locked === true
+      ? [
+          {
+            ...{ look: "warn" as const, vault, since: "" },
+            text: roster.remarks[0] ?? `A device has locked vault ${vault}.`,
+            command: `hearth notes devices ${vault}`,
+          },
+        ]
+      : []),
+    ...(conflicts > 0
+      ? [
+          {
+            ...{ look: "warn" as const, vault, since: "" },
+            text: `${conflictWords(conflicts)} for you in ${vault}.`,
+            command: `hearth notes conflicts ${vault}`,
+          },
+        ]
+      : []),
+  ];
+}
+
+function conflictWords(count: number): string {
+  if (count === 1) return "1 conflict waits";
+  return count >= mostCountedConflicts
+    ? `${mostCountedConflicts} conflicts or more wait`
+    : `${count} conflicts wait`;
+}
+
+/** The heading of several vaults. */
+function judge(
+  { away, vaults }: NotesFacts,
+  troubles: readonly Trouble[],
+): { readonly title: string; readonly look: Look } {
+  if (away !== null)
+    return { title: "The notes store cannot be asked.", look: "bad" };
+  const [first] = troubles;
+  if (first === undefined)
+    return vaults.length === 0
+      ? { title: "There is no vault yet.", look: "none" }
+      : { title: "All notes are well.", look: "ok" };
+  return {
+    title:
+      troubles.length === 1
+        ? first.text
+        : `${troubles.length} things need you in your notes.`,
+    look: troubles.some(({ look }) => look === "bad") ? "bad" : "warn",
+  };
+}
+
+/** All vaults, with what needs a person first. */
+export function viewNotes(facts: NotesFacts) {
+  const { vaults, timeZone, now, backupJob, drillJob } = facts;
+  const failed = [backupJob, drillJob].flatMap((job) =>
+    job?.last?.status === "failed" && job.running === null
+      ? [
+          {
+            ...{ look: "warn" as const, vault: null },
+            since: ago(job.last.endedAt ?? job.last.startedAt, now),
+            text: `${job.name} failed: ${job.last.text}`,
+            command: `hearth jobs run ${job.name}`,
+          },
+        ]
+      : [],
+  );
+  const troubles = [
+    ...vaults
+      .flatMap((vault) => troublesOf(vault, now))
+      .toSorted((a, b) => Number(b.look === "bad") - Number(a.look === "bad")),
+    ...failed,
+  ];
+  const devices = vaults.flatMap(({ roster }) =>
+    roster === null ? [] : deviceRows(roster, now),
+  );
+  const behind = devices.filter((device) => device.behind > 0).length;
+  const conflicts = vaults.reduce((sum, { view }) => sum + view.conflicts, 0);
+  return {
+    ...judge(facts, troubles),
+    away: facts.away,
+    troubles,
+    figures: [
+      backupFigure(facts),
+      {
+        name: "Last restore drill",
+        ...jobFigure(drillJob, now),
+      },
+      {
+        name: "Conflicts",
+        value: facts.away === null ? grouped(conflicts) : "–",
+        note:
+          conflicts === 0 ? "nothing waits for a decision" : "open them below",
+      },
+      {
+        name: "Devices",
+        value: facts.away === null ? grouped(devices.length) : "–",
+        note: behind === 0 ? "" : `${behind} not up to date`,
+      },
+    ],
+    vaults: vaults.map((each) => viewVaultRow(each, now)),
+    devices,
+    remarks: vaults.flatMap(({ roster }) =>
+      (roster?.remarks ?? []).slice(roster?.locked === true ? 1 : 0),
+    ),
+    addFields: facts.addFields,
+    adding: facts.adding,
+    subline: [
+      ...(vaults.length === 0
+        ? []
+        : [vaults.length === 1 ? "One vault" : `${vaults.length} vaults`]),
+      ...(backupJob?.nextAt == null
+        ? []
+        : [`next backup ${moment(backupJob.nextAt, timeZone)}`]),
+    ].join(" · "),
+  };
+}
+
+function backupFigure({ backups, backupJob, now }: NotesFacts) {
+  const [newest] = backups;
+  const at = newest === undefined ? undefined : momentOf(newest);
+  const nextAt = backupJob?.nextAt ?? null;
+  return {
+    name: "Last backup",
+    value: at === undefined ? "none yet" : ago(at, now),
+    note: [
+      ...(at === undefined ? [] : [`${backups.length} kept`]),
+      ...(nextAt === null ? [] : [`the next ${ahead(nextAt, now)}`]),
+    ].join(", "),
+  };
+}
+
+function jobFigure(job: JobView | undefined, now: number) {
+  const { last = null, nextAt = null } = job ?? {};
+  return {
+    value:
+      last === null
+        ? "none yet"
+        : last.status === "done"
+          ? ago(last.startedAt, now)
+          : `${last.status} ${ago(last.startedAt, now)}`,
+    note: nextAt === null ? "" : `the next ${ahead(nextAt, now)}`,
+  };
+}
+
+function viewVaultRow(facts: VaultFacts, now: number) {
+  const { view, roster, encrypted } = facts;
+  return {
+    name: view.vault,
+    path: `/notes/${encodeURIComponent(view.vault)}`,
+    ...stateWords(view),
+    encrypted: encryptionWords(encrypted),
+    documents: grouped(view.documents),
+    size: sizeWords(view.fileBytes),
+    reclaimable: sizeWords(view.reclaimableBytes),
+    compacted: view.compactedAt === null ? "never" : ago(view.compactedAt, now),
+    conflicts: grouped(view.conflicts),
+    devices: grouped(roster?.devices.length ?? 0),
+    seed: seedWords(facts),
+  };
+}
+
+export function stateWords({ state, conflicts }: VaultView): {
+  readonly look: Look;
+  readonly state: string;
+} {
+  switch (state) {
+    case "open":
+      return { look: conflicts > 0 ? "warn" : "ok", state: "open" };
+    case "closed":
+      return { look: "bad", state: "closed" };
+    case "gone":
+      return { look: "bad", state: "gone" };
+    case "foreign":
+      return { look: "none", state: "not made by Hearth" };
+  }
+}
+
+export function encryptionWords(encrypted: boolean | null): string {
+  if (encrypted === null) return "";
+  return encrypted ? "encrypted on the devices" : "readable on the server";
+}
+
+export function seedWords({ view, encrypted }: VaultFacts): string {
+  if (view.state === "closed") return "changed";
+  if (view.seeds > 0) return "kept in two places";
+  return encrypted === false ? "none needed" : "none yet";
+}

@@ -1,0 +1,113 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { z } from "zod";
+import { Failure } from "../../../core/failure.ts";
+import { readForm } from "../../http/forms.ts";
+import { statusOfNotesFailure } from "../../http/notes-routes.ts";
+import { afterwards, attempting } from "../../http/show-page.ts";
+import type { VaultActs } from "../../../supervisor/vaults/vault-acts.ts";
+
+const path = "/notes";
+const confirmForm = z.object({ confirm: z.string().default("") });
+const seedForm = confirmForm.extend({ accept: z.literal("true").optional() });
+const resolveForm = z.object({
+  document: z.string("say which note").max(10_000),
+  keep: z.union([z.literal("newer"), z.string().regex(/^\d+-[0-9a-f]+$/)], {
+    error: "say which version stays",
+  }),
+});
+const longestName = 100;
+
+/** POST /notes/:vault/resolve|restore-seed|remove. */
+export function registerVaultChanges(
+  server: FastifyInstance,
+  acts: VaultActs,
+): void {
+  atVault(server, "resolve", async (request, reply, vault) => {
+    const { document, keep } = wanted(request, resolveForm);
+    const { kept } = await acts.resolve(
+      vault,
+      document,
+      keep === "newer" ? "newer" : { rev: keep },
+    );
+    return afterwards(
+      reply,
+      `${path}/${encodeURIComponent(vault)}`,
+      `Version ${kept.slice(0, 8)} of ${document.slice(0, longestName)} stays; devices hear of it with their next sync.`,
+    );
+  });
+  atVault(server, "restore-seed", async (request, reply, vault) => {
+    const { accept, confirm } = wanted(request, seedForm);
+    if (accept === "true") needName(vault, confirm, "the seed stays as it is");
+    const { did } = await acts.restoreSeed(vault, accept === "true");
+    return afterwards(
+      reply,
+      `${path}/${encodeURIComponent(vault)}`,
+      did === "restored"
+        ? `The old seed of ${vault} is back, and its devices may in again.`
+        : `The new seed of ${vault} counts from now on, and its devices may in again.`,
+    );
+  });
+  atVault(server, "remove", async (request, reply, vault) => {
+    const { confirm } = wanted(request, confirmForm);
+    needName(vault, confirm, "nothing was removed");
+    const { documents, stays } = await acts.remove(vault);
+    return afterwards(
+      reply,
+      path,
+      [`Vault ${vault} with ${documents} documents is removed.`, ...stays].join(
+        " ",
+      ),
+    );
+  });
+}
+
+type VaultRequest = FastifyRequest<{ Params: { vault: string } }>;
+
+/** POST /notes/:vault/`act`; what cannot be done is a page with the way back to the vault. */
+export function atVault(
+  server: FastifyInstance,
+  act: string,
+  handle: (
+    request: VaultRequest,
+    reply: FastifyReply,
+    vault: string,
+  ) => Promise<FastifyReply>,
+): void {
+  server.post<{ Params: { vault: string } }>(
+    `${path}/:vault/${act}`,
+    (request, reply) => {
+      const { vault } = request.params;
+      const back = `${path}/${encodeURIComponent(vault)}`;
+      return attempting(
+        request,
+        reply,
+        { statusOf: statusOfNotesFailure, back },
+        () => handle(request, reply, vault),
+      );
+    },
+  );
+}
+
+/** The fields of a form; throws a Failure that names each mistake. */
+export function wanted<T extends z.ZodType>(
+  request: FastifyRequest,
+  schema: T,
+): z.output<T> {
+  const form = readForm(request, schema);
+  if (form.kind === "read") return form.value;
+  throw new Failure(
+    Object.entries(form.mistakes).map(
+      ([field, mistake]) => `${field}: ${mistake}.`,
+    ),
+  );
+}
+
+/** Throws a Failure unless the name was typed. */
+export function needName(
+  vault: string,
+  typed: string,
+  otherwise: string,
+): void {
+  if (typed.trim() !== vault)
+    throw new Failure(`That is not its name (${vault}): ${otherwise}.`);
+}

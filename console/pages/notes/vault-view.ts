@@ -1,0 +1,223 @@
+import { sizeWords } from "../../../supervisor/backup/size-words.ts";
+import type { TextOfVersion } from "../../../supervisor/vaults/conflict-texts.ts";
+import type {
+  Conflict,
+  ConflictVersion,
+} from "../../../supervisor/vaults/conflicts.ts";
+import { growthWords } from "../../../supervisor/vaults/growth.ts";
+import { rowsOf } from "../../../supervisor/vaults/space.ts";
+import type { VaultGrowth } from "../../../supervisor/vaults/vault-acts.ts";
+import type { Field } from "../field.ts";
+import type { Look } from "../../../core/shapes.ts";
+import { ago, grouped, moment } from "../../../core/words.ts";
+import { compareTexts, type Comparison } from "./compare.ts";
+import { deviceRows } from "./device-rows.ts";
+import {
+  encryptionWords,
+  seedWords,
+  stateWords,
+  troublesOf,
+  type VaultFacts,
+} from "./notes-view.ts";
+
+export type ConflictFacts = Conflict & {
+  /** Empty where nothing can be read. */
+  readonly texts: readonly TextOfVersion[];
+};
+
+export type VaultPageFacts = VaultFacts & {
+  /** Those of this page. */
+  readonly conflicts: readonly ConflictFacts[];
+  /** How many stand on earlier pages. */
+  readonly from: number;
+  /** All that are open; a text is why they are not known. */
+  readonly open: number | string;
+  /** Null where its database is gone. */
+  readonly growth: VaultGrowth | null;
+  readonly setupFields: readonly Field[];
+  readonly rotateFields: readonly Field[];
+  /** The form that is shown again, with what is wrong. */
+  readonly formOpen: "setup-uri" | "rotate" | null;
+  readonly timeZone: string;
+  readonly now: number;
+};
+
+export const conflictsOnPage = 5;
+
+/** One vault: what needs a person, its conflicts, its devices, and all that can be done. */
+export function viewVault(facts: VaultPageFacts) {
+  const { view, roster, now, timeZone, conflicts, from, open } = facts;
+  const { vault } = view;
+  const troubles = troublesOf(facts, now);
+  const [first] = troubles;
+  const worst: Look =
+    first === undefined
+      ? view.state === "foreign"
+        ? "none"
+        : "ok"
+      : first.look;
+  return {
+    title: first?.text ?? `${vault} is well.`,
+    look: worst,
+    vault,
+    path: `/notes/${encodeURIComponent(vault)}`,
+    troubles: troubles.slice(1),
+    state: stateWords(view).state,
+    isHere: view.state !== "gone",
+    isOurs: view.state !== "foreign",
+    closed:
+      facts.closedSince === null ? null : moment(facts.closedSince, timeZone),
+    url: view.url,
+    user: view.user,
+    figures: [
+      {
+        name: "Documents",
+        value: grouped(view.documents),
+        note: encryptionWords(facts.encrypted),
+      },
+      {
+        name: "Size",
+        value: sizeWords(view.fileBytes),
+        note: `compaction would free ${sizeWords(view.reclaimableBytes)}`,
+      },
+      {
+        name: "Compacted",
+        value: view.compactedAt === null ? "never" : ago(view.compactedAt, now),
+        note: "by the job compaction",
+      },
+      {
+        name: "Security seed",
+        value: seedWords(facts),
+        note: view.seeds > 1 ? `${view.seeds} were seen so far` : "",
+      },
+    ],
+    space: facts.growth === null ? null : viewSpace(facts.growth, timeZone),
+    whyNoConflicts: typeof open === "string" ? open : null,
+    conflicts: conflicts.map((conflict, index) =>
+      viewConflict(conflict, from + index, timeZone, now),
+    ),
+    newer: from === 0 ? null : Math.max(0, from - conflictsOnPage),
+    older:
+      typeof open === "number" && from + conflicts.length < open
+        ? from + conflicts.length
+        : null,
+    openCount: typeof open === "number" ? open : 0,
+    devices: roster === null ? [] : deviceRows(roster, now),
+    remarks: roster?.remarks ?? [],
+    setupFields: facts.setupFields,
+    rotateFields: facts.rotateFields,
+    formOpen: facts.formOpen,
+  };
+}
+
+function viewSpace({ growth, space }: VaultGrowth, timeZone: string) {
+  return {
+    growth: growthWords(growth),
+    at: space === null ? null : moment(space.at, timeZone),
+    encrypted: space !== null && space.folders === null,
+    rows:
+      space === null
+        ? []
+        : rowsOf(space).map(({ name, note, bytes, share }) => ({
+            ...{ name, note, share, size: sizeWords(bytes) },
+          })),
+  };
+}
+
+/** Versions are called A, B, C …: A is what devices show now. */
+function viewConflict(
+  conflict: ConflictFacts,
+  place: number,
+  timeZone: string,
+  now: number,
+) {
+  const versions = conflict.versions.map((version, index) => ({
+    ...version,
+    letter: String.fromCharCode(65 + (index % 26)),
+  }));
+  const newest = newestOf(conflict.versions);
+  const [shown, ...others] = versions;
+  const textOf = (rev: string | undefined) =>
+    conflict.texts.find((text) => text.rev === rev);
+  return {
+    place: place + 1,
+    document: conflict.document,
+    path: conflict.path,
+    device: conflict.device,
+    since: ago(conflict.firstSeen, now),
+    newest: newest?.rev ?? null,
+    versions: versions.map((version) => ({
+      rev: version.rev,
+      letter: version.letter,
+      edit: Number.parseInt(version.rev, 10),
+      mark: version.rev.split("-")[1]?.slice(0, 6) ?? "",
+      written:
+        version.mtime === null
+          ? "inside the encryption"
+          : moment(version.mtime, timeZone),
+      isNewest: version.rev === newest?.rev,
+      size: version.bytes === null ? "–" : sizeWords(version.bytes),
+      wins: version.wins,
+      deleted: version.deleted,
+    })),
+    comparisons: others.map((other) => ({
+      letters: [shown?.letter ?? "A", other.letter] as const,
+      ...compared(textOf(shown?.rev), textOf(other.rev), [
+        shown?.letter ?? "A",
+        other.letter,
+      ]),
+    })),
+  };
+}
+
+/** The version that was written last, where that can be told. */
+function newestOf(
+  versions: readonly ConflictVersion[],
+): ConflictVersion | undefined {
+  if (versions.some(({ mtime }) => mtime === null)) return undefined;
+  const latest = Math.max(...versions.map(({ mtime }) => Number(mtime)));
+  const found = versions.filter(({ mtime }) => mtime === latest);
+  return found.length === 1 ? found[0] : undefined;
+}
+
+function compared(
+  left: TextOfVersion | undefined,
+  right: TextOfVersion | undefined,
+  letters: readonly [string, string],
+): { readonly note: string; readonly comparison: Comparison | null } {
+  const sides = [left, right];
+  const kinds = sides.map((side) => side?.kind);
+  const none = (note: string) => ({ note, comparison: null });
+  if (kinds.includes(undefined) || kinds.includes("encrypted"))
+    return none(
+      "What they say is encrypted and cannot be read here: open the note on a device, or choose by what is known of the versions.",
+    );
+  if (kinds.includes("incomplete"))
+    return none(
+      "One of them has not arrived whole yet: let the device that wrote it sync, then look again.",
+    );
+  if (kinds.includes("large"))
+    return none(
+      "They are too long to be compared here: open them on a device.",
+    );
+  if (kinds.includes("binary"))
+    return none("They are no text, such as a picture: open them on a device.");
+  const texts = sides.map((side) => (side?.kind === "text" ? side.text : ""));
+  const comparison = compareTexts(texts[0] ?? "", texts[1] ?? "");
+  const deleting = letters.filter((_letter, at) => kinds[at] === "deleted");
+  const notes = [
+    ...deleting.map((letter) => `Version ${letter} deletes the note.`),
+    ...(comparison.kind === "same" && deleting.length === 0
+      ? ["They say the same; only their times differ."]
+      : []),
+    ...(comparison.kind === "all-different"
+      ? [
+          "So little of them is alike that they are not compared here: open them on a device.",
+        ]
+      : []),
+    ...(comparison.kind === "rows" && comparison.cut
+      ? ["There is more; this is the beginning."]
+      : []),
+  ];
+  return { note: notes.join(" "), comparison };
+}

@@ -1,0 +1,136 @@
+import { createReadStream } from "node:fs";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { z } from "zod";
+import { readFields } from "../../http/forms.ts";
+import { refuse } from "../../http/refuse.ts";
+import {
+  reportPolicy,
+  sendReport,
+  type ReportParts,
+} from "../../http/report-routes.ts";
+import { attempting, showFailure, showPage } from "../../http/show-page.ts";
+import { wantsPage } from "../../http/sign-in-routes.ts";
+import type { JobRunner } from "../../../supervisor/jobs/runner.ts";
+import {
+  findReport,
+  listReports,
+} from "../../../supervisor/reports/kept-reports.ts";
+import type { PeriodChoice } from "../../../supervisor/reports/period.ts";
+import {
+  contentTypes,
+  reportFormats,
+} from "../../../supervisor/reports/report.ts";
+import { withTyped, type Field } from "../field.ts";
+import { reportForm, reportJobNames, viewReports } from "./reports-view.ts";
+
+const path = "/reports/";
+
+const wish = z
+  .object({
+    kind: z.enum(["spend", "health"], "must be spend or health"),
+    period: z.enum(
+      ["month", "last-month", "week", "last-week", "day", "last-day", "since"],
+      "choose one of them",
+    ),
+    since: z.iso.date("must be a day such as 2026-11-01").optional(),
+    format: z.enum(reportFormats, "choose one of them").default("html"),
+  })
+  .refine(({ period, since }) => period !== "since" || since !== undefined, {
+    ...{ path: ["since"], message: "say since which day" },
+  });
+
+/** GET /reports/ lists those that are kept, /reports/:file gives one, /reports/now makes one. */
+export function registerReportsPage(
+  server: FastifyInstance,
+  parts: ReportParts & {
+    readonly directory: string;
+    readonly timeZone: string;
+    readonly jobs: JobRunner;
+  },
+): void {
+  const { directory, timeZone } = parts;
+
+  function show(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    {
+      fields = reportForm,
+      from = 0,
+      status = 200,
+    }: {
+      readonly fields?: readonly Field[];
+      readonly from?: number;
+      readonly status?: number;
+    },
+  ): Promise<FastifyReply> {
+    const view = viewReports({
+      ...{ reports: listReports(directory), from, fields, timeZone },
+      jobs: parts.jobs
+        .list()
+        .filter(({ name }) => reportJobNames.some((each) => each === name)),
+      now: Date.now(),
+    });
+    return showPage(
+      request,
+      reply,
+      { ...{ title: view.title, look: view.look, current: path, status } },
+      "reports",
+      view,
+    );
+  }
+
+  server.get("/reports", (_request, reply) => reply.redirect(path));
+  server.get<{ Querystring: { from?: string } }>(path, (request, reply) => {
+    const { from = "" } = request.query;
+    return show(request, reply, {
+      from: /^\d{1,6}$/.test(from) ? Number(from) : 0,
+    });
+  });
+  server.get(`${path}now`, async (request, reply) => {
+    const form = readFields(request.query, wish);
+    if (form.kind === "mistakes")
+      return show(request, reply, {
+        fields: withTyped(reportForm, form.fields, form.mistakes),
+        status: 400,
+      });
+    const { kind, format } = form.value;
+    return attempting(request, reply, { statusOf: () => 502, back: path }, () =>
+      sendReport(reply, parts, kind, choiceOf(form.value), format),
+    );
+  });
+  server.get<{ Params: { file: string } }>(`${path}:file`, (request, reply) => {
+    const { file } = request.params;
+    const found = findReport(directory, file);
+    if (found !== undefined)
+      return reply
+        .header("content-security-policy", reportPolicy)
+        .type(contentTypes[found.format])
+        .send(createReadStream(found.path));
+    return wantsPage(request)
+      ? showFailure(
+          request,
+          reply,
+          404,
+          [`No report "${file}" is kept here.`],
+          path,
+        )
+      : refuse(reply, 404, "there is no such report.");
+  });
+}
+
+function choiceOf({ period, since }: z.output<typeof wish>): PeriodChoice {
+  switch (period) {
+    case "month":
+    case "week":
+    case "day":
+      return { unit: period, complete: false };
+    case "last-month":
+      return { unit: "month", complete: true };
+    case "last-week":
+      return { unit: "week", complete: true };
+    case "last-day":
+      return { unit: "day", complete: true };
+    case "since":
+      return { unit: "day", complete: false, since };
+  }
+}

@@ -1,0 +1,126 @@
+import { sizeWords } from "../../../supervisor/backup/size-words.ts";
+import type { JobView } from "../../../supervisor/jobs/runner.ts";
+import type {
+  KeptFile,
+  KeptReport,
+} from "../../../supervisor/reports/kept-reports.ts";
+import {
+  daysBetween,
+  endOfMonth,
+  inFull,
+  monthName,
+} from "../../../supervisor/reports/period.ts";
+import type { ReportKind } from "../../../supervisor/reports/report.ts";
+import type { Field } from "../field.ts";
+import { lookOfRun } from "../jobs/run-words.ts";
+import type { Look } from "../../../core/shapes.ts";
+import { ahead, moment } from "../../../core/words.ts";
+
+/** The jobs that write reports by themselves. */
+export const reportJobNames = ["spend-report", "health-report"] as const;
+
+const kindNames: Readonly<Record<ReportKind, string>> = {
+  ...{ spend: "Spend", health: "Health" },
+};
+
+/** What can be made now, as the form asks for it. */
+export const reportForm: readonly Field[] = [
+  {
+    ...{ name: "kind", kind: "choice", label: "Report" },
+    values: [
+      ["spend", "what was spent, by whom and on what"],
+      ["health", "how everything did, and what needs attention"],
+    ],
+  },
+  {
+    ...{ name: "period", kind: "choice", label: "Of" },
+    values: [
+      ["month", "this month so far"],
+      ["last-month", "last month"],
+      ["week", "this week so far"],
+      ["last-week", "last week"],
+      ["day", "today so far"],
+      ["last-day", "yesterday"],
+      ["since", "all days since the one below"],
+    ],
+  },
+  {
+    ...{ name: "since", kind: "day", label: "Since" },
+    note: "Only for the last choice above.",
+  },
+  {
+    ...{ name: "format", kind: "choice", label: "As" },
+    values: [
+      ["html", "a page"],
+      ["text", "text"],
+      ["csv", "CSV, for spreadsheets"],
+      ["json", "JSON, for programs"],
+    ],
+  },
+];
+
+export type ReportsFacts = {
+  /** Newest first. */
+  readonly reports: readonly KeptReport[];
+  /** How many newer ones stand on other pages. */
+  readonly from: number;
+  readonly jobs: readonly JobView[];
+  readonly fields: readonly Field[];
+  readonly timeZone: string;
+  readonly now: number;
+};
+
+const reportsOnPage = 50;
+
+export function viewReports(facts: ReportsFacts) {
+  const { reports, from, jobs, timeZone, now } = facts;
+  const shown = reports.slice(from, from + reportsOnPage);
+  const failed = jobs.find(({ last }) => last?.status === "failed");
+  const look: Look = failed === undefined ? "none" : "warn";
+  return {
+    title: titleOf(reports.length, failed),
+    look,
+    makers: jobs.map(({ name, last, nextAt }) => ({
+      name,
+      look: lookOfRun(last),
+      text: last?.text ?? "It has not run yet.",
+      next:
+        nextAt === null
+          ? "It is made when asked."
+          : `The next one comes ${ahead(nextAt, now)}.`,
+    })),
+    fields: facts.fields,
+    reports: shown.map((report) => ({
+      name: kindNames[report.kind],
+      days: daysOf(report),
+      madeAt: moment(report.madeAt, timeZone),
+      page: report.files.find(({ format }) => format === "html")?.name ?? null,
+      files: report.files.toSorted(byName).map(({ name, bytes }) => ({
+        name,
+        ending: name.replace(/^.*\./, ""),
+        size: sizeWords(bytes),
+      })),
+    })),
+    newer: from === 0 ? null : Math.max(0, from - reportsOnPage),
+    older: from + reportsOnPage < reports.length ? from + reportsOnPage : null,
+  };
+}
+
+function titleOf(count: number, failed: JobView | undefined): string {
+  if (failed !== undefined) return `${failed.name} failed.`;
+  if (count === 0) return "No report is kept yet.";
+  return count === 1 ? "One report is kept." : `${count} reports are kept.`;
+}
+
+/** "October 2026", "16 Nov 2026", "16 Nov 2026 to 22 Nov 2026". */
+function daysOf({ from, until }: KeptReport): string {
+  if (from === until) return inFull(from);
+  const wholeMonth = from.endsWith("-01") && until === endOfMonth(from);
+  if (wholeMonth) return monthName(from, true);
+  const days = daysBetween(from, until) + 1;
+  return `${inFull(from)} to ${inFull(until)}, ${days} days`;
+}
+
+function byName(one: KeptFile, other: KeptFile): number {
+  return one.name < other.name ? -1 : 1;
+}

@@ -1,0 +1,63 @@
+import type { Act, HistoryEntry } from "../../../supervisor/history/history.ts";
+import type { Look } from "../../../core/shapes.ts";
+import { moment } from "../../../core/words.ts";
+
+const acts: Readonly<
+  Record<Act, { readonly look: Look; readonly text: string }>
+> = {
+  start: { look: "none", text: "started" },
+  adopt: { look: "none", text: "found running, and kept" },
+  stop: { look: "rest", text: "stopped" },
+  restart: { look: "warn", text: "started again, since it had ended" },
+  asked: { look: "none", text: "done by the operator" },
+  "restart-asked": { look: "none", text: "restarted by the operator" },
+  heal: { look: "warn", text: "restarted by its heal rule" },
+  alarm: { look: "bad", text: "alarm" },
+  "alarm-over": { look: "ok", text: "alarm over" },
+  "supervisor-start": { look: "none", text: "the supervisor began" },
+  "supervisor-stop": { look: "rest", text: "the supervisor stopped" },
+};
+
+/** One line of the history: a change with its cause, or an act with its reason. */
+export function tellEntry(entry: HistoryEntry, timeZone: string) {
+  const { kind, name, from, to, reason, at } = entry;
+  const told =
+    kind === "act" && to in acts
+      ? acts[to as Act]
+      : {
+          look: lookOf(to),
+          text: `${from === null ? "" : `${from.replace("-", " ")} → `}${to.replace("-", " ")}`,
+        };
+  return {
+    ...told,
+    kind,
+    name,
+    reason: reason ?? "",
+    at: moment(at, timeZone),
+  };
+}
+
+function lookOf(state: string): Look {
+  switch (state) {
+    case "up":
+    case "running":
+      return "ok";
+    case "down":
+    case "gave-up":
+    case "backing-off":
+    case "ended":
+    case "absent":
+      return "bad";
+    case "pending":
+    case "starting":
+    case "waiting":
+      return "warn";
+    case "paused":
+    case "maintenance":
+    case "stopping":
+    case "stopped":
+      return "rest";
+    default:
+      return "none";
+  }
+}

@@ -1,0 +1,122 @@
+import { expect, test } from "vitest";
+import type { CheckView } from "../../../supervisor/checks/watched.ts";
+import type { ServiceStatus, Status } from "../../../supervisor/status.ts";
+import { tellEntry } from "./history-words.ts";
+import { findKnown, isInMotion, verdictOf } from "./service-view.ts";
+
+const at = 1_800_000_000_000;
+
+function check(name: string, change: Partial<CheckView> = {}): CheckView {
+  return {
+    ...{
+      name,
+      kind: "http",
+      state: "up",
+      since: at - 60_000,
+      inhibitedBy: null,
+    },
+    ...{
+      flapping: false,
+      latest: null,
+      healing: null,
+      note: null,
+      service: null,
+    },
+    ...change,
+  };
+}
+
+function service(
+  name: string,
+  change: Partial<ServiceStatus> = {},
+): ServiceStatus {
+  return {
+    ...{ name, state: "running", since: at - 120_000, pid: 7, port: 1 },
+    ...{
+      address: "http://127.0.0.1:1",
+      adopted: false,
+      tookMs: 1,
+      restarts: 0,
+    },
+    ...{ reason: null, stats: null },
+    ...change,
+  };
+}
+
+test.each([
+  [check("notes"), undefined, "Notes is up for 1 min.", "ok"],
+  [
+    check("notes", { state: "down" }),
+    undefined,
+    "Notes is down for 1 min.",
+    "bad",
+  ],
+  [
+    check("notes", { state: "down", inhibitedBy: "postgres" }),
+    undefined,
+    "Notes waits for postgres.",
+    "rest",
+  ],
+  [
+    check("notes", { state: "paused", note: "I move it" }),
+    undefined,
+    "Notes is paused: I move it.",
+    "rest",
+  ],
+  [
+    check("notes", { service: "notes" }),
+    service("notes", { state: "gave-up" }),
+    "Notes gave up.",
+    "bad",
+  ],
+  [
+    undefined,
+    service("notes", { state: "backing-off" }),
+    "Notes ended, is started again.",
+    "bad",
+  ],
+  [undefined, service("notes"), "Notes is up for 2 min.", "ok"],
+] as const)("the verdict is a sentence (%#)", (seen, running, title, look) => {
+  const known = { check: seen, service: running };
+  expect(verdictOf("notes", known, at)).toEqual({ title, look });
+});
+
+test("a check brings the service that it speaks about, a service its own name", () => {
+  const status = {
+    checks: [check("gateway-ready", { service: "gateway" })],
+    services: [service("gateway")],
+  } as unknown as Status;
+  expect(findKnown(status, "gateway-ready")?.service?.name).toBe("gateway");
+  expect(findKnown(status, "gateway")?.check).toBeUndefined();
+  expect(findKnown(status, "toString")).toBeUndefined();
+});
+
+test("only what moves is looked at soon", () => {
+  expect(isInMotion({ check: check("a"), service: service("a") })).toBe(false);
+  expect(
+    isInMotion({
+      check: undefined,
+      service: service("a", { state: "starting" }),
+    }),
+  ).toBe(true);
+  expect(
+    isInMotion({ check: check("a", { state: "pending" }), service: undefined }),
+  ).toBe(true);
+});
+
+test("the history tells changes with their cause and acts in words", () => {
+  const entry = {
+    at,
+    kind: "check",
+    name: "a",
+    from: "up",
+    to: "down",
+    reason: "answered 500",
+  } as const;
+  expect(tellEntry(entry, "UTC")).toMatchObject({
+    ...{ look: "bad", text: "up → down", reason: "answered 500" },
+  });
+  expect(
+    tellEntry({ ...entry, kind: "act", from: null, to: "heal" }, "UTC").text,
+  ).toBe("restarted by its heal rule");
+});

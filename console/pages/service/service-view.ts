@@ -1,0 +1,267 @@
+import type { Silence } from "../../../supervisor/alerts/silence.ts";
+import type {
+  CheckRecord,
+  CheckStep,
+} from "../../../supervisor/checks/check-reports.ts";
+import type { Check } from "../../../supervisor/checks/config.ts";
+import type { CheckView } from "../../../supervisor/checks/watched.ts";
+import { inWords } from "../../../core/duration.ts";
+import type { HistoryEntry } from "../../../supervisor/history/history.ts";
+import type { ServiceStatus, Status } from "../../../supervisor/status.ts";
+import type { Look } from "../../../core/shapes.ts";
+import { lookOfService, stateOf, wordOfService } from "../states.ts";
+import { ago, moment, percent } from "../../../core/words.ts";
+import { tellEntry } from "./history-words.ts";
+import { drawLatencies } from "./latency-chart.ts";
+import { spans, type SpanName } from "./spans.ts";
+
+/** The last output of a process, or why there is none. */
+export type Output =
+  | { readonly kind: "lines"; readonly lines: readonly string[] }
+  | { readonly kind: "none"; readonly why: string };
+
+/** How it did, and what happened to it. */
+export type Past = {
+  readonly records: Readonly<Record<SpanName, CheckRecord>>;
+  readonly steps: readonly CheckStep[];
+  /** Newest first. */
+  readonly entries: readonly HistoryEntry[];
+};
+
+/** All that the page of one service shows, as it was read. */
+export type ServiceFacts = {
+  readonly name: string;
+  readonly status: Status;
+  readonly span: SpanName;
+  readonly past: Past;
+  /** As configured. */
+  readonly checks: readonly Check[];
+  /** Those that name it. */
+  readonly silences: readonly Silence[];
+  readonly output: Output;
+  /** How the last restart that was asked for here failed; null when it did not. */
+  readonly trouble: string | null;
+  /** When "until tomorrow" ends, in words. */
+  readonly tomorrow: string;
+  readonly timeZone: string;
+};
+
+/** What is known by a name: a check, a service that runs here, or both. */
+export type Known = {
+  readonly check: CheckView | undefined;
+  /** The service of that name, or the one that the check speaks about. */
+  readonly service: ServiceStatus | undefined;
+};
+
+/** Undefined where nothing has that name. */
+export function findKnown(status: Status, name: string): Known | undefined {
+  const check = status.checks.find((each) => each.name === name);
+  const service = status.services.find(
+    (each) => each.name === (check?.service ?? name),
+  );
+  return check === undefined && service === undefined
+    ? undefined
+    : { check, service };
+}
+
+/** The page's title and colour. */
+export function verdictOf(
+  name: string,
+  { check, service }: Known,
+  at: number,
+): { readonly title: string; readonly look: Look } {
+  const { look, word } = stateIn({ check, service }, name, at);
+  const subject = name.charAt(0).toUpperCase() + name.slice(1);
+  const verb = /^(waits|ended|gave)/.test(word) ? "" : "is ";
+  return { look, title: `${subject} ${verb}${word}.` };
+}
+
+/** Somebody who asked for something wants to see it soon. */
+export function isInMotion({ check, service }: Known): boolean {
+  return (
+    check?.state === "pending" ||
+    check?.state === "new" ||
+    (service !== undefined &&
+      ["waiting", "starting", "backing-off", "stopping"].includes(
+        service.state,
+      ))
+  );
+}
+
+/** The same in words and markup, for the template. */
+export function viewService(facts: ServiceFacts, known: Known) {
+  const { name, status, past, timeZone } = facts;
+  const { check, service } = known;
+  const { at } = status;
+  const verdict = verdictOf(name, known, at);
+  const path = `/services/${encodeURIComponent(name)}`;
+  return {
+    ...{ name, path, look: verdict.look, verdict: verdict.title },
+    subline: sublineOf(known, at, timeZone),
+    seen: check?.latest?.text ?? null,
+    trouble: facts.trouble,
+    attention: status.attention
+      .filter((each) => [name, service?.name].includes(each.name))
+      .map((each) => ({
+        ...each,
+        warned: each.level === "warning",
+        since: inWords(at - each.since),
+      })),
+    silences: facts.silences.map(({ until, why }) => ({
+      until: moment(until, timeZone),
+      why,
+    })),
+    checked: check !== undefined,
+    paused: check?.state === "paused",
+    runs: service?.name ?? null,
+    figures: [
+      ...(check === undefined ? [] : figuresOfCheck(past.records)),
+      ...(service === undefined ? [] : figuresOfService(service, at)),
+    ],
+    spans: Object.entries(spans).map(([key, { label }]) => ({
+      label,
+      href: key === "day" ? path : `${path}?span=${key}`,
+      current: key === facts.span,
+    })),
+    chart:
+      check === undefined
+        ? null
+        : drawLatencies(past.steps, spans[facts.span], timeZone),
+    relations: relationsOf(facts, known),
+    entries: past.entries.map((entry) => tellEntry(entry, timeZone)),
+    output: facts.output,
+    silenceField: {
+      ...{ kind: "choice", name: "for", label: "For how long" },
+      values: [
+        ["1h", "1 hour"],
+        ["8h", "8 hours"],
+        ["tomorrow", `until ${facts.tomorrow}`],
+      ],
+    },
+  };
+}
+
+function stateIn(
+  { check, service }: Known,
+  name: string,
+  at: number,
+): { readonly look: Look; readonly word: string } {
+  if (check !== undefined)
+    return stateOf(check, service?.name === name ? service : undefined, at);
+  return service === undefined
+    ? { look: "none", word: "unknown" }
+    : { look: lookOfService(service.state), word: wordOfService(service, at) };
+}
+
+function sublineOf(
+  { check, service }: Known,
+  at: number,
+  timeZone: string,
+): string {
+  return [
+    check === undefined ? "no check looks at it" : `${check.kind} check`,
+    ...(check?.latest ? [`looked at ${ago(check.latest.at, at)}`] : []),
+    ...(service === undefined ? [] : [service.address]),
+    moment(at, timeZone),
+  ].join(" · ");
+}
+
+function figuresOfCheck(records: Past["records"]) {
+  return Object.entries(spans).map(([key, { label }]) => {
+    const record = records[key as SpanName];
+    return {
+      name: `Up, ${label}`,
+      value:
+        record.availability === null ? "–" : percent(record.availability / 100),
+      note: [
+        record.availability === null
+          ? "not watched"
+          : record.downMs === 0
+            ? "never down"
+            : `down ${inWords(record.downMs)}`,
+        ...(record.p95 === null ? [] : [`p95 ${record.p95} ms`]),
+      ].join(" · "),
+    };
+  });
+}
+
+function figuresOfService(
+  { state, since, stats, ...service }: ServiceStatus,
+  at: number,
+) {
+  const mebibytes = (bytes: number) => `${Math.round(bytes / 1024 / 1024)} MiB`;
+  return [
+    {
+      name: service.container === undefined ? "Process" : "Container",
+      value:
+        state === "running" ? inWords(at - since) : state.replace("-", " "),
+      note: [
+        ...(service.pid === null ? [] : [`pid ${service.pid}`]),
+        service.restarts === 0
+          ? "never restarted by itself"
+          : `${service.restarts} ${service.restarts === 1 ? "restart" : "restarts"} by itself`,
+      ].join(" · "),
+    },
+    ...(stats === null
+      ? []
+      : [
+          {
+            name: "Memory",
+            value: mebibytes(stats.memoryBytes),
+            note:
+              stats.memoryLimitBytes === undefined
+                ? "no limit"
+                : `of ${mebibytes(stats.memoryLimitBytes)}`,
+          },
+        ]),
+  ];
+}
+
+/** What it depends on, what depends on it, and who else looks at it; each with its state. */
+function relationsOf(
+  { name, checks, status }: ServiceFacts,
+  { check, service }: Known,
+) {
+  const configured = checks.find((each) => each.name === name);
+  const before = configured?.depends_on ?? [];
+  const after = checks
+    .filter(({ depends_on }) => depends_on.includes(name))
+    .map((each) => each.name);
+  const groups: readonly (readonly [string, readonly string[]])[] = [
+    ["Depends on", before],
+    ["Depend on it", after],
+    [
+      "Look at the same service",
+      status.checks
+        .filter(
+          (each) => service !== undefined && each.service === service.name,
+        )
+        .map((each) => each.name)
+        .filter((other) => ![name, ...before, ...after].includes(other)),
+    ],
+    [
+      "Speaks about",
+      check !== undefined && service !== undefined && service.name !== name
+        ? [service.name]
+        : [],
+    ],
+  ];
+  return groups
+    .filter(([, names]) => names.length > 0)
+    .map(([label, names]) => ({
+      label,
+      others: names.map((other) => {
+        const known = findKnown(status, other);
+        return {
+          name: other,
+          href:
+            known === undefined
+              ? null
+              : `/services/${encodeURIComponent(other)}`,
+          ...(known === undefined
+            ? { look: "none" as const, word: "not known here" }
+            : stateIn(known, other, status.at)),
+        };
+      }),
+    }));
+}

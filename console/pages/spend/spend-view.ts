@@ -1,0 +1,257 @@
+import {
+  callFindings,
+  spendVerdict,
+} from "../../../supervisor/reports/findings.ts";
+import type { Forecast } from "../../../supervisor/reports/forecast.ts";
+import {
+  chartOf,
+  shortName,
+  type ChartView,
+} from "../../../supervisor/reports/page-parts.ts";
+import type { Payer } from "../../../supervisor/reports/payers.ts";
+import { inFull, type Period } from "../../../supervisor/reports/period.ts";
+import { seriesOf, stepsOf } from "../../../supervisor/reports/series.ts";
+import type {
+  CallSums,
+  DaySpend,
+} from "../../../supervisor/reports/daily-sums.ts";
+import type { Correction } from "../../../supervisor/reports/budgets.ts";
+import {
+  axisMoney,
+  columnsOf,
+  figuresOf,
+  growthOf,
+  seriesColours,
+  stepLabel,
+  stepNames,
+} from "../../../supervisor/reports/spend-parts.ts";
+import { changeFrom } from "../../../supervisor/reports/spend-report.ts";
+import type { Sums } from "../../../supervisor/reports/sums.ts";
+import { drawColumns, drawLines } from "../charts.ts";
+import type { Look } from "../../../core/shapes.ts";
+import { grouped, moment, money } from "../../../core/words.ts";
+import {
+  dimensions,
+  fieldsOf,
+  linkTo,
+  mostPicks,
+  periods,
+  usualSort,
+  type Dimension,
+  type SpendChoice,
+} from "./spend-choice.ts";
+import { arrange, figureColumns, totalOf, type Column } from "./spend-table.ts";
+
+/** What was read for the choice; money is dollars. */
+export type SpendFacts = {
+  readonly choice: SpendChoice;
+  readonly period: Period;
+  readonly totals: Sums;
+  readonly previous: Sums;
+  readonly forecast: Forecast | null;
+  readonly calls: readonly CallSums[];
+  readonly models: readonly Payer[];
+  /** Of the dimension that is shown. */
+  readonly rows: readonly Payer[];
+  /** Day by day, of the rows that were picked. */
+  readonly picked: readonly DaySpend[];
+  readonly corrections: readonly Correction[];
+  /** Why what is shown is not of now, and of when it is; null when it is. */
+  readonly stale: { readonly trouble: string; readonly at: number } | null;
+  readonly timeZone: string;
+};
+
+const rowsOnPage = 50;
+
+const periodNames: Readonly<Record<SpendChoice["period"], string>> = {
+  today: "Today",
+  "7d": "7 days",
+  month: "This month",
+  "last-month": "Last month",
+};
+
+export const dimensionNames: Readonly<Record<Dimension, string>> = {
+  model: "Model",
+  key: "Key",
+  user: "User",
+  team: "Team",
+  provider: "Provider",
+  day: "Day",
+};
+
+/** Days have nothing before them to be compared with. */
+export function columnsFor(by: Dimension): readonly Column[] {
+  return by === "day"
+    ? figureColumns.filter(({ key }) => key !== "previous")
+    : figureColumns;
+}
+
+/** What stands above the figures, and is there when they are not. */
+export function viewControls(choice: SpendChoice, today: string) {
+  const anyDates = choice.from !== "" || choice.until !== "";
+  const elsewhere = { page: 1, from: "", until: "" };
+  return {
+    periods: periods.map((period) => ({
+      name: periodNames[period],
+      href: linkTo(choice, { ...elsewhere, period }),
+      current: !anyDates && period === choice.period,
+    })),
+    dates: { from: choice.from, until: choice.until, most: today },
+    datesHidden: fieldsOf({ ...choice, ...elsewhere }).filter(
+      ([name]) => name !== "period",
+    ),
+  };
+}
+
+/** The page's title and colour. */
+export function verdictOf(facts: SpendFacts): {
+  readonly title: string;
+  readonly look: Look;
+} {
+  const { totals, previous, period } = facts;
+  const change = changeFrom(previous.spend, totals.spend);
+  const findings = callFindings(facts);
+  return {
+    title: spendVerdict({ totals, period, change }),
+    look:
+      totals.requests === 0 ? "none" : findings.length === 0 ? "ok" : "warn",
+  };
+}
+
+/** The same in words and markup, for the template. */
+export function viewSpend(facts: SpendFacts) {
+  const { choice, period, totals, previous, forecast, timeZone, stale } = facts;
+  const change = changeFrom(previous.spend, totals.spend);
+  const series = seriesOf(facts.calls, period);
+  const empty = totals.requests === 0;
+  return {
+    subline: `${inFull(period.from)} to ${inFull(period.until)} · days of ${timeZone}`,
+    stale:
+      stale === null
+        ? null
+        : `${stale.trouble} These figures are of ${moment(stale.at, timeZone)}.`,
+    findings: callFindings(facts),
+    empty,
+    figures: figuresOf({ totals, previous, forecast, change, period }),
+    charts: empty
+      ? []
+      : [
+          choice.pick.length === 0
+            ? columnsOf({ series }, drawColumns)
+            : drawPicked(facts),
+          growthOf({ series, forecast, period }, drawLines),
+        ],
+    unpick: choice.pick.length === 0 ? null : linkTo(choice, { pick: [] }),
+    table: viewTable(facts),
+    corrections: facts.corrections.map(({ at, name, spend }) => ({
+      name: shortName(name),
+      spend: money(spend),
+      at: moment(Date.parse(at), timeZone),
+    })),
+  };
+}
+
+/** A line for each row that was picked. */
+function drawPicked({ choice, period, picked, rows }: SpendFacts): ChartView {
+  const { unit, firsts, placeOf } = stepsOf(period);
+  const series = choice.pick.map((id, index) => ({
+    name: shortName(rows.find((row) => row.id === id)?.name ?? "no calls"),
+    colour: seriesColours[index % seriesColours.length] ?? "one",
+    values: firsts.map(() => 0),
+  }));
+  for (const { id, day, spend } of picked) {
+    const { values } = series[choice.pick.indexOf(id)] ?? {};
+    const place = placeOf(day);
+    if (values !== undefined && place >= 0)
+      values[place] = (values[place] ?? 0) + spend;
+  }
+  return chartOf(
+    `Dollars a ${unit}, of what you picked`,
+    stepNames[unit],
+    drawLines,
+    {
+      labels: firsts.map((first) => stepLabel(unit, first)),
+      series,
+      label: axisMoney,
+    },
+    money,
+  );
+}
+
+function viewTable({ choice, rows, totals }: SpendFacts) {
+  const { by, sort, order, pick } = choice;
+  const columns = columnsFor(by);
+  const found = arrange(rows, choice);
+  const pages = Math.max(1, Math.ceil(found.length / rowsOnPage));
+  const page = Math.min(choice.page, pages);
+  const first = (page - 1) * rowsOnPage;
+  const shown = found.slice(first, first + rowsOnPage);
+  const total = totalOf(found, totals.spend);
+  const turn = (key: SpendChoice["sort"]) =>
+    linkTo(choice, {
+      sort: key,
+      order: sort === key && order === "down" ? "up" : "down",
+      page: 1,
+    });
+  const head = (key: SpendChoice["sort"], label: string) => ({
+    label,
+    figure: key !== "name",
+    href: turn(key),
+    sorted: key !== sort ? null : order === "up" ? "ascending" : "descending",
+  });
+  const onPage = new Set(shown.map(({ id }) => id));
+  return {
+    by: dimensionNames[by],
+    tabs: dimensions.map((dimension) => ({
+      name: dimensionNames[dimension],
+      href: linkTo(readAnew(choice, dimension)),
+      current: dimension === by,
+    })),
+    pickable: by !== "day",
+    mostPicks,
+    heads: [
+      head("name", dimensionNames[by]),
+      ...columns.map(({ key, label }) => head(key, label)),
+    ],
+    rows: shown.map((row) => ({
+      id: row.id,
+      name: shortName(row.name),
+      href: hrefOf(by, row.id),
+      picked: pick.includes(row.id),
+      cells: columns.map(({ key, write }) => write(row[key])),
+    })),
+    total: columns.map(({ key, write }) => write(total[key])),
+    range:
+      found.length === 0
+        ? "none"
+        : `${grouped(first + 1)} to ${grouped(first + shown.length)} of ${grouped(found.length)}`,
+    before: page > 1 ? linkTo(choice, { page: page - 1 }) : null,
+    after: page < pages ? linkTo(choice, { page: page + 1 }) : null,
+    csv: linkTo(choice, { page: 1, pick: [] }, "/spend.csv"),
+    find: choice.find,
+    findHidden: fieldsOf({ ...choice, find: "", page: 1 }),
+    // Ticks on other pages of the table stay.
+    pickHidden: fieldsOf({
+      ...choice,
+      pick: pick.filter((id) => !onPage.has(id)),
+    }),
+  };
+}
+
+/** Another dimension has other rows: nothing of them is found, sorted or picked yet. */
+function readAnew(choice: SpendChoice, by: Dimension): SpendChoice {
+  return {
+    ...choice,
+    by,
+    sort: usualSort(by),
+    order: "down",
+    find: "",
+    pick: [],
+    page: 1,
+  };
+}
+
+/** Where the console says more of a row. */
+function hrefOf(by: Dimension, id: string): string | null {
+  return by === "key" && id !== "" ? `/keys/${encodeURIComponent(id)}` : null;
+}

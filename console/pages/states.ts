@@ -1,0 +1,71 @@
+import type { CheckView } from "../../supervisor/checks/watched.ts";
+import { inWords } from "../../core/duration.ts";
+import type { ServiceState } from "../../supervisor/runtimes/runtime.ts";
+import type { ServiceStatus } from "../../supervisor/status.ts";
+import type { Look } from "../../core/shapes.ts";
+
+/** How a check is told, with the service of its own name where something runs it. */
+export function stateOf(
+  check: CheckView,
+  service: ServiceStatus | undefined,
+  at: number,
+): { readonly look: Look; readonly word: string } {
+  if (service !== undefined && lookOfService(service.state) !== "ok")
+    return {
+      look: lookOfService(service.state),
+      word: wordOfService(service, at),
+    };
+  if (check.inhibitedBy !== null && check.state !== "up")
+    return { look: "rest", word: `waits for ${check.inhibitedBy}` };
+  switch (check.state) {
+    case "up":
+      return {
+        look: "ok",
+        word:
+          at - check.since < 86_400_000
+            ? `up for ${inWords(at - check.since)}`
+            : "up",
+      };
+    case "new":
+      return { look: "none", word: "not looked at yet" };
+    case "pending":
+      return { look: "warn", word: "in doubt, looking again" };
+    case "down":
+      return { look: "bad", word: `down for ${inWords(at - check.since)}` };
+    case "maintenance":
+    case "paused":
+      return {
+        look: "rest",
+        word:
+          check.note === null ? check.state : `${check.state}: ${check.note}`,
+      };
+  }
+}
+
+export function lookOfService(state: ServiceState): Look {
+  switch (state) {
+    case "running":
+      return "ok";
+    case "waiting":
+    case "starting":
+      return "warn";
+    case "backing-off":
+    case "gave-up":
+    case "ended":
+    case "absent":
+      return "bad";
+    case "unknown":
+      return "none";
+    case "stopping":
+    case "stopped":
+      return "rest";
+  }
+}
+
+export function wordOfService(service: ServiceStatus, at: number): string {
+  const { state, since } = service;
+  if (state === "running") return `up for ${inWords(at - since)}`;
+  return state === "backing-off"
+    ? "ended, is started again"
+    : state.replace("-", " ");
+}

@@ -1,0 +1,63 @@
+import type { Colour } from "../../../supervisor/reports/charts.ts";
+import { drawColumns } from "../charts.ts";
+import { money } from "../../../core/words.ts";
+import type { MonthSpend } from "./month-spend.ts";
+
+export type DayChart = {
+  /** Markup of numbers and our own words only. */
+  readonly svg: string;
+  readonly series: readonly {
+    readonly name: string;
+    readonly colour: Colour;
+    /** Dollars this month. */
+    readonly spend: string;
+  }[];
+};
+
+const colours: readonly Colour[] = ["one", "two", "three", "four"];
+
+/** Dollars a day of this month as stacked columns by alias, the dearest apart; null when nothing was spent. */
+export function drawDays(days: MonthSpend["days"]): DayChart | null {
+  const last = Math.max(0, ...days.map(({ day }) => day));
+  const names = dearestFirst(days);
+  const shown = names.length > 4 ? names.slice(0, 3) : names;
+  const groups = [...shown, ...(names.length > shown.length ? ["others"] : [])];
+  const groupOf = (model: string) =>
+    shown.includes(model) ? shown.indexOf(model) : groups.length - 1;
+  const series = groups.map((name, index) => ({
+    name: name === "" ? "unknown" : name,
+    colour: colours[index] ?? "four",
+    values: Array<number>(last).fill(0),
+  }));
+  for (const { day, model, spend } of days) {
+    const { values = [] } = series[groupOf(model)] ?? {};
+    values[day - 1] = (values[day - 1] ?? 0) + spend;
+  }
+  if (series.every(({ values }) => sum(values) === 0)) return null;
+  return {
+    svg: drawColumns(
+      {
+        labels: Array.from({ length: last }, (_, index) => String(index + 1)),
+        series,
+        label: (dollars) =>
+          dollars === 0 ? "0" : String(Number(dollars.toPrecision(2))),
+      },
+      "dollars a day by alias",
+    ),
+    series: series.map(({ name, colour, values }) => ({
+      ...{ name, colour },
+      spend: money(sum(values)),
+    })),
+  };
+}
+
+function dearestFirst(days: MonthSpend["days"]): readonly string[] {
+  const sums = new Map<string, number>();
+  for (const { model, spend } of days)
+    sums.set(model, (sums.get(model) ?? 0) + spend);
+  return [...sums].toSorted((a, b) => b[1] - a[1]).map(([name]) => name);
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}

@@ -1,0 +1,66 @@
+import type { HourBar } from "../../../supervisor/checks/check-reports.ts";
+import { inWords } from "../../../core/duration.ts";
+import type { Look } from "../../../core/shapes.ts";
+
+const fills: Readonly<Record<Look, string>> = {
+  ok: "var(--calm)",
+  warn: "var(--warn)",
+  bad: "var(--bad)",
+  rest: "var(--rest)",
+  none: "var(--none)",
+};
+/** Faults differ in height too, so that colour is never alone. */
+const heights: Readonly<Record<Look, number>> = {
+  ok: 26,
+  warn: 18,
+  bad: 10,
+  rest: 26,
+  none: 26,
+};
+/** Of an hour: below it some looks failed, from it on it was down. */
+const downAfterMs = 60_000;
+
+/**
+ * A column for each hour (or longer step), drawn; hover and the text alternative tell time and cause. Markup of numbers and our
+ * own words only.
+ */
+export function drawHours(
+  bars: readonly HourBar[],
+  {
+    title,
+    tell,
+  }: { readonly title: string; readonly tell: (at: number) => string },
+): string {
+  const drawn = bars.map((bar, index) => {
+    const look = lookOfHour(bar);
+    const height = heights[look];
+    return `<rect x="${index * 20}" y="${28 - height}" width="15" height="${height}" rx="3" fill="${fills[look]}"><title>${tell(bar.hour)} ${wordsOf(bar, look)}</title></rect>`;
+  });
+  const faults = bars
+    .filter((bar) => ["bad", "warn"].includes(lookOfHour(bar)))
+    .map((bar) => `${tell(bar.hour)} ${wordsOf(bar, lookOfHour(bar))}`);
+  const label = `${title}: ${faults.length === 0 ? "no fault" : faults.join(", ")}`;
+  return `<svg class="bars" viewBox="0 0 ${Math.max(15, bars.length * 20 - 5)} 28" preserveAspectRatio="none" role="img" aria-label="${label}">${drawn.join("")}</svg>`;
+}
+
+function lookOfHour({ looks, failures, upMs, downMs, apartMs }: HourBar): Look {
+  if (downMs >= downAfterMs || downMs > upMs) return "bad";
+  if (downMs > 0 || failures > 0) return "warn";
+  if (apartMs > upMs) return "rest";
+  return looks === 0 && upMs === 0 ? "none" : "ok";
+}
+
+function wordsOf({ downMs, failures, apartMs }: HourBar, look: Look): string {
+  switch (look) {
+    case "ok":
+      return "up";
+    case "warn":
+      return `${failures} failed ${failures === 1 ? "look" : "looks"}`;
+    case "bad":
+      return `down ${inWords(downMs)}`;
+    case "rest":
+      return `apart ${inWords(apartMs)} (maintenance, or nobody watched)`;
+    case "none":
+      return "not watched";
+  }
+}

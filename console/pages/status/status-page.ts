@@ -1,0 +1,82 @@
+import type { FastifyInstance } from "fastify";
+import {
+  checkRecords,
+  hourBars,
+  incidents,
+} from "../../../supervisor/checks/check-reports.ts";
+import { readVariable, type Environment } from "../../../core/environment.ts";
+import type { History } from "../../../supervisor/history/history.ts";
+import { showPage } from "../../http/show-page.ts";
+import type { JobRunner } from "../../../supervisor/jobs/runner.ts";
+import type { Status } from "../../../supervisor/status.ts";
+import { readMonthSpend } from "./month-spend.ts";
+import {
+  lookOfStatus,
+  viewStatus,
+  type DeviceView,
+  type StatusFacts,
+} from "./status-view.ts";
+
+export type StatusPageOptions = {
+  readonly status: () => Status;
+  readonly history: History;
+  readonly jobs: JobRunner;
+  readonly env: Environment;
+  /** IANA name. */
+  readonly timeZone: string;
+  /** Undefined where no notes room runs. */
+  readonly devices: () => readonly DeviceView[] | undefined;
+};
+
+const dayMs = 86_400_000;
+/** What is read from the history file is kept so long: many open tabs cost no more than one. */
+const keepMs = 10_000;
+
+/** GET / — the state of everything in one page. It renders whatever is away. */
+export function registerStatusPage(
+  server: FastifyInstance,
+  options: StatusPageOptions,
+): void {
+  const { history, timeZone } = options;
+  const spend = readMonthSpend(
+    () => readVariable("SUPERVISOR_DATABASE_URL", options.env),
+    timeZone,
+    Date.now,
+  );
+  let past: Pick<StatusFacts, "bars" | "records" | "incidents"> | undefined;
+  let readAt = 0;
+
+  function readPast(now: number) {
+    if (past !== undefined && now - readAt < keepMs) return past;
+    readAt = now;
+    past = {
+      bars: hourBars(history.db, now),
+      records: checkRecords(history.db, now - dayMs, now),
+      incidents: incidents(history.db, now - 7 * dayMs, now),
+    };
+    return past;
+  }
+
+  server.get("/", async (request, reply) => {
+    const status = options.status();
+    const view = viewStatus({
+      status,
+      ...readPast(status.at),
+      jobs: options.jobs.list(),
+      spend: await spend(),
+      devices: options.devices(),
+      timeZone,
+    });
+    return showPage(
+      request,
+      reply,
+      {
+        title: status.verdict,
+        look: lookOfStatus(status),
+        ...{ current: "/", refreshes: true, json: "/api/status" },
+      },
+      "status",
+      view,
+    );
+  });
+}

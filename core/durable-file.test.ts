@@ -1,0 +1,46 @@
+import { execFileSync } from "node:child_process";
+import { readFileSync, readdirSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { writeDurably } from "./durable-file.ts";
+import { temporaryHome } from "../test/supervisor/temporary-home.ts";
+
+let place: ReturnType<typeof temporaryHome>;
+
+beforeEach(() => {
+  place = temporaryHome();
+});
+afterEach(() => place.remove());
+
+test("where only a part can be written the old file stays, and nothing lies beside it", () => {
+  const path = join(place.directory, "secrets.json");
+  writeDurably(path, "the old one");
+  const script = `
+    const { writeDurably } = await import(process.env.MODULE);
+    try { writeDurably(process.env.FILE, "x".repeat(100_000)); console.log("written"); }
+    catch (error) { console.log(error.code); }`;
+  // A limit on the size of files stands for a disk that is nearly full: the first part is written, the rest is refused.
+  const said = execFileSync(
+    "sh",
+    ["-c", 'ulimit -f 8; exec "$0" --input-type=module -e "$1"'].concat([
+      process.execPath,
+      script,
+    ]),
+    {
+      env: {
+        ...process.env,
+        MODULE: pathToFileURL(join(import.meta.dirname, "durable-file.ts"))
+          .href,
+        FILE: path,
+      },
+      encoding: "utf8",
+    },
+  );
+  expect(said.trim()).toBe("EFBIG");
+  expect(readFileSync(path, "utf8")).toBe("the old one");
+  expect(readdirSync(place.directory)).toContain("secrets.json");
+  expect(
+    readdirSync(place.directory).filter((name) => name.endsWith(".next")),
+  ).toEqual([]);
+});

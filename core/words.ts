@@ -1,0 +1,61 @@
+import { inWords } from "./duration.ts";
+
+/** "$ 41.55"; below a cent as much as it takes: "$ 0.00034". */
+export function money(dollars: number): string {
+  const size = Math.abs(dollars);
+  if (size === 0 || size >= 0.01) return `$ ${grouped(dollars, 2)}`;
+  const digits = Math.min(12, 1 - Math.floor(Math.log10(size)));
+  return `$ ${dollars.toFixed(digits).replace(/0+$/, "")}`;
+}
+
+/** "18,204" */
+export function grouped(value: number, digits: number = 0): string {
+  return value.toLocaleString("en-US", {
+    minimumFractionDigits: digits,
+    maximumFractionDigits: digits,
+  });
+}
+
+/** "34 %", "0.4 %", "99.94 %"; never 100 % of what is a little less. */
+export function percent(share: number): string {
+  const value = share * 100;
+  if (Number.isInteger(value)) return `${value} %`;
+  if (value > 99 && value < 100)
+    return `${Math.min(99.99, value).toFixed(2)} %`;
+  return value < 10 ? `${value.toFixed(1)} %` : `${Math.round(value)} %`;
+}
+
+/** "21 Nov, 10:02" in the operator's zone. */
+export function moment(at: number, timeZone: string): string {
+  return new Intl.DateTimeFormat("en-GB", {
+    timeZone,
+    day: "numeric",
+    month: "short",
+    hour: "2-digit",
+    minute: "2-digit",
+  }).format(at);
+}
+
+/** "10:02" in the operator's zone. */
+export function clock(at: number, timeZone: string): string {
+  return new Intl.DateTimeFormat("en-GB", {
+    timeZone,
+    hour: "2-digit",
+    minute: "2-digit",
+  }).format(at);
+}
+
+/** A name from outside without the characters that turn the words around it: they would stand backwards. */
+export function readable(name: string): string {
+  return name.replace(/[\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "");
+}
+
+/** "8 min ago", "just now" */
+export function ago(at: number, now: number): string {
+  return now - at < 1000 ? "just now" : `${inWords(now - at)} ago`;
+}
+
+/** "in 17 h" */
+export function ahead(at: number, now: number): string {
+  return at <= now ? "now" : `in ${inWords(at - now)}`;
+}

@@ -1,0 +1,114 @@
+import { readFileSync, statSync } from "node:fs";
+import { isMap, isSeq, LineCounter, parseDocument, type Document } from "yaml";
+import { writeDurably } from "../../core/durable-file.ts";
+import { Failure, codeOf } from "../../core/failure.ts";
+import type { FoundRunner } from "./runners.ts";
+
+export type Entry = {
+  readonly model_name: string;
+  readonly provider_params: {
+    readonly model: string;
+    readonly api_base: string;
+  };
+  readonly model_info: { readonly mode: "chat" | "embedding" };
+};
+
+export type Written = {
+  readonly added: readonly Entry[];
+  readonly known: readonly Entry[];
+};
+
+const heading = ` The operator's own settings: they win over config/gateway.yaml.`;
+
+/**
+ * Adds the runners' models to the operator's file and leaves all else in it as it is, comments too. What is there already
+ * (same model at the same address) stays as the operator has it.
+ */
+export function addModels(
+  path: string,
+  runners: readonly FoundRunner[],
+): Written {
+  const document = open(path);
+  const list = document.get("model_list");
+  if (list !== undefined && list !== null && !isSeq(list))
+    throw new Failure(
+      `model_list in ${path} is no list: mend it, then run the command again.`,
+    );
+  const present = new Set(
+    (isSeq(list) ? list.items : []).map((item) => keyOf(document, item)),
+  );
+  const entries = runners.flatMap(entriesOf);
+  const known = entries.filter((entry) => present.has(keyOfEntry(entry)));
+  const added = entries.filter((entry) => !present.has(keyOfEntry(entry)));
+  if (added.length > 0) {
+    if (isSeq(list))
+      for (const entry of added) list.add(document.createNode(entry));
+    else document.set("model_list", document.createNode(added));
+    writeDurably(path, document.toString({ lineWidth: 0 }), modeOf(path));
+  }
+  return { added, known };
+}
+
+export function entriesOf(runner: FoundRunner): readonly Entry[] {
+  return runner.models.map((model) => ({
+    model_name: model,
+    provider_params: {
+      model: `${runner.provider}/${model}`,
+      api_base: runner.apiBase,
+    },
+    model_info: {
+      mode: /embed|bge-|e5-|gte-/i.test(model) ? "embedding" : "chat",
+    },
+  }));
+}
+
+function open(path: string): Document {
+  let text = "";
+  try {
+    text = readFileSync(path, "utf8");
+  } catch (error) {
+    if (codeOf(error) !== "ENOENT") throw error;
+  }
+  const lines = new LineCounter();
+  const document: Document = parseDocument(text, {
+    lineCounter: lines,
+    prettyErrors: false,
+  });
+  const error = document.errors[0];
+  if (error !== undefined)
+    throw new Failure(
+      `${path} line ${lines.linePos(error.pos[0]).line} is not valid YAML (${error.message}): mend it, then run the command again.`,
+    );
+  if (document.contents === null) {
+    document.contents = document.createNode({});
+    if (text === "") document.commentBefore = heading;
+  }
+  if (!isMap(document.contents))
+    throw new Failure(
+      `${path} must hold a mapping such as "model_list:": mend it, then run the command again.`,
+    );
+  return document;
+}
+
+function keyOf(document: Document, item: unknown): string {
+  const value: unknown = isMap(item) ? item.toJS(document) : item;
+  const params: unknown =
+    read(value, "provider_params") ?? read(value, "litellm_params");
+  return `${String(read(params, "model"))} ${String(read(params, "api_base"))}`;
+}
+
+function keyOfEntry({ provider_params }: Entry): string {
+  return `${provider_params.model} ${provider_params.api_base}`;
+}
+
+function read(value: unknown, name: string): unknown {
+  return typeof value === "object" && value !== null
+    ? Reflect.get(value, name)
+    : undefined;
+}
+
+/** It may come to hold provider keys, so a new one is its owner's alone. */
+function modeOf(path: string): number {
+  const stat = statSync(path, { throwIfNoEntry: false });
+  return stat === undefined ? 0o600 : stat.mode & 0o777;
+}

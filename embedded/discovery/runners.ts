@@ -1,0 +1,140 @@
+import { z } from "zod";
+import { askHttp } from "../../supervisor/checks/http-get.ts";
+import { readVariable, type Environment } from "../../core/environment.ts";
+import { Failure } from "../../core/failure.ts";
+
+/** A local model runner that answered. */
+export type FoundRunner = {
+  /** "Ollama", "LM Studio", … or the variable that names it. */
+  readonly name: string;
+  /** Its address without credentials, for people. */
+  readonly address: string;
+  /** What belongs into `api_base`: the address, or a reference to the variable that holds it. */
+  readonly apiBase: string;
+  readonly provider: "ollama" | "openai";
+  readonly models: readonly string[];
+};
+
+type Candidate = {
+  readonly name: string;
+  readonly url: string;
+  readonly apiBase?: string;
+  readonly speaks: readonly ("ollama" | "openai")[];
+};
+
+const usual: readonly Candidate[] = [
+  { name: "Ollama", url: "http://127.0.0.1:11434", speaks: ["ollama"] },
+  { name: "LM Studio", url: "http://127.0.0.1:1234", speaks: ["openai"] },
+  { name: "llama.cpp", url: "http://127.0.0.1:8080", speaks: ["openai"] },
+  { name: "vLLM", url: "http://127.0.0.1:8000", speaks: ["openai"] },
+];
+const runnerVariables = ["LOCAL_RUNNER_A_URL", "LOCAL_RUNNER_B_URL"] as const;
+const usualTimeoutMs = 1500;
+
+const ollamaTags = z.object({
+  models: z.array(z.object({ name: z.string().min(1) })),
+});
+const openaiModels = z.object({
+  data: z.array(z.object({ id: z.string().min(1) })),
+});
+
+/**
+ * Asks the runners at their usual places, at LOCAL_RUNNER_A_URL and _B_URL, and at `urls`, all at once; those that do not
+ * answer within the timeout are left out.
+ */
+export async function findRunners(
+  env: Environment,
+  urls: readonly string[] = [],
+  timeoutMs: number = usualTimeoutMs,
+  places: readonly Candidate[] = usual,
+): Promise<readonly FoundRunner[]> {
+  const candidates = [...places, ...named(env), ...urls.map(given)];
+  const asked = await Promise.all(
+    candidates.map((candidate) => ask(candidate, timeoutMs)),
+  );
+  const found = asked.filter((runner) => runner !== undefined);
+  // A variable often names one of the usual places: the later, more deliberate name wins.
+  return found.filter(
+    (runner, index) =>
+      !found
+        .slice(index + 1)
+        .some(({ address }) => sameAddress(address, runner.address)),
+  );
+}
+
+function named(env: Environment): readonly Candidate[] {
+  return runnerVariables.flatMap((variable) => {
+    const url = readVariable(variable, env);
+    return url === undefined || !URL.canParse(url)
+      ? []
+      : [
+          {
+            name: variable,
+            url,
+            apiBase: `os.environ/${variable}`,
+            speaks: ["ollama", "openai"] as const,
+          },
+        ];
+  });
+}
+
+function given(url: string): Candidate {
+  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
+    throw new Failure(
+      `"${url}" is no address of a runner: write one such as http://192.168.1.10:11434.`,
+    );
+  return { name: "runner", url, speaks: ["ollama", "openai"] };
+}
+
+async function ask(
+  candidate: Candidate,
+  timeoutMs: number,
+): Promise<FoundRunner | undefined> {
+  const base = candidate.url.replace(/\/+$/, "").replace(/\/v1$/, "");
+  for (const dialect of candidate.speaks) {
+    const models = await modelsOf(base, dialect, timeoutMs);
+    if (models === undefined) continue;
+    const address = withoutCredentials(base);
+    return {
+      name: candidate.name,
+      address,
+      apiBase:
+        candidate.apiBase ?? (dialect === "openai" ? `${base}/v1` : base),
+      provider: dialect,
+      models: [...new Set(models)].toSorted(),
+    };
+  }
+  return undefined;
+}
+
+async function modelsOf(
+  base: string,
+  dialect: "ollama" | "openai",
+  timeoutMs: number,
+): Promise<readonly string[] | undefined> {
+  try {
+    const signal = AbortSignal.timeout(timeoutMs);
+    const path = dialect === "ollama" ? "/api/tags" : "/v1/models";
+    const answer = await askHttp(`${base}${path}`, { signal });
+    if (answer.status !== 200) return undefined;
+    const body: unknown = JSON.parse(answer.body);
+    return dialect === "ollama"
+      ? ollamaTags.parse(body).models.map(({ name }) => name)
+      : openaiModels.parse(body).data.map(({ id }) => id);
+  } catch {
+    // Nobody there, or something else than a runner: both mean "none found".
+    return undefined;
+  }
+}
+
+function withoutCredentials(url: string): string {
+  const parsed = new URL(url);
+  parsed.username = "";
+  parsed.password = "";
+  return parsed.href.replace(/\/$/, "");
+}
+
+function sameAddress(a: string, b: string): boolean {
+  const plain = (url: string) => url.replace("//localhost", "//127.0.0.1");
+  return plain(a) === plain(b);
+}

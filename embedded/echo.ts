@@ -1,0 +1,67 @@
+import { join } from "node:path";
+import { stringify } from "yaml";
+import { answersOk } from "../supervisor/checks/http-get.ts";
+import { writeDurably } from "../core/durable-file.ts";
+import { needFreePort } from "../supervisor/runtimes/process/ports.ts";
+import type { ServiceSpec } from "../supervisor/runtimes/process/service.ts";
+import type { Home } from "../supervisor/home/home.ts";
+import { explainHearth, plainEnvironment } from "./node-program.ts";
+
+export const echoAlias = "hearth-echo";
+
+/** The echo: a stand-in for a model, so that a first call works on any machine. */
+export function echoService(home: Home, port: number): ServiceSpec {
+  const address = `http://127.0.0.1:${port}`;
+  return {
+    name: "echo",
+    address,
+    port,
+    needs: [],
+    uses: [],
+    prepare: () => needFreePort(port, "echo", undefined),
+    plan: () => ({
+      file: process.execPath,
+      args: [
+        join(home.project, "embedded", "echo", "main.ts"),
+        "--port",
+        String(port),
+        "--record",
+        join(home.logs, "echo-calls.jsonl"),
+      ],
+      cwd: home.checkout,
+      env: plainEnvironment(home),
+    }),
+    probe: (signal) => answersOk(`${address}/v1/models`, signal),
+    afterUp: async () => {},
+    startWithinMs: 20_000,
+    stopSignal: "SIGTERM",
+    stopWithinMs: 10_000,
+    haltSignal: "SIGKILL",
+    explain: explainHearth,
+  };
+}
+
+/** The alias that the gateway reads beside its own configuration. The prices are made up, so that budgets can be tried. */
+export function writeEchoConfig(home: Home, port: number | undefined): void {
+  const models =
+    port === undefined
+      ? []
+      : [
+          {
+            model_name: echoAlias,
+            provider_params: {
+              model: `openai/${echoAlias}`,
+              api_base: `http://127.0.0.1:${port}/v1`,
+              api_key: "echo",
+              input_cost_per_token: 0.000001,
+              output_cost_per_token: 0.000002,
+            },
+            // The echo speaks chat alone; the gateway translates.
+            model_info: { mode: "chat", supports_responses: false },
+          },
+        ];
+  writeDurably(
+    home.echoConfig,
+    `# Written by hearth up: an echo, not a model. --no-echo leaves it out.\n${stringify({ model_list: models })}`,
+  );
+}

@@ -1,0 +1,32 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { temporaryHome } from "../test/supervisor/temporary-home.ts";
+import { gatewayService } from "./gateway.ts";
+import { makeHome } from "../supervisor/home/home.ts";
+import { readOrMakeSecrets } from "../supervisor/home/secrets.ts";
+
+test("a gateway with mistakes in its configuration is not restarted, and its mistake is named", async () => {
+  const place = temporaryHome();
+  const config = join(place.directory, "gateway.yaml");
+  const before = process.env["HEARTH_GATEWAY_CONFIG"];
+  process.env["HEARTH_GATEWAY_CONFIG"] = config;
+  try {
+    makeHome(place.home);
+    const secrets = readOrMakeSecrets(place.home);
+    const { validate } = gatewayService(place.home, 1, 2, false, secrets);
+    writeFileSync(config, "model_list: 3\n");
+    await expect(validate?.()).rejects.toMatchObject({
+      sentences: [
+        "the gateway was not restarted, because it would not start again:",
+        expect.stringMatching(/gateway\.yaml.*model_list/),
+      ],
+    });
+    writeFileSync(config, "model_list: []\n");
+    await expect(validate?.()).resolves.toBeUndefined();
+  } finally {
+    if (before === undefined) delete process.env["HEARTH_GATEWAY_CONFIG"];
+    else process.env["HEARTH_GATEWAY_CONFIG"] = before;
+    place.remove();
+  }
+});

@@ -1,0 +1,61 @@
+import type { Home } from "../supervisor/home/home.ts";
+
+/** What every Node program of ours gets from our environment. */
+export function plainEnvironment(
+  home: Home,
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): Readonly<Record<string, string>> {
+  const taken = pick(env, (name) =>
+    [
+      "PATH",
+      "HOME",
+      "TZ",
+      "LANG",
+      "TMPDIR",
+      "SSL_CERT_FILE",
+      "NODE_EXTRA_CA_CERTS",
+    ].includes(name),
+  );
+  return { ...taken, NODE_COMPILE_CACHE: home.compileCache };
+}
+
+/**
+ * The operator's own variables, for a program whose configuration may name any of them (provider keys, runners' addresses).
+ * What npm adds stays behind, and so do `ours` and their `_FILE` twins, which we set ourselves.
+ */
+export function operatorEnvironment(
+  home: Home,
+  ours: readonly string[],
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): Readonly<Record<string, string>> {
+  const taken = pick(
+    env,
+    (name) =>
+      !name.startsWith("npm_") &&
+      name !== "INIT_CWD" &&
+      name !== "HEARTH_OPERATOR_PASSWORD" &&
+      !ours.includes(name.replace(/_FILE$/, "")),
+  );
+  return { ...taken, NODE_COMPILE_CACHE: home.compileCache };
+}
+
+function pick(
+  env: Readonly<Record<string, string | undefined>>,
+  take: (name: string) => boolean,
+): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(env).filter(
+      (entry): entry is [string, string] =>
+        entry[1] !== undefined && take(entry[0]),
+    ),
+  );
+}
+
+const ownWord = "hearth: ";
+
+/** Our programs say what stops them in lines that begin "hearth: "; all of the last run's are shown. */
+export function explainHearth(log: readonly string[]): readonly string[] {
+  return log
+    .filter((line) => line.startsWith(ownWord))
+    .map((line) => line.slice(ownWord.length));
+}

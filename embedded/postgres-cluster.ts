@@ -1,0 +1,186 @@
+import { spawn } from "node:child_process";
+import {
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
+import { syncDirectory } from "../core/durable-file.ts";
+import { Failure, codeOf } from "../core/failure.ts";
+import {
+  processesIn,
+  startTimeOf,
+} from "../supervisor/runtimes/process/identity.ts";
+import { programOf } from "../supervisor/runtimes/process/ports.ts";
+import { stopProcess } from "../supervisor/runtimes/process/stop.ts";
+import { asUser, hasContent, type PostgresPlace } from "./postgres-place.ts";
+
+const stopLeftoverWithinMs = 15_000;
+const unfinished = /^postgres[^.]*\.making-/;
+
+/**
+ * Makes the data directory at the first start and looks whether an existing one is whole and of our version.
+ * A new one is made beside its place and renamed when complete, so that half of one never bears the name.
+ */
+export async function ensureCluster(
+  place: PostgresPlace,
+  superuserPassword: string,
+): Promise<void> {
+  await removeUnfinished(dirname(place.data));
+  if (hasContent(place.data)) {
+    inspectCluster(place);
+    await endLeftover(place.data);
+  } else {
+    rmSync(place.data, { recursive: true, force: true });
+    await makeCluster(place, superuserPassword);
+  }
+}
+
+/** The major version that made a data directory; undefined when the directory does not say. */
+export function majorOfData(data: string): string | undefined {
+  try {
+    return readFileSync(join(data, "PG_VERSION"), "utf8").trim();
+  } catch (error) {
+    if (codeOf(error) === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+/** Throws a Failure when the data directory is not whole, of another version, or of another user. */
+export function inspectCluster(
+  place: Pick<PostgresPlace, "data" | "major" | "user">,
+): void {
+  const missing = ["PG_VERSION", "postgresql.conf", "global/pg_control"].find(
+    (file) => !existsSync(join(place.data, file)),
+  );
+  if (missing !== undefined)
+    throw new Failure(
+      `${place.data} is not a complete Postgres data directory (${missing} is missing): put it back from a copy, or move it away to begin with an empty database.`,
+    );
+  const major = majorOfData(place.data);
+  if (major !== place.major)
+    throw new Failure(
+      `${place.data} was made by Postgres ${major}, this Hearth brings Postgres ${place.major}, and the programs of ${major} are not installed: check out the version of Hearth that made it and run \`npm start\`, then check this one out again and run \`hearth upgrade\`.`,
+    );
+  const owner = statSync(place.data).uid;
+  const ours = place.user?.uid ?? process.getuid?.() ?? owner;
+  if (owner !== ours)
+    throw new Failure(
+      `${place.data} belongs to another user (id ${owner}), Postgres would run as id ${ours}: run the command as that user, or give the directory to this one (chown -R).`,
+    );
+}
+
+/** What killed commands left half made in `parent`, with servers that still run on it. */
+export async function removeUnfinished(parent: string): Promise<void> {
+  if (!existsSync(parent)) return;
+  for (const name of readdirSync(parent).filter((each) =>
+    unfinished.test(each),
+  )) {
+    const path = join(parent, name);
+    if (statSync(path).isDirectory()) await endLeftover(path);
+    rmSync(path, { recursive: true, force: true });
+  }
+}
+
+/** Makes a cluster at `place.data`, lets `fill` work on it under another name, and renames it when that is done. */
+export async function makeCluster(
+  place: PostgresPlace,
+  superuserPassword: string,
+  fill: (making: PostgresPlace) => Promise<void> = async () => {},
+): Promise<void> {
+  const making = `${place.data}.making-${process.pid}`;
+  const passwordFile = `${making}.password`;
+  mkdirSync(making, { mode: 0o700 });
+  try {
+    writeFileSync(passwordFile, superuserPassword, { mode: 0o600, flag: "wx" });
+    if (place.user !== undefined)
+      for (const path of [making, passwordFile])
+        chownSync(path, place.user.uid, place.user.gid);
+    await runInitdb(place, buildInitdbArgs(making, passwordFile));
+    await fill({ ...place, data: making });
+    renameSync(making, place.data);
+    syncDirectory(dirname(place.data));
+  } finally {
+    rmSync(making, { recursive: true, force: true });
+    rmSync(passwordFile, { force: true });
+  }
+}
+
+function buildInitdbArgs(
+  data: string,
+  passwordFile: string,
+): readonly string[] {
+  return [
+    `--pgdata=${data}`,
+    "--username=postgres",
+    `--pwfile=${passwordFile}`,
+    "--auth=scram-sha-256",
+    "--encoding=UTF8",
+    // The same order and case rules on every machine, whatever its C library.
+    "--locale=C",
+    "--locale-provider=builtin",
+    "--builtin-locale=C.UTF-8",
+  ];
+}
+
+async function runInitdb(
+  place: PostgresPlace,
+  args: readonly string[],
+): Promise<void> {
+  const child = spawn(join(place.binaries, "bin", "initdb"), args, {
+    ...asUser(place.user),
+    env: { PATH: "/usr/bin:/bin", LC_ALL: "C", TZ: "UTC" },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  let said = "";
+  child.stderr.on("data", (chunk: Buffer) => {
+    said = (said + chunk.toString()).slice(-4000);
+  });
+  const code = await new Promise<number | null>((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", resolve);
+  });
+  if (code === 0) return;
+  if (said.includes("No space left on device"))
+    throw new Failure(
+      `no space is left on the disk that holds ${place.data}: free some, then run the command again.`,
+    );
+  throw new Failure(
+    `Postgres could not make its data directory ${place.data} (initdb: ${said.trim().split("\n").slice(-3).join(" ")}): mend that, then run the command again.`,
+  );
+}
+
+/** A Postgres that still runs on the directory although nothing recorded it is stopped: it is ours, by its lock file. */
+export async function endLeftover(data: string): Promise<void> {
+  const lockFile = join(data, "postmaster.pid");
+  if (!existsSync(lockFile)) return;
+  const pid = Number(readFileSync(lockFile, "utf8").split("\n")[0]);
+  const startTime = Number.isInteger(pid) ? startTimeOf(pid) : undefined;
+  if (startTime !== undefined && programOf(pid) === "postgres")
+    await stopProcess({ pid, startTime }, "SIGINT", stopLeftoverWithinMs);
+  await untilDeserted(data);
+  // Its id is some other program's by now, or it is dead and nobody reaped it (in a container whose first process does not):
+  // Postgres would take either for a server that runs. Nothing works on the directory any more, so the file may go.
+  rmSync(lockFile, { force: true });
+}
+
+/** The children of a server that was killed outlive it for a moment, and two servers must never meet on one directory. */
+async function untilDeserted(data: string): Promise<void> {
+  const deadline = Date.now() + stopLeftoverWithinMs;
+  for (;;) {
+    const left = processesIn(data, "postgres");
+    if (left.length === 0) return;
+    if (Date.now() > deadline)
+      throw new Failure(
+        `Postgres processes still run on ${data} (pid ${left.join(", ")}): end them, then run the command again.`,
+      );
+    await wait(50);
+  }
+}

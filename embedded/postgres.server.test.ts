@@ -1,0 +1,222 @@
+import { readFileSync, renameSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Client } from "pg";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { openHistory, type History } from "../supervisor/history/history.ts";
+import { launch } from "../supervisor/runtimes/process/launch.ts";
+import { freePort } from "../supervisor/runtimes/process/ports.ts";
+import type { ProcessRuntime } from "../supervisor/runtimes/process/process-runtime.ts";
+import { testRuntime } from "../test/supervisor/specs.ts";
+import { temporaryHome } from "../test/supervisor/temporary-home.ts";
+import { waitFor } from "../test/supervisor/wait-for.ts";
+import { makeHome } from "../supervisor/home/home.ts";
+import { findPostgresPlace } from "./postgres-place.ts";
+import { ensureRoles } from "./postgres-roles.ts";
+import { postgresService } from "./postgres.ts";
+import { readOrMakeSecrets, type Secrets } from "../supervisor/home/secrets.ts";
+
+let place: ReturnType<typeof temporaryHome>;
+let history: History;
+let runtime: ProcessRuntime;
+let secrets: Secrets;
+let port: number;
+
+beforeAll(async () => {
+  place = temporaryHome();
+  makeHome(place.home);
+  secrets = readOrMakeSecrets(place.home);
+  port = await freePort();
+  history = openHistory(place.home.history);
+  runtime = newRuntime();
+  await runtime.start();
+});
+afterAll(async () => {
+  await runtime.stop("test");
+  history.close();
+  place.remove();
+});
+
+function newRuntime(): ProcessRuntime {
+  const spec = postgresService(findPostgresPlace(place.home), port, secrets);
+  return testRuntime(place.home, history, [spec]);
+}
+
+async function as<T>(
+  user: string,
+  password: string,
+  work: (client: Client) => Promise<T>,
+): Promise<T> {
+  const client = new Client({
+    host: "127.0.0.1",
+    port,
+    database: "hearth",
+    user,
+    password,
+  });
+  client.on("error", () => {});
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}
+
+const asGateway = <T>(work: (client: Client) => Promise<T>) =>
+  as("gateway_a", secrets.gatewayDbPassword, work);
+const asBackup = <T>(work: (client: Client) => Promise<T>) =>
+  as("backup", secrets.backupDbPassword, work);
+const asSupervisor = <T>(work: (client: Client) => Promise<T>) =>
+  as("supervisor", secrets.supervisorDbPassword, work);
+
+describe("roles", () => {
+  test("the gateway acts as the owner, and what it makes is the owner's", async () => {
+    await asGateway(async (client) => {
+      await client.query(
+        "CREATE TABLE things (id bigserial PRIMARY KEY); INSERT INTO things DEFAULT VALUES; CREATE VIEW report_things AS SELECT count(*) AS n FROM things; GRANT SELECT ON report_things TO hearth_reports",
+      );
+      const { rows } = await client.query(
+        "SELECT session_user, current_user, tableowner FROM pg_tables WHERE tablename = 'things'",
+      );
+      expect(rows).toEqual([
+        {
+          session_user: "gateway_a",
+          current_user: "hearth_owner",
+          tableowner: "hearth_owner",
+        },
+      ]);
+    });
+  });
+
+  test("backup reads every table and sequence, writes none, and may make a database for a drill", async () => {
+    await asBackup(async (client) => {
+      const { rows } = await client.query(
+        "SELECT (SELECT count(*)::int FROM things) AS things, (SELECT last_value::int FROM things_id_seq) AS last",
+      );
+      expect(rows).toEqual([{ things: 1, last: 1 }]);
+      await expect(client.query("DELETE FROM things")).rejects.toThrow(
+        "permission denied",
+      );
+      await client.query("CREATE DATABASE drill");
+      await client.query("DROP DATABASE drill");
+    });
+  });
+
+  test("supervisor reads the reports and how old transactions are, and nothing else", async () => {
+    await asSupervisor(async (client) => {
+      expect(
+        (await client.query("SELECT n::int FROM report_things")).rows,
+      ).toEqual([{ n: 1 }]);
+      await expect(client.query("SELECT * FROM things")).rejects.toThrow(
+        "permission denied",
+      );
+      const { rows } = await client.query(
+        "SELECT pg_has_role('pg_read_all_stats', 'USAGE') AS sees_statistics",
+      );
+      expect(rows).toEqual([{ sees_statistics: true }]);
+    });
+  });
+
+  test("a password changed in the server is put right, one in the file takes effect", async () => {
+    await as("postgres", secrets.postgresPassword, (client) =>
+      client.query("ALTER ROLE backup PASSWORD 'drifted-away-0000'"),
+    );
+    await expect(asBackup(async () => {})).rejects.toThrow(
+      "password authentication failed",
+    );
+    await ensureRoles(port, secrets);
+    await asBackup(async () => {});
+    const changed = { ...secrets, backupDbPassword: "another-password-000" };
+    await ensureRoles(port, changed);
+    await as("backup", changed.backupDbPassword, async () => {});
+    await ensureRoles(port, secrets);
+  });
+
+  test("nobody enters without a password, and none is in the log", async () => {
+    await expect(as("postgres", "wrong", async () => {})).rejects.toThrow(
+      "password authentication failed",
+    );
+    const log = readFileSync(join(place.home.logs, "postgres.log"), "utf8");
+    for (const secret of Object.values(secrets))
+      expect(log).not.toContain(secret);
+    expect(log).not.toContain("SCRAM-SHA-256$");
+  });
+});
+
+describe("life", () => {
+  test("killed with -9, it is back with what was committed", async () => {
+    const pid = runtime.inspect("postgres")?.pid ?? 0;
+    process.kill(pid, "SIGKILL");
+    await waitFor("another Postgres", () => {
+      const view = runtime.inspect("postgres");
+      return view?.state === "running" && view.pid !== pid;
+    });
+    expect(runtime.inspect("postgres")?.restarts).toBe(1);
+    await asGateway(async (client) => {
+      expect(
+        (await client.query("SELECT count(*)::int AS n FROM things")).rows,
+      ).toEqual([{ n: 1 }]);
+    });
+  });
+
+  test("one that runs although nothing recorded it is found by its lock file and replaced", async () => {
+    await runtime.stop("test");
+    const spec = postgresService(findPostgresPlace(place.home), port, secrets);
+    const unrecorded = await launch(
+      spec.plan(),
+      join(place.home.logs, "postgres.log"),
+    );
+    await waitFor("it to be ready", () =>
+      spec.probe(AbortSignal.timeout(2000)).catch(() => false),
+    );
+    runtime = newRuntime();
+    await runtime.start();
+    expect(await unrecorded.ended).toBe("exit code 0");
+    await asGateway(async () => {});
+  });
+
+  test.each([
+    [
+      "global/pg_control",
+      /is not a complete Postgres data directory \(global\/pg_control is missing\): put it back from a copy, or move it away/,
+    ],
+    [
+      "PG_VERSION",
+      /is not a complete Postgres data directory \(PG_VERSION is missing\)/,
+    ],
+  ])(
+    "a directory without %s is refused in one sentence",
+    async (file, sentence) => {
+      await runtime.stop("test");
+      const path = join(findPostgresPlace(place.home).data, file);
+      renameSync(path, `${path}.away`);
+      await expect(newRuntime().start()).rejects.toThrow(sentence);
+      renameSync(`${path}.away`, path);
+      runtime = newRuntime();
+      await runtime.start();
+    },
+  );
+
+  test("a directory of another version is refused in one sentence", async () => {
+    await runtime.stop("test");
+    const path = join(findPostgresPlace(place.home).data, "PG_VERSION");
+    writeFileSync(path, "12\n");
+    await expect(newRuntime().start()).rejects.toThrow(
+      /was made by Postgres 12, this Hearth brings Postgres \d+, and the programs of 12 are not installed: check out the version/,
+    );
+    writeFileSync(path, `${findPostgresPlace(place.home).major}\n`);
+    runtime = newRuntime();
+    await runtime.start();
+  });
+
+  test("secrets of another installation are refused in one sentence", async () => {
+    await runtime.stop("test");
+    const other = { ...secrets, postgresPassword: "of-another-home-0000" };
+    const spec = postgresService(findPostgresPlace(place.home), port, other);
+    await expect(
+      testRuntime(place.home, history, [spec]).start(),
+    ).rejects.toThrow(/Postgres does not accept the password in secrets\.json/);
+    runtime = newRuntime();
+    await runtime.start();
+  });
+});

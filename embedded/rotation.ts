@@ -1,0 +1,215 @@
+import { askHttp } from "../supervisor/checks/http-get.ts";
+import { Failure } from "../core/failure.ts";
+import { databaseUrl, gatewayDatabaseUrl } from "./gateway.ts";
+import type { Home } from "../supervisor/home/home.ts";
+import {
+  admitGatewayRole,
+  opensPostgres,
+  setPassword,
+  shutOut,
+} from "./postgres-roles.ts";
+import {
+  changeSecrets,
+  handOver,
+  makeSecret,
+  readOrMakeSecrets,
+  type Secrets,
+} from "../supervisor/home/secrets.ts";
+
+export const rotationKinds = ["master", "postgres", "notes"] as const;
+export type RotationKind = (typeof rotationKinds)[number];
+
+/** Where the running stack is reached. */
+export type RotationPlace = {
+  readonly home: Home;
+  readonly gateway: string;
+  readonly notes: string;
+  readonly postgresPort: number;
+};
+
+const answersWithinMs = 30_000;
+
+/**
+ * Replaces one secret of the running stack without a restart. What was decided stands in secrets.json until all is done, so that
+ * the same rotation goes on after an interruption. Throws a Failure that says what to do.
+ */
+export async function rotateSecret(
+  place: RotationPlace,
+  kind: RotationKind,
+  graceMs: number,
+): Promise<Secrets> {
+  const { home } = place;
+  const known = readOrMakeSecrets(home);
+  const begun = known.rotation;
+  if (begun !== undefined && begun.of !== kind)
+    throw new Failure(
+      `a rotation of ${begun.of} is not over: \`hearth rotate ${begun.of}\` goes on with it.`,
+    );
+  const values = begun?.values ?? decide(kind, known, graceMs);
+  changeSecrets(home, { rotation: { of: kind, values } });
+  switch (kind) {
+    case "master":
+      await rotateMaster(place, values);
+      break;
+    case "postgres":
+      await rotatePostgres(place, known, values as PostgresValues);
+      break;
+    case "notes":
+      await rotateNotes(place, values as NotesValues);
+      break;
+  }
+  changeSecrets(home, { rotation: undefined });
+  return readOrMakeSecrets(home);
+}
+
+/** The master key before the last rotation is refused from now on. */
+export async function endGrace(place: RotationPlace): Promise<void> {
+  const { home } = place;
+  changeSecrets(home, {
+    previousMasterKey: undefined,
+    previousMasterKeyUntil: undefined,
+  });
+  handOver(home, "PROXY_MASTER_KEY_PREVIOUS", "");
+  handOver(home, "PROXY_MASTER_KEY_PREVIOUS_UNTIL", "");
+  await reloadGateway(place, [readOrMakeSecrets(home).masterKey]);
+}
+
+type PostgresValues = Readonly<
+  Record<
+    | "gatewayDbPassword"
+    | "supervisorDbPassword"
+    | "backupDbPassword"
+    | "postgresPassword",
+    string
+  >
+> & { readonly gatewayDbRole: "gateway_a" | "gateway_b" };
+type NotesValues = {
+  readonly old: string;
+  readonly notesAdminPassword: string;
+};
+
+function decide(
+  kind: RotationKind,
+  known: Secrets,
+  graceMs: number,
+): Readonly<Record<string, string>> {
+  switch (kind) {
+    case "master":
+      return {
+        masterKey: `sk-${makeSecret()}`,
+        previousMasterKey: known.masterKey,
+        previousMasterKeyUntil: new Date(Date.now() + graceMs).toISOString(),
+      };
+    case "postgres":
+      return {
+        gatewayDbRole: otherRole(known.gatewayDbRole ?? "gateway_a"),
+        gatewayDbPassword: makeSecret(),
+        supervisorDbPassword: makeSecret(),
+        backupDbPassword: makeSecret(),
+        postgresPassword: makeSecret(),
+      };
+    case "notes":
+      return {
+        old: known.notesAdminPassword,
+        notesAdminPassword: makeSecret(),
+      };
+  }
+}
+
+function otherRole(role: "gateway_a" | "gateway_b"): "gateway_a" | "gateway_b" {
+  return role === "gateway_a" ? "gateway_b" : "gateway_a";
+}
+
+/** Both keys work from the reload on, so whoever reads the file at any moment holds one that works. */
+async function rotateMaster(
+  place: RotationPlace,
+  values: Readonly<Record<string, string>>,
+): Promise<void> {
+  const { home } = place;
+  const { masterKey = "", previousMasterKey = "" } = values;
+  handOver(home, "PROXY_MASTER_KEY_PREVIOUS", previousMasterKey);
+  handOver(
+    home,
+    "PROXY_MASTER_KEY_PREVIOUS_UNTIL",
+    values["previousMasterKeyUntil"] ?? "",
+  );
+  handOver(home, "PROXY_MASTER_KEY", masterKey);
+  await reloadGateway(place, [previousMasterKey, masterKey]);
+  changeSecrets(home, values);
+}
+
+/** The gateway logs in as another role, so that two passwords are right until it has changed over. */
+async function rotatePostgres(
+  place: RotationPlace,
+  known: Secrets,
+  values: PostgresValues,
+): Promise<void> {
+  const { home, postgresPort: port } = place;
+  const { gatewayDbRole, gatewayDbPassword, postgresPassword } = values;
+  // After an interruption at the very end the new one may be in force already.
+  const superuser = (await opensPostgres(port, known))
+    ? known
+    : { ...known, postgresPassword };
+  await admitGatewayRole(port, superuser, values);
+  handOver(home, "DATABASE_URL", gatewayDatabaseUrl(values, port));
+  await reloadGateway(place, [known.masterKey]);
+  changeSecrets(home, { gatewayDbRole, gatewayDbPassword });
+  await shutOut(port, superuser, otherRole(gatewayDbRole));
+  for (const [role, key, variable] of [
+    ["supervisor", "supervisorDbPassword", "SUPERVISOR_DATABASE_URL"],
+    ["backup", "backupDbPassword", "BACKUP_DATABASE_URL"],
+    // Last: with it the others are changed.
+    ["postgres", "postgresPassword", "RESTORE_DATABASE_URL"],
+  ] as const) {
+    await setPassword(port, superuser, role, values[key]);
+    handOver(home, variable, databaseUrl(role, values[key], port));
+    changeSecrets(home, { [key]: values[key] });
+  }
+}
+
+async function rotateNotes(
+  place: RotationPlace,
+  { old, notesAdminPassword: wanted }: NotesValues,
+): Promise<void> {
+  const { home, notes } = place;
+  const put = async (password: string) =>
+    (
+      await askHttp(`${notes}/_node/_local/_config/admins/admin`, {
+        method: "PUT",
+        headers: {
+          authorization: `Basic ${Buffer.from(`admin:${password}`).toString("base64")}`,
+          "content-type": "application/json",
+        },
+        body: JSON.stringify(wanted),
+        signal: AbortSignal.timeout(answersWithinMs),
+      })
+    ).status;
+  // After an interruption the new one may be in force. No other is tried: the store locks out who guesses.
+  const status = (await put(old)) === 200 ? 200 : await put(wanted);
+  if (status !== 200)
+    throw new Failure(
+      `the notes store did not take its new admin password (it answered ${status}): see \`hearth logs notes\`, then run the same command again.`,
+    );
+  changeSecrets(home, { notesAdminPassword: wanted });
+  handOver(home, "NOTES_ADMIN_PASSWORD", wanted);
+}
+
+/** Tells the gateway to read its files again, with the first of these keys that it knows. */
+async function reloadGateway(
+  { gateway }: RotationPlace,
+  keys: readonly string[],
+): Promise<void> {
+  let said = "";
+  for (const key of keys) {
+    const { status, body } = await askHttp(`${gateway}/config/reload`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${key}` },
+      signal: AbortSignal.timeout(answersWithinMs),
+    });
+    if (status === 200) return;
+    said = `${status} ${body.slice(0, 200)}`;
+  }
+  throw new Failure(
+    `the gateway did not read its secrets again (${said}): see \`hearth logs gateway\`, then run the same command again.`,
+  );
+}

@@ -1,0 +1,98 @@
+import { spawnSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { projectRoot } from "../../supervisor/home/home.ts";
+import { findHomeRoot } from "../../supervisor/home/home-root.js";
+import { Failure } from "../../core/failure.ts";
+import { privateGroupOf, type ServiceUser } from "./service-user.ts";
+import { checkOnlyTrustedWrite } from "./trusted-files.ts";
+import { plainSettingsOf, type ServicePlan } from "./unit-files.ts";
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** How root has Hearth started as a user, from the releases in that user's home. */
+export function planForUser(
+  user: ServiceUser,
+  checkout: string,
+  env: Environment,
+): ServicePlan {
+  // bin/hearth.js names a home in any case; root's own means nothing to another user.
+  const { HEARTH_HOME: named, ...others } = env;
+  const asked = named === findHomeRoot(checkout, others) ? undefined : named;
+  const home = findHomeRoot(checkout, { HEARTH_HOME: asked }, user.home);
+  const project = join(home, "releases", "current");
+  return {
+    node: join(project, "node_modules", "node", "bin", "node"),
+    project,
+    home,
+    settings: plainSettingsOf(env),
+    user: user.name,
+  };
+}
+
+/**
+ * Checks that only root and trusted users can write what root and the service run, and makes the release and the home as the
+ * service's user: root writes nothing where that user could put a link.
+ */
+export function prepareAsUser(
+  user: ServiceUser,
+  plan: ServicePlan,
+  checkout: string,
+  installed: string,
+): void {
+  checkCode(checkout);
+  checkSameHome(user, plan, installed);
+  const made = spawnSync(
+    process.execPath,
+    [join(checkout, "bin", "hearth.js"), "service", "install", "--prepare"],
+    {
+      ...{ uid: user.uid, gid: user.gid, cwd: "/", encoding: "utf8" },
+      stdio: ["ignore", "inherit", "pipe"],
+      env: {
+        HOME: user.home,
+        USER: user.name,
+        LOGNAME: user.name,
+        PATH: process.env["PATH"] ?? "/usr/local/bin:/usr/bin:/bin",
+        HEARTH_HOME: plan.home,
+      },
+    },
+  );
+  if (made.status !== 0 || !existsSync(plan.node))
+    throw new Failure([
+      ...(made.error?.message ?? made.stderr).trim().split("\n").slice(-3),
+      `user ${user.name} cannot install a release of ${checkout} in ${plan.home}: put the checkout where that user can read it, for example in /opt, or name another user with --user.`,
+    ]);
+}
+
+/** The checkout, and what runs this command where that is a release. */
+function checkCode(checkout: string): void {
+  const caller = process.env["SUDO_USER"];
+  const names = caller === undefined || caller === "" ? [] : [caller];
+  const callerId = Number(process.env["SUDO_UID"] ?? Number.NaN);
+  const trusted = {
+    users: new Set([0, callerId].filter(Number.isInteger)),
+    groups: new Set([
+      0,
+      ...names.flatMap((name) => privateGroupOf(name) ?? []),
+    ]),
+  };
+  checkOnlyTrustedWrite(checkout, trusted);
+  if (projectRoot !== checkout) checkOnlyTrustedWrite(projectRoot, trusted);
+}
+
+/** An earlier version's service ran as root, on root's data: without it this one would start empty. */
+function checkSameHome(
+  user: ServiceUser,
+  plan: ServicePlan,
+  installed: string,
+): void {
+  if (!existsSync(installed)) return;
+  const unit = readFileSync(installed, "utf8");
+  const before = /HEARTH_HOME(?:=|<\/key><string>)([^"<\n]+)/
+    .exec(unit)?.[1]
+    ?.replaceAll("%%", "%");
+  if (before === undefined || before === plan.home) return;
+  throw new Failure(
+    `the service that is installed keeps its data in ${before}, this one would in ${plan.home}: \`hearth service remove\`, then move the data there and give it to ${user.name} (docs/operate.md, "Starting at boot"), or keep the place with HEARTH_HOME=${before}.`,
+  );
+}

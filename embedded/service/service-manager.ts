@@ -1,0 +1,176 @@
+import { spawnSync } from "node:child_process";
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { homedir, userInfo } from "node:os";
+import { dirname, join } from "node:path";
+import { Failure, sentencesOf } from "../../core/failure.ts";
+import {
+  launchdLabel,
+  launchdPlist,
+  systemdUnit,
+  unitName,
+  type ServicePlan,
+} from "./unit-files.ts";
+
+/** What starts services at boot on this machine. */
+export type ServiceManager = {
+  readonly name: "systemd" | "launchd";
+  /** Where the file lies. */
+  readonly path: string;
+  /** Its text for a plan. */
+  readonly fileFor: (plan: ServicePlan) => string;
+  /** Puts the file in place and starts it now and at every boot; returns what a person should still know. */
+  readonly install: (plan: ServicePlan) => readonly string[];
+  /** Stops it and takes the file away; false when there was none. */
+  readonly remove: () => boolean;
+  readonly status: () => ServiceStatus;
+};
+
+export type ServiceStatus = {
+  readonly installed: boolean;
+  readonly running: boolean;
+  readonly atBoot: boolean;
+  /** The manager's own words. */
+  readonly words: string;
+};
+
+type Run = (
+  program: string,
+  args: readonly string[],
+) => { readonly ok: boolean; readonly output: string };
+
+/** systemd or launchd, for the whole machine when `system`, else for this user. Throws a Failure where neither is. */
+export function findServiceManager(
+  system: boolean,
+  platform: NodeJS.Platform = process.platform,
+  run: Run = runProgram,
+): ServiceManager {
+  switch (platform) {
+    case "linux":
+      return systemd(system, run);
+    case "darwin":
+      return launchd(system, run);
+    default:
+      throw new Failure(
+        `services can be installed with systemd and launchd, and this is ${platform}: start \`hearth up --detach\` from what starts programs here.`,
+      );
+  }
+}
+
+function systemd(system: boolean, run: Run): ServiceManager {
+  const scope = system ? [] : ["--user"];
+  const path = system
+    ? join("/etc/systemd/system", unitName)
+    : join(homedir(), ".config", "systemd", "user", unitName);
+  const tell = (...words: readonly string[]) =>
+    run("systemctl", [...scope, ...words]);
+  return {
+    name: "systemd",
+    path,
+    fileFor: systemdUnit,
+    install: (plan) => {
+      if (!existsSync("/run/systemd/system"))
+        throw new Failure(
+          "systemd does not run this machine: `hearth service install --print` prints the unit, to be put where it does.",
+        );
+      putFile(path, systemdUnit(plan));
+      mustSucceed(tell("daemon-reload"), "systemctl daemon-reload");
+      mustSucceed(tell("enable", "--now", unitName), "systemctl enable --now");
+      if (system) return [];
+      // Without it a user's services begin at the first sign-in and end with the last.
+      const { username } = userInfo();
+      return run("loginctl", ["enable-linger", username]).ok
+        ? []
+        : [
+            `to start it at boot and not only when you sign in: sudo loginctl enable-linger ${username}`,
+          ];
+    },
+    remove: () => {
+      if (!existsSync(path)) return false;
+      mustSucceed(
+        tell("disable", "--now", unitName),
+        "systemctl disable --now",
+      );
+      rmSync(path);
+      tell("daemon-reload");
+      return true;
+    },
+    status: () => ({
+      installed: existsSync(path),
+      running: tell("is-active", "--quiet", unitName).ok,
+      atBoot: tell("is-enabled", "--quiet", unitName).ok,
+      words: tell("is-active", unitName).output,
+    }),
+  };
+}
+
+function launchd(system: boolean, run: Run): ServiceManager {
+  const directory = system
+    ? "/Library/LaunchDaemons"
+    : join(homedir(), "Library", "LaunchAgents");
+  const path = join(directory, `${launchdLabel}.plist`);
+  const domain = system ? "system" : `gui/${userInfo().uid}`;
+  const target = `${domain}/${launchdLabel}`;
+  return {
+    name: "launchd",
+    path,
+    fileFor: launchdPlist,
+    install: (plan) => {
+      run("launchctl", ["bootout", target]);
+      putFile(path, launchdPlist(plan));
+      mustSucceed(
+        run("launchctl", ["bootstrap", domain, path]),
+        "launchctl bootstrap",
+      );
+      return system
+        ? []
+        : [
+            "it starts when you sign in; `sudo npx hearth service install` starts it at boot.",
+          ];
+    },
+    remove: () => {
+      if (!existsSync(path)) return false;
+      run("launchctl", ["bootout", target]);
+      rmSync(path);
+      return true;
+    },
+    status: () => {
+      const { ok, output } = run("launchctl", ["print", target]);
+      const running = /state = running/.test(output);
+      const installed = existsSync(path);
+      const words = !ok ? "not loaded" : running ? "running" : "not running";
+      return { installed, running, atBoot: installed, words };
+    },
+  };
+}
+
+function putFile(path: string, text: string): void {
+  if (existsSync(path) && readFileSync(path, "utf8") === text) return;
+  try {
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, text, { mode: 0o644 });
+  } catch (error) {
+    throw new Failure(sentencesOf(error, path), error);
+  }
+}
+
+function mustSucceed({ ok, output }: ReturnType<Run>, command: string): void {
+  if (!ok)
+    throw new Failure(
+      `${command} failed (${output === "" ? "it said nothing" : output}): mend that, then run the command again.`,
+    );
+}
+
+function runProgram(program: string, args: readonly string[]) {
+  const { status, stdout, stderr, error } = spawnSync(program, [...args], {
+    encoding: "utf8",
+    timeout: 240_000,
+  });
+  const output = error?.message ?? `${stdout}${stderr}`.trim();
+  return { ok: status === 0, output };
+}

@@ -1,0 +1,53 @@
+import { lstatSync, readdirSync, realpathSync, type Stats } from "node:fs";
+import { dirname, join } from "node:path";
+import { Failure } from "../../core/failure.ts";
+
+/** Users and groups that may write a file which root runs. */
+export type Trusted = {
+  readonly users: ReadonlySet<number>;
+  readonly groups: ReadonlySet<number>;
+};
+
+/** Git's own files are not run. */
+const skipped = ".git";
+const sticky = 0o1000;
+
+/** Throws a Failure when anyone else could change what is in a directory, or put another directory in its place. */
+export function checkOnlyTrustedWrite(path: string, trusted: Trusted): void {
+  const directory = realpathSync(path);
+  const found =
+    ancestorsOf(directory).find((each) => {
+      const stats = lstatSync(each);
+      // In a sticky directory, such as /tmp, only owners replace what is theirs.
+      return (stats.mode & sticky) === 0 && isWritable(stats, trusted);
+    }) ?? findWritable(directory, trusted);
+  if (found === undefined) return;
+  throw new Failure(
+    `other users can change ${found}, and a service that root installs would run what they write: \`chown -R\` ${directory} to root or to your user and \`chmod -R go-w\` it, or use a checkout that only you can write to.`,
+  );
+}
+
+function ancestorsOf(directory: string): readonly string[] {
+  const parent = dirname(directory);
+  return parent === directory ? [] : [...ancestorsOf(parent), parent];
+}
+
+function findWritable(path: string, trusted: Trusted): string | undefined {
+  const stats = lstatSync(path);
+  if (isWritable(stats, trusted)) return path;
+  if (!stats.isDirectory()) return undefined;
+  for (const name of readdirSync(path)) {
+    if (name === skipped) continue;
+    const found = findWritable(join(path, name), trusted);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function isWritable(stats: Stats, { users, groups }: Trusted): boolean {
+  const { uid, gid, mode } = stats;
+  if (!users.has(uid)) return true;
+  // The mode of a symbolic link means nothing.
+  if (stats.isSymbolicLink()) return false;
+  return (mode & 0o002) !== 0 || ((mode & 0o020) !== 0 && !groups.has(gid));
+}

@@ -1,0 +1,140 @@
+import { writeFileSync } from "node:fs";
+import { createServer, type AddressInfo, type Socket } from "node:net";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { makeSmallDisk } from "../test/servers/small-disk.ts";
+import { locateHome } from "../supervisor/home/home.ts";
+import {
+  startSmallEngine,
+  type SmallEngine,
+} from "../test/supervisor/small-engine.ts";
+import { temporaryHome } from "../test/supervisor/temporary-home.ts";
+import { waitFor } from "../test/supervisor/wait-for.ts";
+import { startWatcher, type Watcher } from "./watcher.ts";
+
+let place: ReturnType<typeof temporaryHome>;
+let engine: SmallEngine;
+let watcher: Watcher | undefined;
+/** A notes store that accepts connections and answers none: a look at it outlasts the order to stop. */
+const asking = new Set<Socket>();
+const hung = createServer((socket) => void asking.add(socket));
+
+beforeEach(async () => {
+  place = temporaryHome();
+  engine = await startSmallEngine();
+  await new Promise<void>((resolve) => hung.listen(0, "127.0.0.1", resolve));
+});
+afterEach(async () => {
+  await watcher?.stop().catch(() => {});
+  watcher = undefined;
+  await engine.close();
+  for (const socket of asking) socket.destroy();
+  asking.clear();
+  await new Promise((resolve) => hung.close(resolve));
+  place.remove();
+});
+
+async function watch(seen: string[]): Promise<Watcher> {
+  const config = join(place.directory, "supervisor.yaml");
+  writeFileSync(
+    config,
+    `checks:
+  - { name: edge, kind: container, container: edge, every: 500ms, fail_after: 1, heal: { restart: edge, grace: 500ms } }
+jobs: { time_zone: UTC }
+`,
+  );
+  const { port } = hung.address() as AddressInfo;
+  return startWatcher({
+    home: place.home,
+    env: {
+      HEARTH_SUPERVISOR_CONFIG: config,
+      HEARTH_SUPERVISOR_PORT: "0",
+      HEARTH_JOBS: "on",
+      DOCKER_HOST: engine.dockerHost,
+      NOTES_ADMIN_PASSWORD: "a-password",
+      NOTES_URL: `http://127.0.0.1:${port}`,
+    },
+    containers: true,
+    onNotice: () => {},
+    onService: () => {},
+    onCheck: ({ name, state }) => seen.push(`${name} ${state}`),
+  });
+}
+
+function restarts(): readonly string[] {
+  return engine.asked.filter((asked) => asked.startsWith("POST"));
+}
+
+const ended = {
+  state: {
+    Status: "exited",
+    Pid: 0,
+    FinishedAt: new Date().toISOString(),
+    Health: null,
+  },
+};
+
+test("a container that ended is restarted, until the supervisor itself is told to stop", async () => {
+  const seen: string[] = [];
+  engine.containers.set("hearth-edge", {});
+  watcher = await watch(seen);
+  await waitFor("a first look", () => seen.includes("edge up"));
+  engine.containers.set("hearth-edge", ended);
+  await waitFor("the restart", () => restarts().length === 1);
+});
+
+test("when the host shuts down, what Docker has just stopped is left alone", async () => {
+  const seen: string[] = [];
+  engine.containers.set("hearth-edge", {});
+  watcher = await watch(seen);
+  await waitFor("a first look", () => seen.includes("edge up"));
+  await waitFor("a look at the notes store", () => asking.size > 0);
+  // Docker tells all containers at the same time, and the supervisor takes longest.
+  engine.containers.set("hearth-edge", ended);
+  await watcher.stop();
+  expect(restarts()).toEqual([]);
+  expect(seen).not.toContain("edge down");
+});
+
+const disk = makeSmallDisk(200);
+
+test.skipIf(disk === undefined)(
+  "a supervisor that starts on a full disk watches, and says that it is full",
+  async () => {
+    const { path, fill, remove } = disk ?? expect.fail();
+    const config = join(place.directory, "full-disk.yaml");
+    const checks = [{ name: "disk", kind: "disk", path, fail_after: 1 }];
+    writeFileSync(config, JSON.stringify({ checks }));
+    const password = "operator-password-of-the-test";
+    const start = () =>
+      startWatcher({
+        home: locateHome({ HEARTH_HOME: path }),
+        env: {
+          HEARTH_SUPERVISOR_CONFIG: config,
+          HEARTH_SUPERVISOR_PORT: "0",
+          HEARTH_OPERATOR_PASSWORD: password,
+        },
+        containers: false,
+        onNotice: () => {},
+        onService: () => {},
+        onCheck: () => {},
+      });
+    try {
+      await (await start()).stop();
+      fill();
+      const { address } = (watcher = await start());
+      const login = Buffer.from(`operator:${password}`).toString("base64");
+      const page = async () =>
+        (
+          await fetch(address, { headers: { authorization: `Basic ${login}` } })
+        ).text();
+      await waitFor("the page to say so", async () =>
+        (await page()).includes("Disk is down."),
+      );
+    } finally {
+      await watcher?.stop();
+      watcher = undefined;
+      remove();
+    }
+  },
+);

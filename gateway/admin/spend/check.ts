@@ -1,0 +1,78 @@
+import { z } from "zod";
+import { name, queryNumber } from "../fields.ts";
+import { conditions } from "../paging.ts";
+import { adminRoute, type AdminRoute } from "../route.ts";
+import { longQuery, query, transaction } from "../../database/pool.ts";
+import type { Row } from "../../database/rows.ts";
+
+/** Adding up a ledger of ten million rows takes about a minute. */
+const CHECK_TIMEOUT_MS = 600_000;
+const MOST_DIFFERENCES = 1_000;
+
+/** GET /spend/check: every sum against the rows that it stands for. */
+const check = adminRoute("GET /spend/check", z.object({}), async (admin) => {
+  const differences = await transaction(admin.pool, (client) =>
+    longQuery<Row>(
+      client,
+      `SELECT * FROM spend_check LIMIT ${MOST_DIFFERENCES}`,
+      CHECK_TIMEOUT_MS,
+    ),
+  );
+  const [counts] = await query<Row>(
+    admin.pool,
+    "SELECT count(*) AS totals, coalesce(sum(spend) FILTER (WHERE entity = 'proxy:' AND window_name = 'all'), 0) AS spend FROM spend_totals",
+  );
+  return {
+    status: differences.length === 0 ? "equal" : "different",
+    differences,
+    totals_compared: counts?.["totals"],
+    spend: counts?.["spend"],
+    checked_at: new Date().toISOString(),
+  };
+});
+
+/** GET /notices: soft budgets that were reached, newest first. */
+const notices = adminRoute(
+  "GET /notices",
+  z.object({
+    page: queryNumber(1, 100_000, 1),
+    page_size: queryNumber(1, 100, 100),
+    entity: name.optional(),
+  }),
+  async (admin, { page, page_size: size, entity }) => {
+    const filter = conditions();
+    if (entity !== undefined) filter.and("entity = ?", entity);
+    return query<Row>(
+      admin.pool,
+      `SELECT id, at, kind, entity, window_name, spend, threshold FROM notices ${filter.where()}
+         ORDER BY id DESC LIMIT ${size} OFFSET ${(page - 1) * size}`,
+      filter.values,
+    );
+  },
+);
+
+/** GET /audit: who changed what, newest first. */
+const auditLog = adminRoute(
+  "GET /audit",
+  z.object({
+    page: queryNumber(1, 100_000, 1),
+    page_size: queryNumber(1, 100, 100),
+    object_type: name.optional(),
+    object_id: name.optional(),
+  }),
+  async (admin, asked) => {
+    const { page, page_size: size } = asked;
+    const filter = conditions();
+    if (asked.object_type !== undefined)
+      filter.and("object_type = ?", asked.object_type);
+    if (asked.object_id !== undefined)
+      filter.and("object_id = ?", asked.object_id);
+    return query<Row>(
+      admin.pool,
+      `SELECT * FROM audit_log ${filter.where()} ORDER BY id DESC LIMIT ${size} OFFSET ${(page - 1) * size}`,
+      filter.values,
+    );
+  },
+);
+
+export const CHECKS: readonly AdminRoute[] = [check, notices, auditLog];

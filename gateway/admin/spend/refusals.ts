@@ -1,0 +1,91 @@
+import { z } from "zod";
+import { name, queryNumber } from "../fields.ts";
+import { tokenOf } from "../key-fields.ts";
+import { conditions, type Conditions } from "../paging.ts";
+import { reachableKeys } from "../reachable-rows.ts";
+import { adminRoute, type Admin, type AdminRoute } from "../route.ts";
+import { query } from "../../database/pool.ts";
+import type { Row } from "../../database/rows.ts";
+import { KEY_NOW, ofKey, RENAMED } from "./former-keys.ts";
+
+const HOUR_MS = 3_600_000;
+const MOST_COUNTS = 1_000;
+
+/** GET /refusals: calls that were refused before a provider was asked, newest first, with how often each key was refused for what. */
+const refusals = adminRoute(
+  "GET /refusals",
+  z.object({
+    api_key: name.optional(),
+    type: name.optional(),
+    hours: queryNumber(1, 720, 24),
+    page: queryNumber(1, 100_000, 1),
+    page_size: queryNumber(1, 100, 100),
+  }),
+  async (admin, asked) => {
+    const since = admin.now - asked.hours * HOUR_MS;
+    const filter = ofReachableKeys(admin);
+    if (asked.api_key !== undefined)
+      await ofKey(admin.pool, filter, "r.api_key", tokenOf(asked.api_key));
+    if (asked.type !== undefined) filter.and("r.type = ?", asked.type);
+    const at = new Date(since).toISOString();
+    const [rows, counts] = await Promise.all([
+      latestRefusals(admin, filter, at, asked.page, asked.page_size),
+      refusalCounts(admin, filter, at),
+    ]);
+    return {
+      refusals: rows,
+      counts,
+      total: counts.reduce((sum, { count }) => sum + Number(count), 0),
+      since: at,
+    };
+  },
+);
+
+function ofReachableKeys(admin: Admin): Conditions {
+  if (admin.reachesAll) return conditions();
+  const keys = reachableKeys(admin);
+  const filter = conditions();
+  for (const value of keys.values) filter.bind(value);
+  filter.and(`${KEY_NOW} IN (SELECT token FROM keys ${keys.where()})`);
+  return filter;
+}
+
+/** Of each key at most the last few are kept. */
+export function latestRefusals(
+  admin: Admin,
+  filter: Conditions,
+  since: string,
+  page: number,
+  size: number,
+): Promise<readonly Row[]> {
+  return query<Row>(
+    admin.pool,
+    `SELECT r.at, r.api_key, k.key_alias, k.key_name, r.type, r.status, r.model, r.message
+       FROM refusals r ${RENAMED} LEFT JOIN keys k ON k.token = ${KEY_NOW}
+       ${and(filter, "r.at >=")} ORDER BY r.at DESC, r.id DESC LIMIT ${size} OFFSET ${(page - 1) * size}`,
+    [...filter.values, since],
+  );
+}
+
+/** Whole hours: the first one counts from its beginning. */
+function refusalCounts(
+  admin: Admin,
+  filter: Conditions,
+  since: string,
+): Promise<readonly Row[]> {
+  return query<Row>(
+    admin.pool,
+    `SELECT ${KEY_NOW} AS api_key, k.key_alias, k.key_name, r.type, sum(r.count)::bigint AS count, max(r.last_at) AS last_at
+       FROM refusal_hours r ${RENAMED} LEFT JOIN keys k ON k.token = ${KEY_NOW}
+       ${and(filter, "r.last_at >=")} GROUP BY 1, 2, 3, 4 ORDER BY count DESC, 1, 4 LIMIT ${MOST_COUNTS}`,
+    [...filter.values, since],
+  );
+}
+
+/** The conditions and one more, whose value comes after theirs. */
+function and(filter: Conditions, condition: string): string {
+  const where = filter.where();
+  return `${where === "" ? "WHERE" : `${where} AND`} ${condition} $${filter.values.length + 1}`;
+}
+
+export const REFUSALS: readonly AdminRoute[] = [refusals];

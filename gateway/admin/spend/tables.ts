@@ -1,0 +1,99 @@
+import { z } from "zod";
+import { unknownModel } from "../../access/models.ts";
+import { billOf, inputOnly, usageFromOpenAI } from "../../pricing/prices.ts";
+import { name, object, queryNumber } from "../fields.ts";
+import { KEY, shown, unknown, USER, type Kind } from "../payers.ts";
+import { adminRoute, type Admin, type AdminRoute } from "../route.ts";
+import { query } from "../../database/pool.ts";
+import { CallError } from "../../http/errors.ts";
+import type { Row } from "../../database/rows.ts";
+import { dayRange, onDays } from "./days.ts";
+
+const paged = z.object({
+  limit: queryNumber(1, 1_000, 100),
+  page: queryNumber(1, 100_000, 1),
+});
+
+/** Rows of a kind by what they spent in their whole life, the dearest first. */
+async function dearest(
+  admin: Admin,
+  of: Kind,
+  { limit, page }: z.output<typeof paged>,
+): Promise<readonly Row[]> {
+  const [id = ""] = of.id;
+  const rows = await query<Row>(
+    admin.pool,
+    `SELECT o.*, t.spend AS total_spend FROM spend_totals t JOIN ${of.table} o ON o.${id} = substr(t.entity, ${`${of.entity}:`.length + 1})
+       WHERE t.window_name = 'all' AND starts_with(t.entity, '${of.entity}:')
+       ORDER BY t.spend DESC, t.entity LIMIT ${limit} OFFSET ${(page - 1) * limit}`,
+  );
+  return shown(admin, of, rows);
+}
+
+const keys = adminRoute("GET /spend/keys", paged, (admin, asked) =>
+  dearest(admin, KEY, asked),
+);
+
+const users = adminRoute(
+  "GET /spend/users",
+  paged.extend({ user_id: name.optional() }),
+  async (admin, { user_id: userId, ...asked }) => {
+    if (userId === undefined) return dearest(admin, USER, asked);
+    const rows = await query<Row>(
+      admin.pool,
+      "SELECT * FROM users WHERE user_id = $1",
+      [userId],
+    );
+    if (rows.length === 0) throw unknown(USER, userId);
+    return shown(admin, USER, rows);
+  },
+);
+
+const tags = adminRoute(
+  "GET /spend/tags",
+  z.object({ ...dayRange, limit: queryNumber(1, 1_000, 100) }),
+  async (admin, { limit, ...range }) => {
+    const filter = onDays(admin, range);
+    return query<Row>(
+      admin.pool,
+      `SELECT tag AS individual_request_tag, sum(requests) AS log_count, sum(spend) AS total_spend
+         FROM daily_tag_spend ${filter.where()} GROUP BY tag ORDER BY 3 DESC, 1 LIMIT ${limit}`,
+      filter.values,
+    );
+  },
+);
+
+/** POST /spend/calculate: what a call costs, by its answer's usage or by counting its messages. */
+const calculate = adminRoute(
+  "POST /spend/calculate",
+  z.object({
+    model: name.nullish(),
+    messages: z.array(object).nullish(),
+    completion_response: z
+      .looseObject({ model: name.nullish(), usage: object.nullish() })
+      .nullish(),
+  }),
+  async (admin, { model, messages, completion_response: answer }) => {
+    const { catalog, tokens } = admin.gateway;
+    const named = model ?? answer?.model;
+    if (named == null)
+      throw new CallError(
+        "invalid_request",
+        "`model` is missing: name an alias.",
+        { param: "model" },
+      );
+    const deployment = catalog.find(named)?.deployments[0];
+    if (deployment === undefined) throw unknownModel(named);
+    const { priceCard } = deployment;
+    if (priceCard === null) return { cost: 0, unpriced: true };
+    const usage =
+      (answer?.usage == null ? null : usageFromOpenAI(answer.usage)) ??
+      inputOnly(
+        tokens.countChat({ messages: messages ?? [] }, deployment.model),
+      );
+    const { cost, unpriced } = billOf(priceCard, usage);
+    return { cost, unpriced: cost === 0 && unpriced.length > 0 };
+  },
+);
+
+export const TABLES: readonly AdminRoute[] = [keys, users, tags, calculate];

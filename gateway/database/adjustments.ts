@@ -1,0 +1,257 @@
+import { randomUUID } from "node:crypto";
+import type { SpendRow } from "../ledger/rows.ts";
+import { dayOf, LIFETIME, windowAt } from "../ledger/windows.ts";
+import { insertRows } from "./ledger.ts";
+import { query, type Client, type Pool } from "./pool.ts";
+import {
+  announceTotals,
+  type Counter,
+  durationsOf,
+  lockLedger,
+  seedCurrentWindows,
+  type Windowing,
+} from "./totals.ts";
+
+/** One payer's spend in its budget's window (whole life without one), and the dollars that it shall become or grow by. */
+export interface SpendSetting {
+  readonly entity: string;
+  readonly dollars: number | string;
+}
+
+/**
+ * Sets spends by rows of the ledger: each row is the difference, and counts for its one payer alone. In the caller's
+ * transaction; the partition of `now` is there. Every instance hears of it when the transaction commits. Answers what
+ * the spends were, as exact decimals.
+ */
+export async function adjustSpend(
+  client: Client,
+  settings: readonly SpendSetting[],
+  reason: Readonly<Record<string, unknown>>,
+  windowing: Windowing,
+  now: number,
+): Promise<readonly string[]> {
+  await lockLedger(client);
+  const entities = settings.map(({ entity }) => entity);
+  await seedCurrentWindows(client, entities, windowing, now);
+  const differences = await differencesOf(client, settings, windowing, now);
+  await addSpend(
+    client,
+    settings.map(({ entity }, index) => ({
+      entity,
+      dollars: differences[index]?.difference ?? "0",
+    })),
+    reason,
+    windowing,
+    now,
+  );
+  return differences.map(({ before }) => before);
+}
+
+/**
+ * Adds to spends (or takes from them, where `dollars` is below 0) by rows of the ledger, each of which counts for its one
+ * payer alone. In the caller's transaction, as {@link adjustSpend}.
+ */
+export async function addSpend(
+  client: Client,
+  additions: readonly SpendSetting[],
+  reason: Readonly<Record<string, unknown>>,
+  windowing: Windowing,
+  now: number,
+): Promise<void> {
+  await lockLedger(client);
+  const rows = additions
+    .filter(({ dollars }) => Number(dollars) !== 0)
+    .map(({ entity, dollars }) =>
+      adjustmentRow(entity, String(dollars), reason, windowing, {
+        now,
+        at: now,
+      }),
+    );
+  await insertRows(client, rows, windowing);
+  await announceTotals(
+    client,
+    additions.map(({ entity }) => entity),
+  );
+}
+
+/** Two names of one payer; `to` shall have spent what `from` did. */
+export interface Carried {
+  readonly from: string;
+  readonly to: string;
+}
+
+/**
+ * Gives payers what they spent under a former name: in the budget's window that is open now, and in their whole lives.
+ * What was spent before that window is dated `since`, so that it counts in none that is open. In the caller's transaction.
+ */
+export async function carrySpendOver(
+  client: Client,
+  carried: readonly Carried[],
+  {
+    reason,
+    since,
+    windowing,
+    now,
+  }: {
+    readonly reason: Readonly<Record<string, unknown>>;
+    /** When the payer was made, ms since the epoch. */
+    readonly since: number;
+    readonly windowing: Windowing;
+    readonly now: number;
+  },
+): Promise<void> {
+  const durations = await durationsOf(
+    client,
+    carried.map(({ to }) => to),
+    windowing,
+  );
+  const windows = carried.map(({ to }) =>
+    windowAt(durations.get(to) ?? null, now, windowing.timeZone),
+  );
+  const spent = await exactTotals(
+    client,
+    carried.map(({ from }, index) => ({
+      entity: from,
+      window: windows[index]?.name ?? LIFETIME.name,
+    })),
+  );
+  await adjustSpend(
+    client,
+    carried.map(({ to }, index) => ({
+      entity: to,
+      dollars: spent[index] ?? "0",
+    })),
+    reason,
+    windowing,
+    now,
+  );
+  const missing = await query<{ to: string; dollars: string }>(
+    client,
+    `SELECT c."to", (old.spend - coalesce(new.spend, 0))::text AS dollars
+       FROM unnest($1::text[], $2::text[], $3::timestamptz[]) AS c("from", "to", window_start)
+       JOIN spend_totals old ON old.entity = c."from" AND old.window_name = 'all'
+       LEFT JOIN spend_totals new ON new.entity = c."to" AND new.window_name = 'all'
+       WHERE old.spend <> coalesce(new.spend, 0) AND c.window_start > $4`,
+    [
+      carried.map(({ from }) => from),
+      carried.map(({ to }) => to),
+      windows.map(({ start }) =>
+        Number.isFinite(start) ? new Date(start).toISOString() : "-infinity",
+      ),
+      new Date(since).toISOString(),
+    ],
+  );
+  await insertRows(
+    client,
+    missing.map(({ to, dollars }) =>
+      adjustmentRow(to, dollars, reason, windowing, { now, at: since }),
+    ),
+    windowing,
+  );
+}
+
+/** Payers whose spend was set since a moment, ms since the epoch. */
+export async function adjustedSince(
+  pool: Pool,
+  since: number,
+): Promise<readonly string[]> {
+  const rows = await query<{ payer: string }>(
+    pool,
+    "SELECT DISTINCT payer FROM spend_log WHERE payer IS NOT NULL AND started_at >= $1",
+    [new Date(since).toISOString()],
+  );
+  return rows.map((row) => row.payer);
+}
+
+async function exactTotals(
+  client: Client,
+  counters: readonly Counter[],
+): Promise<readonly string[]> {
+  const rows = await query<{ spend: string }>(
+    client,
+    `SELECT coalesce(t.spend, 0)::text AS spend
+       FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS c(entity, window_name, place)
+       LEFT JOIN spend_totals t ON t.entity = c.entity AND t.window_name = c.window_name
+       ORDER BY c.place`,
+    [
+      counters.map(({ entity }) => entity),
+      counters.map(({ window }) => window),
+    ],
+  );
+  return rows.map(({ spend }) => spend);
+}
+
+/** What is missing to each target, and what is there; exact, so in SQL. */
+async function differencesOf(
+  client: Client,
+  settings: readonly SpendSetting[],
+  windowing: Windowing,
+  now: number,
+): Promise<
+  readonly { readonly before: string; readonly difference: string }[]
+> {
+  const durations = await durationsOf(
+    client,
+    settings.map(({ entity }) => entity),
+    windowing,
+  );
+  return query(
+    client,
+    `SELECT coalesce(t.spend, 0)::text AS before, (s.dollars - coalesce(t.spend, 0))::text AS difference
+       FROM unnest($1::text[], $2::text[], $3::numeric[]) WITH ORDINALITY AS s(entity, window_name, dollars, place)
+       LEFT JOIN spend_totals t ON t.entity = s.entity AND t.window_name = s.window_name
+       ORDER BY s.place`,
+    [
+      settings.map(({ entity }) => entity),
+      settings.map(
+        ({ entity }) =>
+          windowAt(durations.get(entity) ?? null, now, windowing.timeZone).name,
+      ),
+      settings.map(({ dollars }) => String(dollars)),
+    ],
+  );
+}
+
+function adjustmentRow(
+  entity: string,
+  spend: string,
+  metadata: Readonly<Record<string, unknown>>,
+  { timeZone }: Windowing,
+  /** When it is written, and the moment that it counts for; ms since the epoch. */
+  moment: { readonly now: number; readonly at: number },
+): SpendRow {
+  return {
+    request_id: randomUUID(),
+    started_at: new Date(moment.now).toISOString(),
+    ended_at: new Date(moment.at).toISOString(),
+    completion_started_at: null,
+    day: dayOf(moment.at, timeZone),
+    call_type: "adjustment",
+    status: "success",
+    payer: entity,
+    api_key: null,
+    user_id: null,
+    user_pays: true,
+    team_id: null,
+    organization_id: null,
+    end_user: null,
+    tags: null,
+    model_group: null,
+    model_id: null,
+    model: null,
+    provider: null,
+    spend,
+    saved: 0,
+    unpriced: false,
+    prompt_tokens: 0,
+    completion_tokens: 0,
+    cached_tokens: 0,
+    cache_write_tokens: 0,
+    cache_hit: false,
+    cache_key: null,
+    response_id: null,
+    session_id: null,
+    requester_ip: null,
+    metadata,
+  };
+}

@@ -1,0 +1,276 @@
+import {
+  groupsOf,
+  windowsOf,
+  type EntityWindow,
+  type SpendRow,
+} from "../ledger/rows.ts";
+import { LIFETIME, windowAt } from "../ledger/windows.ts";
+import { query, type Client, type Pool } from "./pool.ts";
+
+/** A payer's total in one window, as the ledger has it; version 0 when it has no row yet. Dollars. */
+export interface Total {
+  readonly entity: string;
+  readonly window: string;
+  readonly spend: number;
+  readonly version: number;
+}
+
+export interface Counter {
+  readonly entity: string;
+  readonly window: string;
+}
+
+/** A soft budget that was reached. */
+export interface SoftBudget {
+  readonly entity: string;
+  readonly spend: number;
+  readonly threshold: number;
+}
+
+/** What decides the windows of budgets beside the payers' own durations. */
+export interface Windowing {
+  readonly timeZone: string;
+  /** `budget_duration` of the whole proxy. */
+  readonly proxyDuration: string | null;
+}
+
+/** Held while sums change, so that two instances never wait for each other's rows in opposite order, and a window that an admin changes is summed without a gap. */
+const LEDGER_LOCK = 0x68_65_61_72;
+/** Who holds it waits no longer for any other lock: all other instances wait with it. */
+const OTHER_LOCKS_MS = 1_000;
+const LEDGER_LOCK_MS = 10_000;
+
+/**
+ * Until the end of the transaction nobody else changes a sum. Throws {@link DatabaseUnavailable} when another transaction
+ * holds the lock for longer than `waitMs`, and so do later statements that wait long for a lock.
+ */
+export async function lockLedger(
+  client: Client,
+  waitMs = LEDGER_LOCK_MS,
+): Promise<void> {
+  await lockWithin(client, LEDGER_LOCK, waitMs, OTHER_LOCKS_MS);
+}
+
+/** Takes an advisory lock until the end of the transaction; from then on no statement waits longer than `othersMs` for one. */
+export async function lockWithin(
+  client: Client,
+  lock: number,
+  waitMs: number,
+  othersMs = waitMs,
+): Promise<void> {
+  // Three statements in one round trip.
+  await query(
+    client,
+    `SET LOCAL lock_timeout = ${waitMs};
+     SELECT pg_advisory_xact_lock(${lock});
+     SET LOCAL lock_timeout = ${othersMs}`,
+  );
+}
+
+/** The budget durations that payers have now; those without one are left out. */
+export async function durationsOf(
+  from: Pool | Client,
+  entities: readonly string[],
+  { proxyDuration }: Pick<Windowing, "proxyDuration">,
+): Promise<ReadonlyMap<string, string>> {
+  const found = await query<{ entity: string; budget_duration: string }>(
+    from,
+    "SELECT entity, budget_duration FROM budgets_of($1) WHERE budget_duration IS NOT NULL",
+    [entities],
+  );
+  const durations = new Map(
+    found.map((row) => [row.entity, row.budget_duration]),
+  );
+  if (proxyDuration !== null && entities.includes("proxy:"))
+    durations.set("proxy:", proxyDuration);
+  return durations;
+}
+
+const SEED_WINDOWS = `
+  INSERT INTO spend_totals (entity, window_name, window_start, window_end, spend, version)
+  WITH missing AS MATERIALIZED (
+    SELECT * FROM unnest($1::text[], $2::text[], $3::timestamptz[], $4::timestamptz[]) AS w(entity, window_name, window_start, window_end)
+      WHERE NOT EXISTS (SELECT FROM spend_totals t WHERE t.entity = w.entity AND t.window_name = w.window_name)
+  )
+  SELECT entity, window_name, window_start, window_end, s.spend, 1
+    FROM (SELECT array_agg(entity) AS entities, array_agg(window_start) AS starts, array_agg(window_end) AS ends FROM missing) all_missing
+      CROSS JOIN LATERAL spend_of_windows(entities, starts, ends) s
+      JOIN missing USING (entity, window_start, window_end)`;
+
+/**
+ * Gives windows that have no total yet the sum of their rows. Under the ledger lock: from here on every row that falls
+ * into a window is added to it, so a window is right from its first moment, whatever the payer's duration was before.
+ */
+export async function seedWindows(
+  client: Client,
+  windows: readonly EntityWindow[],
+): Promise<void> {
+  if (windows.length === 0) return;
+  await query(client, SEED_WINDOWS, [
+    windows.map(({ entity }) => entity),
+    windows.map(({ window }) => window.name),
+    windows.map(({ window }) => new Date(window.start).toISOString()),
+    windows.map(({ window }) => new Date(window.end).toISOString()),
+  ]);
+}
+
+/** Seeds the windows that rows will fall into. Before the rows are inserted. */
+export async function seedWindowsOfRows(
+  client: Client,
+  rows: readonly SpendRow[],
+  windowing: Windowing,
+): Promise<void> {
+  const groups = groupsOf(rows);
+  const entities = [...new Set(groups.flatMap(({ entities }) => entities))];
+  const durations = await durationsOf(client, entities, windowing);
+  await seedWindows(client, windowsOf(groups, durations, windowing.timeZone));
+}
+
+/** Seeds the windows that are open now of payers whose duration may have changed, and tells every instance. */
+export async function seedCurrentWindows(
+  client: Client,
+  entities: readonly string[],
+  windowing: Windowing,
+  now: number,
+): Promise<void> {
+  await lockLedger(client);
+  const durations = await durationsOf(client, entities, windowing);
+  await seedWindows(
+    client,
+    [...durations]
+      .map(([entity, duration]) => ({
+        entity,
+        window: windowAt(duration, now, windowing.timeZone),
+      }))
+      .filter(({ window }) => window !== LIFETIME),
+  );
+  await announceTotals(client, [...durations.keys()]);
+}
+
+/** Every instance reads these payers' totals again when the transaction commits. */
+export async function announceTotals(
+  client: Client,
+  entities: readonly string[],
+): Promise<void> {
+  await query(
+    client,
+    "SELECT pg_notify('hearth_changes', 'spend_totals:' || entity) FROM unnest($1::text[]) AS entity",
+    [entities],
+  );
+}
+
+const ADD_TOTALS = `
+  WITH groups AS (
+    SELECT id, sum(spend) AS spend FROM unnest($1::int[], $2::numeric[]) AS r(id, spend) GROUP BY 1
+  ), charges AS (
+    SELECT entity, at, sum(spend) AS spend
+    FROM unnest($3::int[], $4::text[], $5::timestamptz[]) AS p(id, entity, at) JOIN groups USING (id) GROUP BY 1, 2
+  ), lifetimes AS (
+    INSERT INTO spend_totals AS t (entity, window_name, window_start, window_end, spend, version)
+    SELECT entity, 'all', '-infinity', 'infinity', sum(spend), 1 FROM charges GROUP BY 1
+    ON CONFLICT (entity, window_name) DO UPDATE SET spend = t.spend + excluded.spend, version = t.version + 1
+    RETURNING t.entity, t.window_name, t.spend, t.version
+  ), windows AS (
+    UPDATE spend_totals t SET spend = t.spend + c.spend, version = t.version + 1
+    FROM (
+      SELECT w.entity, w.window_name, sum(c.spend) AS spend
+      FROM charges c JOIN spend_totals w
+        ON w.entity = c.entity AND w.window_name <> 'all' AND w.window_end > c.at AND w.window_start <= c.at
+      GROUP BY 1, 2) c
+    WHERE t.entity = c.entity AND t.window_name = c.window_name
+    RETURNING t.entity, t.window_name, t.spend, t.version
+  ), changed AS (
+    SELECT c.*, coalesce(c.spend - a.spend, 0) AS before
+    FROM (SELECT * FROM lifetimes UNION ALL SELECT * FROM windows) c
+    JOIN (SELECT entity, sum(spend) AS spend FROM charges GROUP BY 1) a ON a.entity = c.entity
+  ), told AS (
+    INSERT INTO notices (kind, entity, window_name, spend, threshold)
+    SELECT 'soft_budget', c.entity, c.window_name, c.spend, b.soft_budget
+    FROM changed c
+    JOIN budgets_of(ARRAY(SELECT DISTINCT entity FROM charges)) b ON b.entity = c.entity AND b.soft_budget IS NOT NULL
+      AND coalesce(b.budget_duration, 'all') = split_part(c.window_name, '@', 1)
+    WHERE c.spend >= b.soft_budget AND c.before < b.soft_budget
+    RETURNING entity, spend, threshold
+  )
+  SELECT entity, window_name AS window, spend, version, NULL::numeric AS threshold FROM windows
+  UNION ALL SELECT entity, NULL, spend, NULL, threshold FROM told`;
+
+interface Added {
+  /** Totals of budget windows that changed. */
+  readonly windows: readonly Total[];
+  readonly softBudgets: readonly SoftBudget[];
+}
+
+/**
+ * Adds rows that were really inserted to every total that they fall into: whole lives, and windows that are there. The sums
+ * are made in SQL, where money is exact.
+ */
+export async function addTotals(
+  client: Client,
+  rows: readonly SpendRow[],
+): Promise<Added> {
+  const groups = groupsOf(rows);
+  const payers = groups.flatMap(({ entities, second }, id) => {
+    const at = new Date(second).toISOString();
+    return entities.map((entity) => ({ id, entity, at }));
+  });
+  const returned = await query<Total & { readonly threshold: number | null }>(
+    client,
+    ADD_TOTALS,
+    [
+      groups.flatMap(({ rows }, id) => rows.map(() => id)),
+      groups.flatMap(({ rows }) => rows.map(({ spend }) => String(spend))),
+      payers.map(({ id }) => id),
+      payers.map(({ entity }) => entity),
+      payers.map(({ at }) => at),
+    ],
+  );
+  return {
+    windows: returned.filter((row) => row.threshold === null),
+    softBudgets: returned.flatMap(({ entity, spend, threshold }) =>
+      threshold === null ? [] : [{ entity, spend, threshold }],
+    ),
+  };
+}
+
+/** Totals of counters; one that the ledger does not know is 0 at version 0. */
+export async function readTotals(
+  from: Pool | Client,
+  counters: readonly Counter[],
+): Promise<readonly Total[]> {
+  if (counters.length === 0) return [];
+  const known = await query<Total>(
+    from,
+    `SELECT entity, window_name AS window, spend, version FROM spend_totals
+       WHERE (entity, window_name) IN (SELECT * FROM unnest($1::text[], $2::text[]))`,
+    [
+      counters.map((counter) => counter.entity),
+      counters.map((counter) => counter.window),
+    ],
+  );
+  const found = new Map(
+    known.map((row) => [`${row.entity}|${row.window}`, row]),
+  );
+  return counters.map(
+    ({ entity, window }) =>
+      found.get(`${entity}|${window}`) ?? {
+        entity,
+        window,
+        spend: 0,
+        version: 0,
+      },
+  );
+}
+
+/** The counters of payers that can still change: whole lives and windows that are open. */
+export async function openCounters(
+  from: Pool | Client,
+  entities: readonly string[],
+): Promise<readonly Counter[]> {
+  return query<Counter>(
+    from,
+    `SELECT entity, window_name AS window FROM spend_totals
+       WHERE entity = ANY($1) AND (window_name = 'all' OR window_end > now())`,
+    [entities],
+  );
+}

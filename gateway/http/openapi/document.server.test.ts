@@ -1,0 +1,293 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Json } from "../../../test/servers/gateway.ts";
+import { hashKey } from "../../access/keys.ts";
+import { ROUTE_NAMES } from "../../access/policy.ts";
+import { ROUTES } from "../route-table.ts";
+import { OPEN_ANSWERS } from "./call-answers.ts";
+import {
+  startDocumentFixture,
+  type DocumentFixture,
+} from "./document-fixture.ts";
+
+let stand: DocumentFixture;
+
+beforeAll(async () => {
+  stand = await startDocumentFixture();
+});
+
+afterAll(() => stand?.stop());
+
+const get = (path: string, key?: string) => stand.get(path, key);
+const post = (path: string, body: unknown, key?: string) =>
+  stand.post(path, body, key);
+
+test("the document names every route of the policy, each once", () => {
+  expect(ROUTES.map(({ name }) => name).sort()).toEqual(
+    [...ROUTE_NAMES].sort(),
+  );
+  const ids = Object.values(stand.document.paths).flatMap((operations) =>
+    Object.values(operations).map(({ operationId }) => operationId),
+  );
+  expect(new Set(ids).size).toBe(ids.length);
+  expect(JSON.stringify(stand.document)).not.toContain("$defs");
+});
+
+test("keys answer as documented", async () => {
+  const made = await post("/key/generate", {
+    key_alias: "documented",
+    user_id: "anna",
+    max_budget: 5,
+    budget_duration: "1d",
+    duration: "30d",
+    temp_budget_increase: 1,
+    temp_budget_expiry: "2099-01-01T00:00:00Z",
+    model_max_budget: { mock: 3 },
+    metadata: { a: 1 },
+  });
+  const key = String(made["key"]);
+  await post("/team/new", { team_id: "keyed" });
+  await post("/key/service-account/generate", { team_id: "keyed" });
+  await get(`/key/info?key=${key}`);
+  await post("/v2/key/info", { keys: [key] });
+  await post("/key/update", { key, rpm_limit: 10 });
+  await post("/key/bulk_update", {
+    keys: [{ key, tpm_limit: 10 }, { key: "sk-not-there" }],
+  });
+  await get("/key/list");
+  await get("/key/list?return_full_object=true&size=5");
+  await get(`/key/usage?key=${key}`);
+  await get("/key/aliases");
+  await post("/key/block", { key });
+  await post("/key/unblock", { key });
+  await post("/key/health", {}, key);
+  await post(`/key/${hashKey(key)}/reset_spend`, { reset_to: 1 });
+  const again = await post("/key/regenerate", { key, grace_period: "1h" });
+  const last = await post(`/key/${String(again["key"])}/regenerate`, {});
+  await post("/key/delete", { keys: [last["key"]] });
+  await get("/key/list?status=deleted&return_full_object=true");
+});
+
+test("users answer as documented", async () => {
+  await post("/team/new", { team_id: "users-team" });
+  await post("/user/new", {
+    user_id: "u1",
+    user_email: "u1@example.org",
+    teams: ["users-team"],
+  });
+  await post("/user/new", { user_id: "u2", auto_create_key: false });
+  await get("/user/info?user_id=u1");
+  await get("/user/info");
+  await post("/user/update", { user_id: "u1", max_budget: 4 });
+  await post("/user/bulk_update", {
+    users: [{ user_id: "u1", max_budget: 3 }, { user_id: "nobody-at-all" }],
+  });
+  await get("/user/list?search=u");
+  await get("/user/available_roles");
+  await post("/user/delete", { user_ids: ["u2"] });
+});
+
+test("teams answer as documented", async () => {
+  const team_id = "documented";
+  await post("/team/new", { team_id, models: ["mock"], max_budget: 9 });
+  await post("/team/update", { team_id, team_alias: "The Documented" });
+  await post("/team/member_add", {
+    team_id,
+    member: [{ user_id: "m1" }, { user_email: "m2@example.org" }],
+    max_budget_in_team: 2,
+  });
+  await post("/team/member_accept", { team_id, user_id: "m1" });
+  await post("/team/member_update", { team_id, user_id: "m1", role: "admin" });
+  await stand.gateway.makeKey({ team_id, user_id: "m1" });
+  await get(`/team/info?team_id=${team_id}`);
+  await get("/team/list");
+  await get("/v2/team/list?search=docu&sort_by=budget_used");
+  await post("/team/block", { team_id });
+  await post("/team/unblock", { team_id });
+  await post("/team/model/add", { team_id, models: ["other"] });
+  await post("/team/model/delete", { team_id, models: ["other"] });
+  await post("/team/permissions_update", {
+    team_id,
+    team_member_permissions: ["/key/generate"],
+  });
+  await get(`/team/permissions_list?team_id=${team_id}`);
+  await post("/team/member_delete", { team_id, user_id: "m1" });
+  await post("/team/delete", { team_ids: [team_id] });
+});
+
+test("organizations, end users, tags and tiers answer as documented", async () => {
+  const organization_id = "org";
+  await post("/organization/new", { organization_id, max_budget: 5 });
+  await stand.ask("PATCH", "/organization/update", {
+    organization_id,
+    organization_alias: "The Org",
+  });
+  await post("/team/new", { team_id: "of-org", organization_id });
+  const member = { user_id: "org-member", role: "internal_user" };
+  await post("/organization/member_add", { organization_id, member });
+  await stand.ask("PATCH", "/organization/member_update", {
+    organization_id,
+    ...member,
+    role: "org_admin",
+  });
+  await get(`/organization/info?organization_id=${organization_id}`);
+  await get("/organization/list");
+  await stand.ask("DELETE", "/organization/member_delete", {
+    organization_id,
+    user_id: "org-member",
+  });
+  await post("/team/delete", { team_ids: ["of-org"] });
+  await post("/organization/new", { organization_id: "other" });
+  await post("/organization/delete", { organization_ids: ["other"] });
+  await stand.ask("DELETE", "/organization/delete", {
+    organization_ids: [organization_id],
+  });
+
+  await post("/budget/new", { budget_id: "tier", max_budget: 3 });
+  await post("/budget/update", { budget_id: "tier", soft_budget: 2 });
+  await post("/budget/info", { budgets: ["tier"] });
+  await get("/budget/list");
+  await post("/customer/new", { user_id: "c1", budget_id: "tier" });
+  await post("/customer/update", { user_id: "c1", alias: "One" });
+  await get("/customer/info?end_user_id=c1");
+  await get("/customer/list");
+  await post("/customer/block", { user_ids: ["c1"] });
+  await post("/customer/unblock", { user_ids: ["c1"] });
+  await post("/customer/delete", { user_ids: ["c1"] });
+  await post("/tag/new", { name: "red", max_budget: 3 });
+  await post("/tag/update", { name: "red", description: "Of red things." });
+  await post("/tag/info", { names: ["red"] });
+  await get("/tag/list");
+  await post("/tag/delete", { name: "red" });
+  await post("/budget/delete", { id: "tier" });
+});
+
+test("calls answer as documented, and spend with them", async () => {
+  const key = await stand.gateway.makeKey({
+    user_id: "spender",
+    team_id: "users-team",
+    key_alias: "spending",
+    soft_budget: 0.0000001,
+    tags: ["blue"],
+  });
+  const prompt = [{ role: "user", content: "hello" }];
+  await post("/v1/chat/completions", { model: "mock", messages: prompt }, key);
+  // A provider that speaks chat alone: the gateway makes the other shapes itself.
+  await stand.gateway.post("/model/new", {
+    model_name: "translated",
+    provider_params: {
+      model: "gemini/mock-model",
+      api_base: stand.gateway.providerUrl,
+      api_key: "provider-secret-key",
+    },
+  });
+  await post("/v1/completions", { model: "translated", prompt: "hello" }, key);
+  await post("/v1/embeddings", { model: "mock", input: ["hello"] }, key);
+  const message = { model: "translated", messages: prompt, max_tokens: 20 };
+  await post("/v1/messages", message, key);
+  await post("/v1/messages/count_tokens", message, key);
+  await post("/v1/responses", { model: "translated", input: "hello" }, key);
+  await post("/v1/moderations", { model: "mock", input: ["hello"] }, key);
+  const picture = { model: "mock", prompt: "a hearth", n: 2 };
+  await post("/v1/images/generations", picture, key);
+  await get("/v1/models", key);
+  await get("/v1/models/mock", key);
+  // Refused, in both shapes of errors.
+  for (const [path, body] of [
+    ["/v1/chat/completions", { model: "none", messages: prompt }],
+    ["/v1/messages", { ...message, model: "none" }],
+  ] as const)
+    expect(await stand.refused("POST", path, body, key)).toBe(400);
+  await stand.gateway.running.gateway.ledger.flush();
+  await stand.gateway.running.gateway.refusals.flush();
+
+  await get("/me/usage", key);
+  await get("/me/usage");
+  await get("/refusals");
+  await get("/spend/logs");
+  await get("/spend/logs?summarize=true");
+  await get("/spend/keys");
+  await get("/spend/users");
+  await get("/spend/users?user_id=spender");
+  await get("/spend/tags");
+  await post("/spend/calculate", { model: "mock", messages: prompt });
+  await get("/spend/check");
+  expect(await get("/notices")).not.toEqual([]);
+  await get("/audit");
+  for (const report of [
+    "spend",
+    "spend/logs",
+    "spend/keys",
+    "spend/models",
+    "spend/teams",
+    "spend/tags",
+    "spend/provider",
+    "activity",
+    "activity/model",
+    "activity/cache_hits",
+  ])
+    await get(`/global/${report}`);
+  for (const by of ["team", "customer", "user", "api_key", "model"])
+    await get(`/global/spend/report?group_by=${by}`);
+  for (const of of ["user", "team", "tag", "organization"])
+    await get(`/${of}/daily/activity`);
+});
+
+test("health, cache and configuration answer as documented", async () => {
+  for (const path of ["liveliness", "liveness", "readiness"])
+    await get(`/health/${path}`, "");
+  await get("/health");
+  await get("/metrics");
+  await get("/cache/ping");
+  // Where no redis-server is installed it is refused, as documented.
+  if (stand.redis !== null) await get("/cache/redis/info");
+  else await stand.refused("GET", "/cache/redis/info");
+  await post("/cache/delete", { keys: ["proxy.cache:none"] });
+  await post("/cache/flushall", {});
+  await post("/config/check", {});
+  await post("/config/reload", {});
+});
+
+test("instances answer as documented", async () => {
+  await get("/instances");
+  // One that stopped a minute ago; without Redis there is none.
+  const stopped = [Date.now() - 60_000, "gone"] as const;
+  const beat = await stand.redis?.client.zadd(
+    "hearth:limits:beats",
+    ...stopped,
+  );
+  const forget = { instance: "gone" };
+  if (beat === 1) await post("/instances/forget", forget);
+  else await stand.refused("POST", "/instances/forget", forget);
+});
+
+test("models answer as documented", async () => {
+  const made = await post("/model/new", {
+    model_name: "stored",
+    litellm_params: {
+      model: "openai/stored-model",
+      api_base: stand.gateway.providerUrl,
+      api_key: "provider-secret-key",
+    },
+  });
+  const { id } = made["model_info"] as { id: Json };
+  await get("/model/info");
+  await get("/model_group/info");
+  await post("/model/update", { model_id: id, model_name: "renamed" });
+  await post("/model/delete", { id });
+});
+
+test("every route and every operation of the document was answered above", () => {
+  const operations = Object.entries(stand.document.paths).flatMap(
+    ([path, methods]) =>
+      Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+  );
+  expect(operations).toHaveLength(
+    ROUTES.length + Object.keys(OPEN_ANSWERS).length,
+  );
+  const unanswered = operations.filter((one) => !stand.answered.has(one));
+  expect(unanswered).toEqual(
+    stand.redis === null
+      ? ["GET /cache/redis/info", "POST /instances/forget"]
+      : [],
+  );
+});

@@ -1,0 +1,34 @@
+import type { FastifyInstance } from "fastify";
+import type { Gateway } from "../../gateway.ts";
+import { ROUTES } from "../route-table.ts";
+import { docsPage } from "../../pages/docs.ts";
+import { send } from "../../pages/send.ts";
+import { openApiDocument, type OpenApiDocument } from "./document.ts";
+
+/** What there is, for people and for generators of clients: no key is needed, nothing in it is secret. */
+export function addDocumentRoutes(
+  server: FastifyInstance,
+  gateway: Gateway,
+): void {
+  let known: OpenApiDocument | undefined;
+  const documented = () => (known ??= openApiDocument(ROUTES, gateway.version));
+  server.get("/openapi.json", (_request, reply) =>
+    reply
+      .type("application/json; charset=utf-8")
+      .header("access-control-allow-origin", "*")
+      .send(JSON.stringify(documented())),
+  );
+  server.get("/routes", (_request, reply) =>
+    reply.send({
+      routes: ROUTES.map(({ method, paths, name }) => ({
+        methods: [method],
+        path: paths[0],
+        also_at: paths.slice(1),
+        name,
+      })),
+    }),
+  );
+  server.get("/docs", (_request, reply) =>
+    send(reply, docsPage(documented(), gateway.version)),
+  );
+}

@@ -1,0 +1,97 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { z } from "zod";
+import { callerOf } from "../../access/authenticate.ts";
+import { authorizeRoute } from "../../access/authorize.ts";
+import { authorizeModel } from "../../access/models.ts";
+import { lookupAndAdmit } from "../../calls/admit.ts";
+import { answerFromCache, sendAnswer } from "../../calls/answer.ts";
+import { beginCall, type CallBody, type CallKind } from "../../calls/call.ts";
+import { expectedOutput } from "../../calls/expected-output.ts";
+import { askOnce } from "../../calls/flight.ts";
+import { callProvider, chooseDeployment } from "../../calls/provider.ts";
+import { recordRefusal } from "../../calls/record-refusal.ts";
+import { journalIntent } from "../../calls/record.ts";
+import { streamAnswer } from "../../calls/stream.ts";
+import { whileAdmitted } from "../../calls/underway.ts";
+import { modelOf, validateBody } from "../../calls/validate.ts";
+import type { Gateway } from "../../gateway.ts";
+
+export const chatBody = z.looseObject({
+  model: z.string(),
+  messages: z.array(z.looseObject({ role: z.string() })).min(1),
+  stream: z.boolean().nullish(),
+  stream_options: z
+    .looseObject({ include_usage: z.boolean().optional() })
+    .nullish(),
+  n: z.int().min(1).max(128).nullish(),
+  max_tokens: z.int().min(1).nullish(),
+  max_completion_tokens: z.int().min(1).nullish(),
+  temperature: z.number().nullish(),
+  top_p: z.number().nullish(),
+  user: z.string().nullish(),
+  tools: z.array(z.looseObject({})).nullish(),
+  metadata: z.looseObject({}).nullish(),
+});
+
+const CHAT: CallKind = {
+  route: "POST /v1/chat/completions",
+  callType: "acompletion",
+  endpoint: "chat",
+  streams: true,
+  shape: null,
+  schema: chatBody,
+  countInput: (gateway, body, model) => gateway.tokens.countChat(body, model),
+  estimateOutput: (gateway, body, group) =>
+    (numberOf(body, "max_completion_tokens") ??
+      numberOf(body, "max_tokens") ??
+      expectedOutput(gateway, group)) * (numberOf(body, "n") ?? 1),
+};
+
+/** The whole way of a call, in order; every kind of call goes it. */
+export async function carryOut(
+  gateway: Gateway,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  kind: CallKind,
+): Promise<FastifyReply> {
+  const caller = callerOf(request);
+  authorizeRoute(caller, kind.route);
+  const group = authorizeModel(gateway, caller, modelOf(request));
+  const body = validateBody(kind.schema, request.body);
+  const call = await beginCall(gateway, request, caller, group, body, kind);
+  const admitted = await lookupAndAdmit(gateway, call);
+  return whileAdmitted(gateway, call, async () => {
+    const cached = await answerFromCache(gateway, call, admitted, reply);
+    if (cached !== null) return cached;
+    return askOnce(gateway, call, admitted, reply, async () => {
+      const route = await chooseDeployment(gateway, call);
+      await journalIntent(gateway, call, route.first.deployment);
+      const upstream = await callProvider(gateway, call, route, reply.raw);
+      return upstream.kind === "stream"
+        ? streamAnswer(gateway, call, admitted, upstream, reply)
+        : sendAnswer(gateway, call, admitted, upstream, reply);
+    });
+  });
+}
+
+/** POST /v1/chat/completions */
+export const chatCompletions = callRoute(CHAT);
+
+/** The handler of one kind of call, which it names; `way` is the way that its calls go. */
+export function callRoute(kind: CallKind, way = carryOut) {
+  const handler = (
+    gateway: Gateway,
+    request: FastifyRequest,
+    reply: FastifyReply,
+  ) =>
+    way(gateway, request, reply, kind).catch((error: unknown) => {
+      recordRefusal(gateway, request, error);
+      throw error;
+    });
+  return Object.assign(handler, { kind });
+}
+
+export function numberOf(body: CallBody, field: string): number | null {
+  const value = body[field];
+  return typeof value === "number" ? value : null;
+}

@@ -1,0 +1,34 @@
+import { z } from "zod";
+import type { CallKind } from "../../calls/call.ts";
+import { expectedOutput } from "../../calls/expected-output.ts";
+import { completionsShape } from "../../dialects/completions.ts";
+import { callRoute, numberOf } from "./chat.ts";
+
+const completionBody = z.looseObject({
+  model: z.string(),
+  prompt: z.union([z.string(), z.array(z.unknown()).min(1)], {
+    error: "expected a text or a list",
+  }),
+  stream: z.boolean().nullish(),
+  n: z.int().min(1).max(128).nullish(),
+  max_tokens: z.int().min(1).nullish(),
+  user: z.string().nullish(),
+  metadata: z.looseObject({}).nullish(),
+});
+
+const COMPLETION: CallKind = {
+  route: "POST /v1/completions",
+  callType: "atext_completion",
+  endpoint: "completions",
+  streams: true,
+  shape: completionsShape,
+  schema: completionBody,
+  countInput: (gateway, body, model) =>
+    gateway.tokens.countEmbeddingInput(body["prompt"], model),
+  estimateOutput: (gateway, body, group) =>
+    (numberOf(body, "max_tokens") ?? expectedOutput(gateway, group)) *
+    (numberOf(body, "n") ?? 1),
+};
+
+/** POST /v1/completions, the older form of chat; natively where the provider has it, else through chat. */
+export const completions = callRoute(COMPLETION);

@@ -1,0 +1,98 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { z } from "zod";
+import { callerOf } from "../../access/authenticate.ts";
+import { authorizeRoute } from "../../access/authorize.ts";
+import { authorizeModel } from "../../access/models.ts";
+import { lookupAndAdmit } from "../../calls/admit.ts";
+import { beginCall, type CallKind } from "../../calls/call.ts";
+import {
+  allKept,
+  askedOnly,
+  embeddingsFromCache,
+  readKept,
+  sendEmbeddings,
+} from "../../calls/embeddings.ts";
+import { askOnce } from "../../calls/flight.ts";
+import { callProvider, chooseDeployment } from "../../calls/provider.ts";
+import { journalIntent } from "../../calls/record.ts";
+import { whileAdmitted } from "../../calls/underway.ts";
+import { modelOf, validateBody } from "../../calls/validate.ts";
+import type { Gateway } from "../../gateway.ts";
+import { callRoute } from "./chat.ts";
+
+const tokenIds = z.array(z.int().min(0)).min(1);
+
+const embeddingBody = z.looseObject({
+  model: z.string(),
+  input: z.union(
+    [
+      z.string(),
+      z.array(z.string()).min(1),
+      tokenIds,
+      z.array(tokenIds).min(1),
+    ],
+    {
+      error: "expected a text, a list of texts, or lists of token numbers",
+    },
+  ),
+  encoding_format: z.enum(["float", "base64"]).nullish(),
+  dimensions: z.int().min(1).nullish(),
+  user: z.string().nullish(),
+  metadata: z.looseObject({}).nullish(),
+});
+
+const EMBEDDING: CallKind = {
+  route: "POST /v1/embeddings",
+  callType: "aembedding",
+  endpoint: "embeddings",
+  streams: false,
+  shape: null,
+  schema: embeddingBody,
+  countInput: (gateway, body, model) =>
+    gateway.tokens.countEmbeddingInput(body["input"], model),
+  estimateOutput: () => 0,
+};
+
+/** The way of every call, but what the cache holds of a list is not asked for again. */
+async function carryOutItems(
+  gateway: Gateway,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  const caller = callerOf(request);
+  authorizeRoute(caller, EMBEDDING.route);
+  const group = authorizeModel(gateway, caller, modelOf(request));
+  const body = validateBody(embeddingBody, request.body);
+  const call = await beginCall(
+    gateway,
+    request,
+    caller,
+    group,
+    body,
+    EMBEDDING,
+  );
+  const kept = await readKept(gateway, call);
+  const asked = askedOnly(gateway, call, kept);
+  const admitted = await lookupAndAdmit(gateway, asked, allKept(kept));
+  return whileAdmitted(gateway, call, async () => {
+    const cached = await embeddingsFromCache(
+      gateway,
+      call,
+      admitted,
+      kept,
+      reply,
+    );
+    if (cached !== null) return cached;
+    return askOnce(gateway, call, admitted, reply, async () => {
+      const route = await chooseDeployment(gateway, asked);
+      await journalIntent(gateway, asked, route.first.deployment);
+      const upstream = await callProvider(gateway, asked, route, null);
+      if (upstream.kind === "stream")
+        throw new Error("embeddings are never streamed");
+      return sendEmbeddings(gateway, asked, admitted, upstream, kept, reply);
+    });
+  });
+}
+
+/** POST /v1/embeddings */
+export const embeddings = callRoute(EMBEDDING, carryOutItems);

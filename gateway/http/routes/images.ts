@@ -1,0 +1,24 @@
+import { z } from "zod";
+import type { CallKind } from "../../calls/call.ts";
+import { callRoute, numberOf } from "./chat.ts";
+
+const IMAGE: CallKind = {
+  route: "POST /v1/images/generations",
+  callType: "aimage_generation",
+  endpoint: "images",
+  streams: false,
+  shape: null,
+  schema: z.looseObject({
+    model: z.string(),
+    prompt: z.string().min(1),
+    n: z.int().min(1).max(10).nullish(),
+    user: z.string().nullish(),
+  }),
+  countInput: (gateway, body, model) =>
+    gateway.tokens.countText(String(body["prompt"]), model),
+  estimateOutput: () => 0,
+  countImages: (body) => numberOf(body, "n") ?? 1,
+};
+
+/** POST /v1/images/generations; passed through, priced by the image where the prices say so. */
+export const images = callRoute(IMAGE);

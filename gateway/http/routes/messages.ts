@@ -1,0 +1,55 @@
+import type { FastifyRequest } from "fastify";
+import { z } from "zod";
+import { callerOf } from "../../access/authenticate.ts";
+import { authorizeRoute } from "../../access/authorize.ts";
+import { authorizeModel } from "../../access/models.ts";
+import type { CallKind } from "../../calls/call.ts";
+import { modelOf, validateBody } from "../../calls/validate.ts";
+import type { Gateway } from "../../gateway.ts";
+import { countAnswer, messagesShape } from "../../dialects/messages.ts";
+import { callRoute, numberOf } from "./chat.ts";
+
+const message = z.looseObject({ role: z.string() });
+
+const messagesBody = z.looseObject({
+  model: z.string(),
+  messages: z.array(message).min(1),
+  max_tokens: z.int().min(1),
+  stream: z.boolean().nullish(),
+  temperature: z.number().nullish(),
+  tools: z.array(z.looseObject({})).nullish(),
+  metadata: z.looseObject({}).nullish(),
+});
+
+const MESSAGES: CallKind = {
+  route: "POST /v1/messages",
+  callType: "anthropic_messages",
+  endpoint: "messages",
+  streams: true,
+  shape: messagesShape,
+  schema: messagesBody,
+  countInput: (gateway, body, model) => gateway.tokens.countChat(body, model),
+  estimateOutput: (_gateway, body) => numberOf(body, "max_tokens") ?? 0,
+};
+
+/** POST /v1/messages, Anthropic's API; natively where the provider has it, else through chat. */
+export const messages = callRoute(MESSAGES);
+
+export const countBody = z.looseObject({
+  model: z.string(),
+  messages: z.array(message).min(1),
+});
+
+/** POST /v1/messages/count_tokens: counted here, nothing is asked of a provider. */
+export async function countTokens(gateway: Gateway, request: FastifyRequest) {
+  const caller = callerOf(request);
+  authorizeRoute(caller, "POST /v1/messages/count_tokens");
+  const group = authorizeModel(gateway, caller, modelOf(request));
+  const body = validateBody(countBody, request.body);
+  const [deployment] = group.deployments;
+  const model = deployment?.baseModel ?? deployment?.model ?? group.alias;
+  const counted = gateway.tokens.countChat(body, model);
+  const margin =
+    deployment === undefined ? 1 : gateway.tokens.margin(deployment);
+  return countAnswer(Math.ceil(counted * margin));
+}

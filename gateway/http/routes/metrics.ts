@@ -1,0 +1,35 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { authenticate } from "../../access/authenticate.ts";
+import { authorizeRoute } from "../../access/authorize.ts";
+import { hashKey, readKey, sameHash } from "../../access/keys.ts";
+import type { Gateway } from "../../gateway.ts";
+import { createExposition } from "../../metrics/exposition.ts";
+
+const expositions = new WeakMap<Gateway, ReturnType<typeof createExposition>>();
+
+/** GET /metrics: for Prometheus, by `metrics_key` or a key that may read everything. */
+export async function metrics(
+  gateway: Gateway,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<FastifyReply> {
+  if (!hasMetricsKey(gateway, request))
+    authorizeRoute(
+      await authenticate(gateway, request.headers),
+      "GET /metrics",
+    );
+  const expose = expositions.get(gateway) ?? createExposition(gateway);
+  expositions.set(gateway, expose);
+  const { contentType, text } = await expose();
+  return reply.type(contentType).send(text);
+}
+
+function hasMetricsKey(gateway: Gateway, request: FastifyRequest): boolean {
+  const { metricsKey } = gateway.config.general;
+  const sent = readKey(request.headers);
+  return (
+    metricsKey !== null &&
+    sent !== null &&
+    sameHash(hashKey(sent), hashKey(metricsKey.reveal()))
+  );
+}

@@ -1,0 +1,23 @@
+import { z } from "zod";
+import type { CallKind } from "../../calls/call.ts";
+import { callRoute } from "./chat.ts";
+
+const MODERATION: CallKind = {
+  route: "POST /v1/moderations",
+  callType: "amoderation",
+  endpoint: "moderations",
+  streams: false,
+  shape: null,
+  schema: z.looseObject({
+    model: z.string(),
+    input: z.union([z.string(), z.array(z.unknown()).min(1)], {
+      error: "expected a text or a list",
+    }),
+  }),
+  countInput: (gateway, body, model) =>
+    gateway.tokens.countEmbeddingInput(body["input"], model),
+  estimateOutput: () => 0,
+};
+
+/** POST /v1/moderations; passed through. */
+export const moderations = callRoute(MODERATION);

@@ -1,0 +1,32 @@
+import { z } from "zod";
+import type { CallKind } from "../../calls/call.ts";
+import { expectedOutput } from "../../calls/expected-output.ts";
+import { responsesShape } from "../../dialects/responses.ts";
+import { callRoute, numberOf } from "./chat.ts";
+
+const responsesBody = z.looseObject({
+  model: z.string(),
+  input: z.union([z.string(), z.array(z.looseObject({})).min(1)], {
+    error: "expected a text or a list of items",
+  }),
+  instructions: z.string().nullish(),
+  stream: z.boolean().nullish(),
+  max_output_tokens: z.int().min(1).nullish(),
+  tools: z.array(z.looseObject({})).nullish(),
+  metadata: z.looseObject({}).nullish(),
+});
+
+const RESPONSES: CallKind = {
+  route: "POST /v1/responses",
+  callType: "aresponses",
+  endpoint: "responses",
+  streams: true,
+  shape: responsesShape,
+  schema: responsesBody,
+  countInput: (gateway, body, model) => gateway.tokens.countChat(body, model),
+  estimateOutput: (gateway, body, group) =>
+    numberOf(body, "max_output_tokens") ?? expectedOutput(gateway, group),
+};
+
+/** POST /v1/responses; natively where the provider has it, else through chat. */
+export const responses = callRoute(RESPONSES);

@@ -1,0 +1,188 @@
+import type {
+  Caller,
+  KeyCaller,
+  OtherPayer,
+  PayerLimits,
+} from "../access/callers.ts";
+import type { Counter } from "../database/totals.ts";
+import type { LimitedEntity } from "../limits/limits.ts";
+import { nanosFromBudget } from "../pricing/money.ts";
+import type { GeneralConfig } from "../config/types.ts";
+import { windowAt } from "./windows.ts";
+
+/** Everyone that a call's row counts for. */
+export interface Payers {
+  readonly apiKey: string | null;
+  readonly userId: string | null;
+  /** Whether the call counts for the user too, not only for the member of a team. */
+  readonly userPays: boolean;
+  readonly teamId: string | null;
+  readonly organizationId: string | null;
+  readonly endUser: string | null;
+  readonly tags: readonly string[];
+  /** The alias called; part of the key × model payer. */
+  readonly alias: string;
+}
+
+/** Names of the payers of a call, as the counters and `spend_totals` know them. */
+export function entitiesOf(payers: Payers): readonly string[] {
+  const { apiKey, userId, teamId, organizationId, endUser, tags, alias } =
+    payers;
+  const entities = ["proxy:"];
+  if (apiKey !== null)
+    entities.push(`key:${apiKey}`, `key_model:${apiKey}/${alias}`);
+  if (userId !== null && payers.userPays) entities.push(`user:${userId}`);
+  if (teamId !== null) entities.push(`team:${teamId}`);
+  if (teamId !== null && userId !== null)
+    entities.push(`member:${teamId}/${userId}`);
+  if (organizationId !== null) entities.push(`organization:${organizationId}`);
+  if (endUser !== null) entities.push(`end_user:${endUser}`);
+  for (const tag of tags) entities.push(`tag:${tag}`);
+  return entities;
+}
+
+export interface LimitSources {
+  readonly caller: Caller;
+  readonly alias: string;
+  readonly endUser: OtherPayer | null;
+  readonly tags: readonly OtherPayer[];
+  readonly proxy: PayerLimits;
+}
+
+const proxyLimits = new WeakMap<GeneralConfig, PayerLimits>();
+
+/** What limits the whole gateway: one object for each configuration. */
+export function proxyLimitsOf(general: GeneralConfig): PayerLimits {
+  const known = proxyLimits.get(general);
+  if (known !== undefined) return known;
+  const limits = {
+    maxBudget: general.maxBudget,
+    budgetDuration: general.budgetDuration,
+    requestsPerMinute: null,
+    tokensPerMinute: null,
+    parallel: null,
+  };
+  proxyLimits.set(general, limits);
+  return limits;
+}
+
+/** For a while: windows end, and so may a raise. */
+interface Kept {
+  readonly proxy: PayerLimits;
+  readonly timeZone: string;
+  readonly from: number;
+  readonly until: number;
+  readonly entities: readonly LimitedEntity[];
+}
+
+/** Of each key, by alias: nearly all calls of a key have the same payers as its last one. */
+const kept = new WeakMap<Caller, Map<string, Kept>>();
+/** Wildcard models can have any name. */
+const MOST_ALIASES = 100;
+
+/**
+ * The payers of a call that have a budget or a limit, in the order in which they refuse:
+ * key, key × model, team, organization, tags, user (of a team's key if that user agreed), team member, end user, whole proxy.
+ * The same list, not only an equal one, for calls of one key and alias without tags and end user.
+ */
+export function limitedEntities(
+  sources: LimitSources,
+  at: number,
+  timeZone: string,
+): readonly LimitedEntity[] {
+  const { caller, alias, endUser, tags, proxy } = sources;
+  if (caller.kind !== "key" || endUser !== null || tags.length > 0)
+    return findEntities(sources, at, timeZone).entities;
+  const ofCaller = kept.get(caller) ?? new Map<string, Kept>();
+  const known = ofCaller.get(alias);
+  if (
+    known !== undefined &&
+    known.proxy === proxy &&
+    known.timeZone === timeZone &&
+    at >= known.from &&
+    at < known.until
+  )
+    return known.entities;
+  const found = findEntities(sources, at, timeZone);
+  if (ofCaller.size >= MOST_ALIASES) ofCaller.clear();
+  ofCaller.set(alias, { ...found, proxy, timeZone });
+  kept.set(caller, ofCaller);
+  return found.entities;
+}
+
+/** The budget counters of a key's payers, whichever model a call names. */
+export function countersOfKey(
+  caller: KeyCaller,
+  proxy: PayerLimits,
+  at: number,
+  timeZone: string,
+): readonly Counter[] {
+  const counters = new Map<string, Counter>();
+  for (const alias of ["", ...caller.modelLimits.keys()]) {
+    const sources = { caller, alias, endUser: null, tags: [], proxy };
+    for (const { entity, budget, window } of findEntities(sources, at, timeZone)
+      .entities)
+      if (budget !== null) counters.set(entity, { entity, window });
+  }
+  return [...counters.values()];
+}
+
+/** With the time in which they are the same. */
+function findEntities(
+  { caller, alias, endUser, tags, proxy }: LimitSources,
+  at: number,
+  timeZone: string,
+): Pick<Kept, "from" | "until" | "entities"> {
+  const entities: LimitedEntity[] = [];
+  let from = -Infinity;
+  let until = Infinity;
+  const add = (
+    entity: string,
+    limits: PayerLimits | null | undefined,
+    increase = 0,
+  ) => {
+    if (limits == null || isUnlimited(limits)) return;
+    const { maxBudget, budgetDuration } = limits;
+    const window = windowAt(budgetDuration, at, timeZone);
+    from = Math.max(from, window.start);
+    until = Math.min(until, window.end);
+    entities.push({
+      entity,
+      budget: maxBudget === null ? null : nanosFromBudget(maxBudget + increase),
+      window: window.name,
+      requestsPerMinute: limits.requestsPerMinute,
+      tokensPerMinute: limits.tokensPerMinute,
+      parallel: limits.parallel,
+    });
+  };
+  if (caller.kind === "key") {
+    const { token, team, organization, temporaryIncrease: raise } = caller;
+    const raised = raise !== null && at < raise.until;
+    if (raised) until = raise.until;
+    else if (raise !== null) from = raise.until;
+    add(`key:${token}`, caller.limits, raised ? raise.dollars : 0);
+    add(`key_model:${token}/${alias}`, caller.modelLimits.get(alias));
+    if (team !== null) add(`team:${team.id}`, team.limits);
+    if (organization !== null)
+      add(`organization:${organization.id}`, organization.limits);
+    for (const tag of tags) add(`tag:${tag.id}`, tag.limits);
+    if (caller.userPays) add(`user:${caller.userId}`, caller.user?.limits);
+    if (team !== null)
+      add(`member:${team.id}/${caller.userId}`, team.memberLimits);
+  } else {
+    for (const tag of tags) add(`tag:${tag.id}`, tag.limits);
+    add(`user:${caller.userId}`, caller.user?.limits);
+  }
+  if (endUser !== null) add(`end_user:${endUser.id}`, endUser.limits);
+  add("proxy:", proxy);
+  return { from, until, entities };
+}
+
+function isUnlimited(limits: PayerLimits): boolean {
+  return (
+    limits.maxBudget === null &&
+    limits.requestsPerMinute === null &&
+    limits.tokensPerMinute === null &&
+    limits.parallel === null
+  );
+}

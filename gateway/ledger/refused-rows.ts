@@ -1,0 +1,157 @@
+import type { Logger } from "pino";
+import type { Recorded } from "../database/ledger.ts";
+import { isContentRefused, isValueRefused } from "../database/pool.ts";
+import { heldName } from "./names.ts";
+import { MOST_TOKENS } from "../pricing/prices.ts";
+import type { SpendRow } from "./rows.ts";
+
+type RecordRows = (rows: readonly SpendRow[]) => Promise<Recorded>;
+
+/** A row that is refused even as {@link plainRow}, with what was said of that. */
+interface LeftOut {
+  readonly row: SpendRow;
+  readonly error: unknown;
+}
+
+/**
+ * Records rows, whatever stands in them. What Postgres refuses for its content is halved until the one row is found that
+ * it does not take: that one is recorded as {@link plainRow}, and all others as they are. A database that is away, a
+ * fault of the tables and every other one is thrown as it comes.
+ */
+export async function recordAll(
+  rows: readonly SpendRow[],
+  record: RecordRows,
+  log: Logger,
+): Promise<Recorded> {
+  const leftOut: LeftOut[] = [];
+  const recorded = await recordHalves(rows, record, log, leftOut);
+  // Of several rows some would be taken, were it not the tables that refuse them all.
+  if (rows.length > 1 && leftOut.length === rows.length)
+    throw leftOut[0]?.error;
+  for (const { row, error } of leftOut)
+    log.error(
+      { error, row },
+      "the database refuses a call's row however plain: it is left out of the ledger, and stands whole in this line",
+    );
+  return recorded;
+}
+
+async function recordHalves(
+  rows: readonly SpendRow[],
+  record: RecordRows,
+  log: Logger,
+  leftOut: LeftOut[],
+): Promise<Recorded> {
+  try {
+    return await record(rows);
+  } catch (error) {
+    if (!isContentRefused(error)) throw error;
+    const [row] = rows;
+    if (row !== undefined && rows.length === 1)
+      return recordPlain(row, error, record, log, leftOut);
+    const middle = rows.length >> 1;
+    return joined(
+      await recordHalves(rows.slice(0, middle), record, log, leftOut),
+      await recordHalves(rows.slice(middle), record, log, leftOut),
+    );
+  }
+}
+
+async function recordPlain(
+  row: SpendRow,
+  refusal: unknown,
+  record: RecordRows,
+  log: Logger,
+  leftOut: LeftOut[],
+): Promise<Recorded> {
+  const plain = plainRow(row);
+  try {
+    const recorded = await record([plain]);
+    log.error(
+      { error: refusal, call: row.request_id },
+      "the database refused a call's row; it is recorded with its long names cut and without its free text",
+    );
+    return recorded;
+  } catch (error) {
+    // A plain row lacks nothing.
+    if (!isValueRefused(error)) throw error;
+    leftOut.push({ row: plain, error });
+    return NOTHING;
+  }
+}
+
+const NOTHING: Recorded = { inserted: new Set(), totals: [], softBudgets: [] };
+
+/** Totals of the later one count. */
+function joined(one: Recorded, other: Recorded): Recorded {
+  const totals = new Map(
+    [...one.totals, ...other.totals].map((total) => [
+      `${total.entity}|${total.window}`,
+      total,
+    ]),
+  );
+  return {
+    inserted: new Set([...one.inserted, ...other.inserted]),
+    totals: [...totals.values()],
+    softBudgets: [...one.softBudgets, ...other.softBudgets],
+  };
+}
+
+const NAMES = [
+  "request_id",
+  "call_type",
+  "payer",
+  "api_key",
+  "user_id",
+  "team_id",
+  "organization_id",
+  "end_user",
+  "model_group",
+  "model_id",
+  "model",
+  "provider",
+  "cache_key",
+  "response_id",
+  "requester_ip",
+] as const satisfies readonly (keyof SpendRow)[];
+const COUNTS = [
+  "prompt_tokens",
+  "completion_tokens",
+  "cached_tokens",
+  "cache_write_tokens",
+] as const satisfies readonly (keyof SpendRow)[];
+const MOST_TAGS = 100;
+
+/**
+ * The row with nothing in it that Postgres could refuse: its money, its moments and every name that can be held as they
+ * are, other names cut so that two of them stay two, and no free text.
+ */
+function plainRow(row: SpendRow): SpendRow {
+  const names = NAMES.map((column) => {
+    const name = row[column];
+    return [column, typeof name === "string" ? heldName(name) : null];
+  });
+  return {
+    ...row,
+    ...(Object.fromEntries(names) as Pick<SpendRow, (typeof NAMES)[number]>),
+    ...(Object.fromEntries(
+      COUNTS.map((column) => [column, heldCount(row[column])]),
+    ) as Pick<SpendRow, (typeof COUNTS)[number]>),
+    tags:
+      row.tags === null
+        ? null
+        : [...new Set(row.tags.slice(0, MOST_TAGS).map(heldName))],
+    spend: Number.isFinite(Number(row.spend)) ? row.spend : 0,
+    saved: Number.isFinite(row.saved) ? row.saved : 0,
+    session_id: null,
+    metadata: {
+      note: "the database refused this row as it was: long names are cut, free text is left out",
+    },
+  };
+}
+
+function heldCount(count: number): number {
+  return Number.isFinite(count)
+    ? Math.min(Math.max(Math.round(count), 0), MOST_TOKENS)
+    : 0;
+}

@@ -1,0 +1,73 @@
+import type { Logger } from "pino";
+import type { RetentionConfig } from "../config/types.ts";
+import type { Pool } from "../database/pool.ts";
+import { dropOldRefusals } from "../database/refusals.ts";
+import {
+  dropOldAudit,
+  dropOldPrompts,
+  dropOldSpend,
+} from "../database/retention.ts";
+
+const DAY_MS = 86_400_000;
+/** A backup that reads the ledger keeps its months from being dropped, perhaps at the same hour of every day. */
+const RETRY_AFTER_MS = 3_600_000;
+/** Refusals cost nothing and are of no account: they go after this time whatever the configuration keeps. */
+const REFUSAL_DAYS = 30;
+
+export interface Retention {
+  /** From now on once a day, the first time at once; an hour later where it fails. */
+  start(): void;
+  stop(): void;
+}
+
+/** Lets go of ledger rows and audit entries that are older than the configuration keeps them (their sums stay), and of old refusals. */
+export function createRetention(options: {
+  readonly pool: Pool;
+  /** As it is now: a reload replaces it. */
+  readonly config: () => RetentionConfig;
+  readonly log: Logger;
+}): Retention {
+  const { pool, log } = options;
+  let timer: NodeJS.Timeout | undefined;
+  let stopped = false;
+
+  async function run(): Promise<void> {
+    const { spendLogDays, auditLogDays } = options.config();
+    const now = Date.now();
+    await dropOldRefusals(pool, REFUSAL_DAYS, now);
+    if (spendLogDays !== null) {
+      await dropOldPrompts(pool, spendLogDays, now);
+      const months = await dropOldSpend(pool, spendLogDays, now);
+      if (months.length > 0)
+        log.info({ months }, "old ledger rows were dropped; their sums stay");
+    }
+    if (auditLogDays !== null) {
+      const entries = await dropOldAudit(pool, auditLogDays, now);
+      if (entries > 0) log.info({ entries }, "old audit entries were dropped");
+    }
+  }
+
+  function runAndLog(): void {
+    run()
+      .then(
+        () => DAY_MS,
+        (error: unknown) => {
+          log.warn({ error }, "old rows were not dropped; retrying in an hour");
+          return RETRY_AFTER_MS;
+        },
+      )
+      .then((pauseMs) => {
+        if (stopped) return;
+        timer = setTimeout(runAndLog, pauseMs);
+        timer.unref();
+      });
+  }
+
+  return {
+    start: runAndLog,
+    stop() {
+      stopped = true;
+      clearTimeout(timer);
+    },
+  };
+}

@@ -1,0 +1,119 @@
+import type { Nanos } from "../pricing/money.ts";
+import type { Allowance } from "./allowance.ts";
+import type { Sighting } from "./sightings.ts";
+
+/** Counters of one entity in this process. */
+export interface Account {
+  readonly entity: string;
+  leased: Nanos;
+  /** Calls in flight that hold a lease. */
+  holders: number;
+  slots: number;
+  rateStart: number;
+  requests: number;
+  tokens: number;
+  usedAt: number;
+  /** null: Redis has said nothing of it yet. */
+  sighting: Sighting | null;
+  readonly windows: Map<string, WindowCounter>;
+}
+
+export interface WindowCounter {
+  readonly window: string;
+  total: Nanos;
+  version: number;
+  /** The total counts only in the era that it was assigned in. */
+  era: number;
+  assignedAt: number;
+  /** Assigned without the ledger: it is the total last known, and may have grown since. */
+  stale: boolean;
+  pending: Nanos;
+  usedAt: number;
+  /** While Redis is unavailable. */
+  allowance: Allowance | null;
+}
+
+const IDLE_MS = 25 * 60 * 60_000;
+const SUPERSEDED_MS = 10 * 60_000;
+
+export interface Accounts {
+  find(entity: string): Account | undefined;
+  /** Finds or makes the account. */
+  open(entity: string): Account;
+  /** Finds or makes the counter of a window; a new one lets go of windows that it replaces and that hold nothing. */
+  counter(account: Account, window: string): WindowCounter;
+  all(): IterableIterator<Account>;
+  /** Looks at two accounts and lets go of what is unused for a day: a few at each call, never all at once. */
+  sweep(): void;
+}
+
+export function createAccounts(now: () => number): Accounts {
+  const accounts = new Map<string, Account>();
+  let sweeping = accounts.values();
+
+  function counter(account: Account, window: string): WindowCounter {
+    const known = account.windows.get(window);
+    if (known !== undefined) return known;
+    const at = now();
+    for (const old of account.windows.values())
+      if (old.pending === 0 && at - old.usedAt > SUPERSEDED_MS)
+        account.windows.delete(old.window);
+    const made = {
+      window,
+      total: 0,
+      version: -1,
+      era: -1,
+      assignedAt: -Infinity,
+      stale: false,
+      pending: 0,
+      usedAt: at,
+      allowance: null,
+    };
+    account.windows.set(window, made);
+    return made;
+  }
+
+  function idle(account: Account, at: number): boolean {
+    if (
+      at - account.usedAt <= IDLE_MS ||
+      account.slots > 0 ||
+      account.holders > 0
+    )
+      return false;
+    for (const counter of account.windows.values())
+      if (counter.pending !== 0) return false;
+    return true;
+  }
+
+  return {
+    find: (entity) => accounts.get(entity),
+    open(entity) {
+      const known = accounts.get(entity);
+      if (known !== undefined) return known;
+      const made: Account = {
+        entity,
+        leased: 0,
+        holders: 0,
+        slots: 0,
+        rateStart: -Infinity,
+        requests: 0,
+        tokens: 0,
+        usedAt: now(),
+        sighting: null,
+        windows: new Map(),
+      };
+      accounts.set(entity, made);
+      return made;
+    },
+    counter,
+    all: () => accounts.values(),
+    sweep() {
+      const at = now();
+      for (let looked = 0; looked < 2; looked++) {
+        const next = sweeping.next();
+        if (next.done === true) sweeping = accounts.values();
+        else if (idle(next.value, at)) accounts.delete(next.value.entity);
+      }
+    },
+  };
+}

@@ -1,0 +1,99 @@
+import { LEASE_MS } from "./limits.ts";
+import type { Nanos } from "../pricing/money.ts";
+import type { Account, WindowCounter } from "./accounts.ts";
+import type { Share } from "./share.ts";
+
+/** What this instance may commit of a budget while Redis is unavailable. */
+export interface Allowance {
+  granted: Nanos;
+  settled: Nanos;
+  budget: Nanos;
+  /** Of what was granted: leases that were held already. */
+  readonly held: Nanos;
+  readonly basis: Basis;
+}
+
+/**
+ * How well the other instances' spend is known. GUESS: calls that they had in flight when Redis became unavailable may be
+ * unknown here. LAST_KNOWN: the ledger cannot be read, so nothing better will come. LEDGER: a total read since then.
+ */
+type Basis = typeof GUESS | typeof LAST_KNOWN | typeof LEDGER;
+const GUESS = 0;
+const LAST_KNOWN = 1;
+const LEDGER = 2;
+
+/** Calls of a share that are kept back while the others' spend is a guess; without the ledger, at most half of the share. */
+const FEW_CALLS = 20;
+/** Calls that others had in flight end by then, and the ledger holds them. */
+const SIGHTED_FOR_MS = 10 * LEASE_MS;
+
+/** One budget of a call, and what this instance knows of it. */
+export interface Budgeted {
+  readonly account: Account | undefined;
+  readonly counter: WindowCounter;
+  readonly budget: Nanos;
+  /** Leases of this instance, without the call itself. */
+  readonly leased: Nanos;
+  readonly estimate: Nanos;
+}
+
+/** What is left of this instance's share of a budget. */
+export function allowanceLeft(of: Budgeted, share: Share, now: number): Nanos {
+  const allowance = allowanceOf(of, share, now);
+  if (allowance.budget !== of.budget) {
+    allowance.granted += Math.floor(
+      (of.budget - allowance.budget) / share.instances,
+    );
+    allowance.budget = of.budget;
+  }
+  return allowance.granted - allowance.settled - of.leased;
+}
+
+/**
+ * Fixed at the first call, and again once more is known. What others have spent meanwhile is taken for earlier spend,
+ * which errs on the side of the budget.
+ */
+function allowanceOf(of: Budgeted, share: Share, now: number): Allowance {
+  const { counter, budget } = of;
+  const known = counter.allowance;
+  const basis = basisOf(counter, share);
+  if (known !== null && known.basis >= basis) return known;
+  const settled = known?.settled ?? 0;
+  const held = known?.held ?? of.leased;
+  const spend = counter.total + counter.pending - settled;
+  const taken = held + Math.max(spend, sightedOf(of, share, now));
+  const free = share.free(budget, taken);
+  const granted = held + free - keptBack(basis, free, of.estimate);
+  counter.allowance = { granted, settled, budget, held, basis };
+  return counter.allowance;
+}
+
+function basisOf(counter: WindowCounter, share: Share): Basis {
+  if (!isClear(counter, share)) return GUESS;
+  return counter.stale && share.instances > 1 ? LAST_KNOWN : LEDGER;
+}
+
+/** The total was read when it held what others had in flight, unseen from here, when Redis became unavailable. */
+export function isClear(counter: WindowCounter, share: Share): boolean {
+  if (share.instances === 1) return true;
+  return share.clearSince !== null && counter.assignedAt >= share.clearSince;
+}
+
+function keptBack(basis: Basis, free: Nanos, estimate: Nanos): Nanos {
+  if (basis === LEDGER) return 0;
+  const calls = FEW_CALLS * estimate;
+  return Math.min(calls, basis === GUESS ? free : Math.floor(free / 2));
+}
+
+/** What Redis last said of all instances' spend, and of leases that are not this instance's. */
+function sightedOf(
+  { account, counter }: Budgeted,
+  share: Share,
+  now: number,
+): Nanos {
+  const sighting = account?.sighting ?? null;
+  if (sighting === null || share.instances === 1) return 0;
+  if (!counter.stale && now - share.since > SIGHTED_FOR_MS) return 0;
+  const window = sighting.windows.get(counter.window);
+  return sighting.leasedByOthers + (window?.spend ?? 0);
+}

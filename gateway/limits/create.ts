@@ -1,0 +1,94 @@
+import type { Redis } from "ioredis";
+import type { LimitStore } from "./limits.ts";
+import type { InstanceState } from "./instances.ts";
+import { createMemoryLimits } from "./memory.ts";
+import { createRedisLimits } from "./redis.ts";
+
+export type LimitsMode = "memory" | "redis" | "redis_away";
+
+export interface LimitCounts {
+  /** Times that Redis went away. */
+  readonly outages: number;
+  /** Times that this instance set its parts in Redis: at its start, after a flush, after an outage. */
+  readonly arrivals: number;
+  /** Leases that expired because nobody renewed them. */
+  readonly reapedLeases: number;
+  /** Calls checked in process while Redis was away. */
+  readonly servedAway: number;
+  /** Calls refused because Redis was away (`fail_closed`). */
+  readonly refusedAway: number;
+}
+
+export interface Limits extends LimitStore {
+  mode(): LimitsMode;
+  counts(): LimitCounts;
+  /**
+   * Drops the pending spend of an instance that will never come back (its journal is lost). Until then that spend counts,
+   * in windows that have not ended for ever: it was spent, and the instance brings it into the ledger when it returns.
+   * Throws while Redis is unavailable, and for an instance that is unknown or running.
+   */
+  forgetInstance(instance: string): Promise<void>;
+  /** The gateways that Redis knows; none without Redis. Throws while it is unavailable. */
+  instances(): Promise<readonly InstanceState[]>;
+  /**
+   * What the journal held of earlier lives of this instance is in the ledger: whatever Redis still holds as pending of
+   * them is dropped, now or when Redis is there.
+   */
+  formerLifeDrained(): void;
+}
+
+export interface LimitsOptions {
+  /** Without it the limits are kept in this process alone. */
+  readonly redis?: Redis;
+  /**
+   * Name of this instance, the same after a restart: its pending spend is found again under it. Two processes must never
+   * run under one name at a time; whoever holds the journal's lock holds the name.
+   */
+  readonly instance: string;
+  /** Refuse calls while Redis is away, rather than go on with a share of each limit. */
+  readonly failClosed?: boolean;
+  /** Of all keys in Redis that hold limits. */
+  readonly prefix?: string;
+  /**
+   * At least so many instances share the limits while Redis is away; those last seen alive when they are more. A function
+   * is asked anew each time: who starts in an outage learns of the others from elsewhere.
+   */
+  readonly leastInstances?: number | (() => number);
+  /** Longest wait for an answer of Redis. */
+  readonly deadlineMs?: number;
+  /** Heartbeat; a flushed Redis is noticed as fast. */
+  readonly beatMs?: number;
+  /** Longest that calls wait until all instances have set their parts again. */
+  readonly rebuildMs?: number;
+  /** An instance that finds no generation, and knows nobody, gives others this long to show themselves. */
+  readonly discoverMs?: number;
+  /** A test's clock, in ms since the epoch; without it Redis' own counts, or this machine's where there is no Redis. */
+  readonly now?: () => number;
+  /** Once for each outage, with what Redis did or did not say. */
+  readonly onAway?: (reason: string) => void;
+  readonly onBack?: () => void;
+}
+
+/** The limits of this gateway: in Redis where there is one, with a share in process while it is away; else in process. */
+export function createLimits(options: LimitsOptions): Limits {
+  const { redis, instance, leastInstances = 1 } = options;
+  if (redis === undefined)
+    return createMemoryLimits({ now: options.now ?? Date.now });
+  return createRedisLimits({
+    redis,
+    instance,
+    failClosed: options.failClosed ?? false,
+    prefix: options.prefix ?? "hearth:limits:",
+    now: options.now ?? null,
+    leastInstances:
+      typeof leastInstances === "number"
+        ? () => leastInstances
+        : leastInstances,
+    deadlineMs: options.deadlineMs ?? 1_000,
+    beatMs: options.beatMs ?? 200,
+    rebuildMs: options.rebuildMs ?? 1_000,
+    discoverMs: options.discoverMs ?? 300,
+    onAway: options.onAway ?? (() => undefined),
+    onBack: options.onBack ?? (() => undefined),
+  });
+}

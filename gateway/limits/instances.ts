@@ -1,0 +1,99 @@
+import type { Redis } from "ioredis";
+import type { Nanos } from "../pricing/money.ts";
+import { entityKeys } from "./entity-keys.ts";
+import { RedisAway, type Link } from "./redis-link.ts";
+import { listAt, numberAt, STALE, type Reply } from "./scripts.ts";
+
+/** A gateway as Redis knows it. */
+export interface InstanceState {
+  readonly instance: string;
+  /** Since its last heartbeat; null: none within a day. */
+  readonly silentMs: number | null;
+  readonly running: boolean;
+  /** Budgets that hold spend of it which is not in the ledger. */
+  readonly budgets: number;
+  /** The largest of these sums. */
+  readonly pending: Nanos;
+}
+
+/** It may be starting again, or its host may be restarting. */
+const RUNNING_MS = 10_000;
+
+export interface Instances {
+  list(): Promise<readonly InstanceState[]>;
+  forget(gone: string): Promise<void>;
+}
+
+export function createInstances(options: {
+  readonly redis: Redis;
+  readonly prefix: string;
+  readonly instance: string;
+  readonly link: Link;
+}): Instances {
+  const { redis, prefix, instance, link } = options;
+
+  async function run(
+    script: "instances" | "forget",
+    args: readonly string[],
+  ): Promise<Reply> {
+    if (!link.open()) throw new RedisAway("Redis is unavailable");
+    const reply = await link.run(script, args);
+    if (reply[0] === STALE) throw new RedisAway("Redis lost its data just now");
+    return reply;
+  }
+
+  async function list(): Promise<readonly InstanceState[]> {
+    const silent = new Map<string, number>();
+    const held = new Map<string, { budgets: number; pending: Nanos }>();
+    for await (const keys of entityKeys(redis, prefix)) {
+      const reply = await run("instances", keys);
+      const [beats, pending] = [listAt(reply, 2), listAt(reply, 3)];
+      for (let at = 0; at < beats.length; at += 2)
+        silent.set(
+          String(beats[at]),
+          numberAt(reply, 1) - Number(String(beats[at + 1])),
+        );
+      for (let at = 0; at < pending.length; at += 3) {
+        const before = held.get(String(pending[at]));
+        held.set(String(pending[at]), {
+          budgets: (before?.budgets ?? 0) + numberAt(pending, at + 1),
+          pending: Math.max(before?.pending ?? 0, numberAt(pending, at + 2)),
+        });
+      }
+    }
+    return [...new Set([...silent.keys(), ...held.keys()])].map((name) => {
+      const silentMs = silent.get(name) ?? null;
+      return {
+        instance: name,
+        silentMs,
+        running: silentMs !== null && silentMs < RUNNING_MS,
+        ...(held.get(name) ?? { budgets: 0, pending: 0 }),
+      };
+    });
+  }
+
+  return {
+    list,
+    async forget(gone) {
+      if (gone === instance)
+        throw new InstanceRunning(
+          `"${gone}" is this instance; only one that is gone for good can be forgotten.`,
+        );
+      const known = (await list()).find((one) => one.instance === gone);
+      if (known === undefined)
+        throw new InstanceUnknown(
+          `No instance "${gone}": GET /instances lists them.`,
+        );
+      if (known.running)
+        throw new InstanceRunning(
+          `"${gone}" is running; only an instance that is gone for good can be forgotten.`,
+        );
+      for await (const keys of entityKeys(redis, prefix))
+        await run("forget", [gone, ...keys]);
+    },
+  };
+}
+
+export class InstanceRunning extends Error {}
+
+export class InstanceUnknown extends Error {}

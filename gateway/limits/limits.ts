@@ -1,0 +1,181 @@
+import type { Nanos } from "../pricing/money.ts";
+
+/**
+ * The limits of every payer of a call, checked and taken in one atomic step.
+ *
+ * A budget counter has three parts, each assigned and never incremented: the ledger's total (with its version), one
+ * pending sum for each instance (settled, not yet in the ledger), and the leases of calls in flight.
+ * Spend is total + all pending. `budget_exceeded` compares spend alone, so nobody is refused while spend is below the
+ * budget; leases only ever make a call wait (`budget_held`).
+ *
+ * A lease is the estimate, or what remains of the tightest budget when that is less. Against later calls the *whole*
+ * estimate is held, in every budget of the call: were only the clipped lease held, money freed by another call would let
+ * in a second call that may cross the budget, and a team would overshoot by what its members' small budgets clipped off.
+ * So everything admitted fits before the last call of it, and a budget is overshot by at most that one.
+ *
+ * Tokens/min work alike: a call is let in while something remains of the minute, and takes its whole estimate.
+ */
+export interface LimitStore {
+  readonly kind: "memory" | "redis";
+  /**
+   * Takes parallel slots, rates and budget leases of all entities, or nothing at all.
+   * For a call that is in flight already (a dearer fallback) it only raises the lease to the new estimate, or changes
+   * nothing; it takes no second slot, request or tokens.
+   */
+  admit(call: AdmitCall): Promise<Admission>;
+  /** What is left of the minutes and slots of entities now; takes nothing. While Redis is away: of this instance's share. */
+  look(entities: readonly LimitedEntity[]): Promise<readonly LimitState[]>;
+  /** Gives the lease back, corrects the token count, assigns this instance's pending sums. Counts once, also after the lease expired. */
+  settle(call: Settlement): Promise<void>;
+  /** Prolongs this instance's leases in one batch; a lease that expired meanwhile is taken again, as its call is in flight. */
+  renew(callIds: readonly string[]): Promise<void>;
+  /**
+   * Assigns ledger totals together with this instance's pending sums: after a drain's commit, when a total was asked
+   * for by `totals_missing`, and when an admin changed a spend. An older version of a total never replaces a newer one;
+   * the pending sum is assigned in any case. The caller makes sure that a total does not hold spend that its pending
+   * sum holds too (totals are not read between a drain's commit and its assign).
+   * "last known": the ledger cannot be read, and these are the totals of {@link lastKnown}; calls go on with the newest
+   * total that any instance has reported.
+   */
+  assign(
+    counters: readonly CounterParts[],
+    source?: "ledger" | "last known",
+  ): Promise<void>;
+  /** Keeps totals on this instance for a time in which the ledger cannot be read. */
+  remember(counters: readonly CounterParts[]): void;
+  /** The total that was last assigned or remembered on this instance; null: none was. */
+  lastKnown(entity: string, window: string): LastKnown | null;
+  /** Until a settle on this instance may have freed money of the entity, or the ms are over. */
+  freed(entity: string, ms: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** One payer of a call with what limits it now. Entities with neither budget nor limit are left out by the caller. */
+export interface LimitedEntity {
+  /** `key:<hash>`, `user:<id>`, `team:<id>`, `member:<team>/<user>`, `organization:<id>`, `end_user:<id>`, `tag:<name>`, `key_model:<hash>/<alias>`, `proxy:` */
+  readonly entity: string;
+  /** null: no budget. 0 refuses the first call. */
+  readonly budget: Nanos | null;
+  /** Name of the budget's window, `all` without `budget_duration` (windows.ts). Part of the counter's name. */
+  readonly window: string;
+  readonly requestsPerMinute: number | null;
+  readonly tokensPerMinute: number | null;
+  readonly parallel: number | null;
+}
+
+export interface AdmitCall {
+  readonly callId: string;
+  /** In the order of accounting.md §3: the first that refuses is named. Each entity once. */
+  readonly entities: readonly LimitedEntity[];
+  /** Worst case that the call is expected to cost. 0 needs no lease. */
+  readonly estimate: Nanos;
+  /** Tokens taken from tokens/min until settled. */
+  readonly tokens: number;
+  /** `budget_mode: strict`: the lease must be the whole estimate. */
+  readonly strict: boolean;
+}
+
+export type Admission =
+  | {
+      readonly kind: "admitted";
+      readonly lease: Nanos;
+      readonly rates: readonly RateState[];
+      /** Of each budget, before this call. */
+      readonly spends: readonly {
+        readonly entity: string;
+        readonly spend: Nanos;
+      }[];
+    }
+  | Refusal
+  /** Totals the store does not know: the caller reads them from the ledger, calls `assign`, and asks again. */
+  | {
+      readonly kind: "totals_missing";
+      readonly counters: readonly {
+        readonly entity: string;
+        readonly window: string;
+      }[];
+    }
+  /** Neither Redis nor a share in process can answer (`fail_closed`). */
+  | { readonly kind: "unavailable" };
+
+export type Refusal =
+  | {
+      readonly kind: "budget_exceeded";
+      readonly entity: string;
+      readonly spend: Nanos;
+      readonly budget: Nanos;
+    }
+  /**
+   * `inFlight`: calls that hold the rest. 0 when it is held otherwise: by spend that may be on its way into the ledger,
+   * or, while Redis is away, because this instance's share of the budget is used up.
+   */
+  | {
+      readonly kind: "budget_held";
+      readonly entity: string;
+      readonly inFlight: number;
+    }
+  /** strict only: spend is below the budget, but the worst case of this call does not fit in what no call holds or will free. */
+  | {
+      readonly kind: "estimate_too_large";
+      readonly entity: string;
+      readonly estimate: Nanos;
+      readonly remaining: Nanos;
+    }
+  | {
+      readonly kind: "rate_limited";
+      readonly entity: string;
+      readonly limit: "requests" | "tokens" | "parallel";
+      readonly allowed: number;
+      /** Until the minute's window ends; 1,000 for parallel slots. */
+      readonly resetInMs: number;
+    };
+
+/** What an admitted call left of one entity's minute, for the `x-ratelimit-*` headers. null: not limited. */
+export interface RateState {
+  readonly entity: string;
+  readonly requests: {
+    readonly limit: number;
+    readonly remaining: number;
+    readonly resetInMs: number;
+  } | null;
+  readonly tokens: {
+    readonly limit: number;
+    readonly remaining: number;
+    readonly resetInMs: number;
+  } | null;
+}
+
+/** {@link RateState} with the calls in flight. `resetInMs` is 0 where nothing was used in the last minute. */
+export interface LimitState extends RateState {
+  readonly parallel: {
+    readonly limit: number;
+    readonly remaining: number;
+  } | null;
+}
+
+export interface Settlement {
+  readonly callId: string;
+  /** Tokens really used; replaces the estimate in the minute it was taken from. */
+  readonly tokens: number;
+  /** This instance's pending sums after the call, of every entity with a budget. */
+  readonly pending: readonly {
+    readonly entity: string;
+    readonly window: string;
+    readonly pending: Nanos;
+  }[];
+}
+
+export interface CounterParts {
+  readonly entity: string;
+  readonly window: string;
+  readonly total: Nanos;
+  /** Grows with every change of the total in the ledger; 0 when the ledger has no row yet. */
+  readonly version: number;
+  readonly pending: Nanos;
+}
+
+export type LastKnown = Pick<CounterParts, "total" | "version">;
+
+export const LEASE_MS = 60_000;
+export const RENEW_EVERY_MS = 20_000;
+export const RATE_WINDOW_MS = 60_000;

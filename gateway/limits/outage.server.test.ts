@@ -1,0 +1,422 @@
+import { redisServerHere } from "../../test/servers/redis.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { AdmitCall } from "./limits.ts";
+import { createLimits, type Limits } from "./create.ts";
+import {
+  heldInRedis,
+  startFleet,
+  type Fleet,
+  type FleetOptions,
+} from "./testing/fleet.ts";
+import {
+  startTestRedis,
+  until,
+  type TestRedis,
+} from "./testing/redis-server.ts";
+import { admitKnowing, callOf, payer } from "./testing/bench.ts";
+
+const COST = 1_000;
+/** The call that crosses a budget does so with at least a nano left. */
+const ONE_CALL = COST - 1;
+/** Of three instances, however many outages there were: a busy machine can make two of one. */
+const ONE_CALL_EACH = 3 * ONE_CALL;
+/** In calls; some are used up before an outage, some in it, some after. */
+const BUDGETS = {
+  "key:poor": 100,
+  "key:b": 200,
+  "key:c": 300,
+  "key:d": 400,
+  "key:e": 600,
+  "key:f": 800,
+  "key:rich": 1e6,
+  "team:t": 1e6,
+};
+
+describe.runIf(redisServerHere())("with a redis-server", () => {
+  let server: TestRedis;
+  const open: { close(): Promise<void> }[] = [];
+
+  beforeEach(async () => {
+    server = await startTestRedis();
+  });
+  afterEach(async () => {
+    server.thaw();
+    await Promise.all(open.splice(0).map((one) => one.close()));
+    await server.stop();
+  });
+
+  async function limits(
+    instance: string,
+    options: Partial<Parameters<typeof createLimits>[0]> = {},
+  ): Promise<Limits> {
+    const store = createLimits({
+      redis: await server.connected(),
+      instance,
+      beatMs: 10,
+      discoverMs: 0,
+      deadlineMs: 300,
+      ...options,
+    });
+    open.push(store);
+    await until(() => store.counts().arrivals > 0);
+    return store;
+  }
+
+  async function fleet(options: Partial<FleetOptions> = {}): Promise<Fleet> {
+    const started = await startFleet(server, {
+      instances: 3,
+      cost: COST,
+      callers: 8,
+      budgets: BUDGETS,
+      ...options,
+    });
+    open.push(started);
+    return started;
+  }
+
+  /** Nobody over budget by more than `mostOver`, no phantom, nothing left behind. */
+  async function expectSound(under: Fleet, mostOver: number): Promise<void> {
+    await under.stop();
+    const redis = await server.connected();
+    await until(async () => (await heldInRedis(redis)).length === 0).catch(
+      () => undefined,
+    );
+    expect(await heldInRedis(redis)).toEqual([]);
+    expect(under.seen.phantoms).toBe(0);
+    for (const [entity, budget] of under.budgets)
+      expect(under.spent(entity), entity).toBeLessThanOrEqual(
+        budget + mostOver,
+      );
+    // The poor key was really spent to its end.
+    expect(under.spent("key:poor")).toBeGreaterThanOrEqual(100 * COST);
+  }
+
+  describe("three instances under load", () => {
+    it("keep budgets, with commits that others see before they are said", async () => {
+      const under = await fleet();
+      under.run();
+      await until(() => under.spent("key:c") >= 300 * COST);
+      await sleep(300);
+      await expectSound(under, ONE_CALL);
+    });
+
+    it("set their parts again when Redis is flushed", async () => {
+      const under = await fleet();
+      const redis = await server.connected();
+      under.run();
+      for (let i = 0; i < 6; i++) {
+        await sleep(150 + Math.random() * 150);
+        await redis.flushall();
+      }
+      await until(() => under.spent("key:poor") >= 100 * COST);
+      await expectSound(under, ONE_CALL);
+      for (const store of under.stores) {
+        expect(store.counts().arrivals).toBeGreaterThanOrEqual(7);
+        expect(store.counts().outages).toBe(0);
+      }
+    });
+
+    it.each([
+      { outages: 1, lasting: 1_500 },
+      { outages: 3, lasting: 500 },
+    ])(
+      "go on in process when Redis is killed, and return when it is back (outages: $outages)",
+      async ({ outages, lasting }) => {
+        const under = await fleet();
+        under.run();
+        await sleep(250);
+        for (let i = 0; i < outages; i++) {
+          await server.kill();
+          await until(() =>
+            under.stores.every((store) => store.mode() === "redis_away"),
+          );
+          await sleep(lasting);
+          await server.start();
+          await until(() =>
+            under.stores.every((store) => store.mode() === "redis"),
+          );
+        }
+        await until(() => under.spent("key:poor") >= 100 * COST);
+        await sleep(300);
+        await expectSound(under, ONE_CALL_EACH);
+        for (const store of under.stores)
+          expect(store.counts().servedAway).toBeGreaterThan(0);
+      },
+    );
+
+    it("go on in process when Redis freezes; what it reads late does nothing", async () => {
+      const under = await fleet({ deadlineMs: 500 });
+      under.run();
+      await sleep(250);
+      server.freeze();
+      await until(() =>
+        under.stores.every((store) => store.mode() === "redis_away"),
+      );
+      await sleep(2_000);
+      server.thaw();
+      await until(() =>
+        under.stores.every((store) => store.mode() === "redis"),
+      );
+      await until(() => under.spent("key:poor") >= 100 * COST);
+      await sleep(300);
+      await expectSound(under, ONE_CALL_EACH);
+    });
+
+    it("forget scripts without harm", async () => {
+      const under = await fleet();
+      const redis = await server.connected();
+      under.run();
+      for (let i = 0; i < 4; i++) {
+        await sleep(150);
+        await redis.script("FLUSH");
+      }
+      await until(() => under.spent("key:poor") >= 100 * COST);
+      await expectSound(under, ONE_CALL);
+      for (const store of under.stores) expect(store.counts().outages).toBe(0);
+    });
+  });
+
+  describe("while Redis is away", () => {
+    const key = payer("key:a", {
+      budget: 90,
+      requestsPerMinute: 10,
+      parallel: 4,
+    });
+
+    async function kill(...stores: readonly Limits[]): Promise<void> {
+      await server.kill();
+      await until(() => stores.every((store) => store.mode() === "redis_away"));
+    }
+
+    /** The answer once shares of small budgets are worked out, about a second after Redis went away. */
+    async function admitClear(store: Limits, call: AdmitCall) {
+      let admission = await admitKnowing(store, call);
+      await until(async () => {
+        admission = await admitKnowing(store, call);
+        return admission.kind !== "budget_held";
+      });
+      return admission;
+    }
+
+    it("budgets that are nearly used up wait until the ledger holds what others had in flight", async () => {
+      const store = await limits("a", { leastInstances: 3 });
+      await kill(store);
+      const few = callOf([payer("key:a", { budget: 90 })], { estimate: 20 });
+      const many = callOf([payer("key:b", { budget: 90 })], { estimate: 1 });
+      expect((await admitKnowing(store, many)).kind).toBe("admitted");
+      expect((await admitKnowing(store, few)).kind).toBe("budget_held");
+      let admission = await store.admit(few);
+      await until(async () => {
+        admission = await store.admit(few);
+        return admission.kind !== "budget_held";
+      });
+      expect(admission.kind).toBe("totals_missing");
+      const read = { "key:a": { total: 60, version: 1 } };
+      expect(await admitKnowing(store, few, read)).toMatchObject({ lease: 10 });
+    });
+
+    it("an instance keeps to its share of budgets, rates and slots", async () => {
+      const store = await limits("a", { leastInstances: 3 });
+      await kill(store);
+      const calls = Array.from({ length: 2 }, () =>
+        callOf([key], { estimate: 20 }),
+      );
+      expect(await admitClear(store, calls[0] ?? callOf([]))).toMatchObject({
+        kind: "admitted",
+        lease: 20,
+        rates: [{ requests: { limit: 3, remaining: 2 } }],
+      });
+      // floor(4 / 3) slots
+      expect(await store.admit(callOf([key], { estimate: 20 }))).toMatchObject({
+        kind: "rate_limited",
+        limit: "parallel",
+        allowed: 1,
+      });
+      const free = payer("key:a", { budget: 90 });
+      expect(await store.admit(callOf([free], { estimate: 20 }))).toMatchObject(
+        { lease: 10 },
+      );
+      expect(await store.admit(callOf([free], { estimate: 20 }))).toEqual({
+        kind: "budget_held",
+        entity: "key:a",
+        inFlight: 2,
+      });
+    });
+
+    it("the share holds when spend moves on into the ledger, and grows with a raised budget", async () => {
+      const store = await limits("a", { leastInstances: 3 });
+      await kill(store);
+      const free = payer("key:a", { budget: 90 });
+      const call = callOf([free], { estimate: 40 });
+      expect(await admitClear(store, call)).toMatchObject({ lease: 30 });
+      await store.settle({
+        callId: call.callId,
+        tokens: 0,
+        pending: [{ entity: "key:a", window: "all", pending: 30 }],
+      });
+      await store.assign([
+        { entity: "key:a", window: "all", total: 30, version: 1, pending: 0 },
+      ]);
+      expect(await store.admit(callOf([free], { estimate: 1 }))).toEqual({
+        kind: "budget_held",
+        entity: "key:a",
+        inFlight: 0,
+      });
+      expect(
+        await store.admit(callOf([{ ...free, budget: 120 }], { estimate: 20 })),
+      ).toMatchObject({ lease: 10 });
+      await store.assign([
+        { entity: "key:a", window: "all", total: 130, version: 2, pending: 0 },
+      ]);
+      expect(
+        await store.admit(callOf([{ ...free, budget: 120 }])),
+      ).toMatchObject({ kind: "budget_exceeded", spend: 130 });
+    });
+
+    it("leases of others, as Redis last told of them, are left out of the share", async () => {
+      const [a, b] = await Promise.all([limits("a"), limits("b")]);
+      const free = payer("key:a", { budget: 90 });
+      await admitKnowing(b, callOf([free], { estimate: 70 }));
+      const mine = callOf([free], { estimate: 10 });
+      await admitKnowing(a, mine);
+      await sleep(50);
+      await kill(a, b);
+      // 10 of 90 are free: 5 for each of the two.
+      expect(
+        await admitClear(a, callOf([free], { estimate: 70 })),
+      ).toMatchObject({ lease: 5 });
+    });
+
+    it("calls in flight keep their leases, and hold them in Redis when it is back", async () => {
+      const store = await limits("a");
+      const before = callOf([key], { estimate: 50 });
+      await admitKnowing(store, before);
+      await kill(store);
+      const during = callOf([key], { estimate: 10 });
+      expect(await admitKnowing(store, during)).toMatchObject({ lease: 10 });
+      await store.settle({
+        callId: before.callId,
+        tokens: 0,
+        pending: [{ entity: "key:a", window: "all", pending: 45 }],
+      });
+      await server.start();
+      await until(() => store.mode() === "redis");
+      expect(
+        await admitKnowing(
+          store,
+          callOf([payer("key:a", { budget: 90 })], { estimate: 90 }),
+          { "key:a": { pending: 45 } },
+        ),
+      ).toMatchObject({
+        kind: "admitted",
+        lease: 35,
+      });
+      expect(store.counts()).toMatchObject({ outages: 1, arrivals: 2 });
+    });
+
+    it("calls are refused when the gateway shall fail closed", async () => {
+      const store = await limits("a", { failClosed: true });
+      await kill(store);
+      expect(await store.admit(callOf([key]))).toEqual({ kind: "unavailable" });
+      await server.start();
+      await until(() => store.mode() === "redis");
+      expect((await admitKnowing(store, callOf([key]))).kind).toBe("admitted");
+    });
+
+    it("an instance that starts meanwhile serves, and joins later", async () => {
+      await server.kill();
+      const store = createLimits({
+        redis: server.connect(),
+        instance: "a",
+        beatMs: 10,
+        discoverMs: 0,
+        deadlineMs: 100,
+      });
+      open.push(store);
+      const call = callOf([key], { estimate: 80 });
+      expect(await admitKnowing(store, call)).toMatchObject({
+        kind: "admitted",
+        lease: 80,
+      });
+      await server.start();
+      await until(() => store.mode() === "redis");
+      expect(
+        await admitKnowing(store, callOf([key], { estimate: 80 })),
+      ).toMatchObject({ lease: 10 });
+    });
+  });
+
+  it("counts Redis without memory as away", async () => {
+    const store = await limits("a");
+    const redis = await server.connected();
+    await redis.config("SET", "maxmemory", "1");
+    expect(
+      (
+        await admitKnowing(
+          store,
+          callOf([payer("key:a", { budget: 5 })], { estimate: 1 }),
+        )
+      ).kind,
+    ).toBe("admitted");
+    expect(store.mode()).toBe("redis_away");
+    await redis.config("SET", "maxmemory", "0");
+    await until(() => store.mode() === "redis");
+  });
+
+  it("keeps the pending spend of an instance that is gone, until it is forgotten", async () => {
+    const [a, b] = await Promise.all([limits("a"), limits("b")]);
+    const key = payer("key:a", { budget: 100 });
+    await admitKnowing(a, callOf([key]));
+    await b.settle({
+      callId: "x",
+      tokens: 0,
+      pending: [{ entity: "key:a", window: "all", pending: 100 }],
+    });
+    await b.close();
+    expect((await a.admit(callOf([key]))).kind).toBe("budget_exceeded");
+    await a.forgetInstance("b");
+    expect(await a.admit(callOf([key], { estimate: 200 }))).toMatchObject({
+      lease: 100,
+    });
+    await expect(a.forgetInstance("a")).rejects.toThrow("is this instance");
+  });
+
+  it("finds its pending spend again after a restart under the same name", async () => {
+    const first = await limits("a");
+    const key = payer("key:a", { budget: 100 });
+    await admitKnowing(first, callOf([key]));
+    await first.settle({
+      callId: "x",
+      tokens: 0,
+      pending: [{ entity: "key:a", window: "all", pending: 60 }],
+    });
+    await first.close();
+    const second = await limits("a");
+    expect(
+      await admitKnowing(second, callOf([key], { estimate: 100 })),
+    ).toMatchObject({ lease: 40 });
+    await second.assign([
+      { entity: "key:a", window: "all", total: 60, version: 1, pending: 0 },
+    ]);
+    expect(await second.admit(callOf([key], { estimate: 100 }))).toMatchObject({
+      kind: "budget_held",
+    });
+  });
+
+  it("leaves no keys behind but its own, and gives none of them a time to live", async () => {
+    const store = await limits("a", { prefix: "mine:" });
+    await admitKnowing(
+      store,
+      callOf([payer("key:a", { budget: 5, requestsPerMinute: 5 })], {
+        estimate: 1,
+      }),
+    );
+    const redis = await server.connected();
+    const keys = await redis.keys("*");
+    expect(keys.filter((name) => !name.startsWith("mine:"))).toEqual([]);
+    expect(await Promise.all(keys.map((name) => redis.ttl(name)))).toEqual(
+      keys.map(() => -1),
+    );
+  });
+});

@@ -1,0 +1,176 @@
+import {
+  RATE_WINDOW_MS,
+  type LimitedEntity,
+  type LimitState,
+  type RateState,
+  type Refusal,
+} from "./limits.ts";
+import type { Account, Accounts } from "./accounts.ts";
+import type { Share } from "./share.ts";
+
+/** Requests and tokens in the minute of each account, and its parallel slots. */
+export interface Rates {
+  refusal(
+    entities: readonly LimitedEntity[],
+    share: Share | null,
+  ): Refusal | null;
+  /** Counts a call. Answers the start of each entity's minute, 0 where no rate is limited. */
+  take(entities: readonly LimitedEntity[], tokens: number): readonly number[];
+  states(
+    entities: readonly LimitedEntity[],
+    share: Share | null,
+  ): readonly RateState[];
+  look(
+    entities: readonly LimitedEntity[],
+    share: Share | null,
+  ): readonly LimitState[];
+}
+
+export function createRates(accounts: Accounts, now: () => number): Rates {
+  function refusalOf(
+    limits: LimitedEntity,
+    share: Share | null,
+    at: number,
+  ): Refusal | null {
+    const account = accounts.find(limits.entity);
+    const rate = minuteOf(account, at);
+    const left = rate.start + RATE_WINDOW_MS - at;
+    const slots = account?.slots ?? 0;
+    const checks = [
+      ["requests", limits.requestsPerMinute, rate.requests, left],
+      ["tokens", limits.tokensPerMinute, rate.tokens, left],
+      ["parallel", limits.parallel, slots, 1_000],
+    ] as const;
+    for (const [limit, whole, used, resetInMs] of checks) {
+      const allowed = shared(whole, share);
+      if (allowed !== null && used >= allowed)
+        return {
+          kind: "rate_limited",
+          entity: limits.entity,
+          limit,
+          allowed,
+          resetInMs,
+        };
+    }
+    return null;
+  }
+
+  function stateOf(
+    limits: LimitedEntity,
+    share: Share | null,
+    at: number,
+  ): RateState {
+    const { start, requests, tokens } = minuteOf(
+      accounts.find(limits.entity),
+      at,
+    );
+    const resetInMs = start + RATE_WINDOW_MS - at;
+    const state = (whole: number | null, used: number) => {
+      const limit = shared(whole, share);
+      return limit === null
+        ? null
+        : { limit, remaining: Math.max(0, limit - used), resetInMs };
+    };
+    return {
+      entity: limits.entity,
+      requests: state(limits.requestsPerMinute, requests),
+      tokens: state(limits.tokensPerMinute, tokens),
+    };
+  }
+
+  return {
+    refusal(entities, share) {
+      const at = now();
+      for (const limits of entities) {
+        if (!isRated(limits) && limits.parallel === null) continue;
+        const refusal = refusalOf(limits, share, at);
+        if (refusal !== null) return refusal;
+      }
+      return null;
+    },
+    take(entities, tokens) {
+      const at = now();
+      return entities.map((limits) => {
+        if (!isRated(limits)) return 0;
+        const account = accounts.open(limits.entity);
+        const minute = minuteOf(account, at);
+        account.rateStart = minute.start;
+        account.requests = minute.requests + 1;
+        account.tokens = minute.tokens + tokens;
+        return minute.start;
+      });
+    },
+    states(entities, share) {
+      const at = now();
+      return entities
+        .filter(isRated)
+        .map((limits) => stateOf(limits, share, at));
+    },
+    look(entities, share) {
+      const at = now();
+      return entities.map((limits) => {
+        const account = accounts.find(limits.entity);
+        const { start, requests, tokens } = minuteOf(account, at);
+        return limitState(limits, share, {
+          requests,
+          tokens,
+          // A minute that begins with the next call has nothing to reset.
+          resetInMs: requests === 0 ? 0 : start + RATE_WINDOW_MS - at,
+          slots: account?.slots ?? 0,
+        });
+      });
+    },
+  };
+}
+
+/** What is used of an entity's limits. */
+export interface Used {
+  readonly requests: number;
+  readonly tokens: number;
+  readonly resetInMs: number;
+  readonly slots: number;
+}
+
+export function limitState(
+  limits: LimitedEntity,
+  share: Share | null,
+  { requests, tokens, resetInMs, slots }: Used,
+): LimitState {
+  const left = (whole: number | null, used: number) => {
+    const limit = shared(whole, share);
+    return limit === null
+      ? null
+      : { limit, remaining: Math.max(0, limit - used) };
+  };
+  const minute = (state: ReturnType<typeof left>) =>
+    state === null ? null : { ...state, resetInMs };
+  return {
+    entity: limits.entity,
+    requests: minute(left(limits.requestsPerMinute, requests)),
+    tokens: minute(left(limits.tokensPerMinute, tokens)),
+    parallel: left(limits.parallel, slots),
+  };
+}
+
+/** The minute that is running, or a new one. */
+function minuteOf(
+  account: Account | undefined,
+  at: number,
+): { start: number; requests: number; tokens: number } {
+  if (
+    account === undefined ||
+    at >= account.rateStart + RATE_WINDOW_MS ||
+    at < account.rateStart
+  )
+    return { start: at, requests: 0, tokens: 0 };
+  const { rateStart: start, requests, tokens } = account;
+  return { start, requests, tokens };
+}
+
+function isRated(limits: LimitedEntity): boolean {
+  return limits.requestsPerMinute !== null || limits.tokensPerMinute !== null;
+}
+
+function shared(limit: number | null, share: Share | null): number | null {
+  return limit === null || share === null ? limit : share.limit(limit);
+}

@@ -1,0 +1,101 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Redis } from "ioredis";
+import { serversAllowed } from "../../../test/servers/allowed.ts";
+import { freePort } from "../../../test/servers/postgres.ts";
+import { connectRedis } from "../../cache/redis.ts";
+
+/** A real redis-server of a test, alone on a free port. */
+export interface TestRedis {
+  readonly port: number;
+  /** A client that the gateway would use; closed with the server. */
+  connect(): Redis;
+  /** A connected client. */
+  connected(): Promise<Redis>;
+  /** Frozen: connections stay and nothing answers. */
+  freeze(): void;
+  thaw(): void;
+  /** Killed; all data is gone. */
+  kill(): Promise<void>;
+  /** Started again on the same port. */
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export async function startTestRedis(): Promise<TestRedis> {
+  serversAllowed();
+  const directory = await mkdtemp(join(tmpdir(), "hearth-redis-"));
+  const port = await freePort();
+  const clients: Redis[] = [];
+  let server = launch();
+  await answering();
+
+  function launch() {
+    const args = ["--port", String(port), "--bind", "127.0.0.1", "--save", ""];
+    return spawn("redis-server", [...args, "--dir", directory], {
+      stdio: "ignore",
+    });
+  }
+
+  async function answering(): Promise<void> {
+    const probe = connectRedis({ host: "127.0.0.1", port }, () => undefined);
+    try {
+      await until(() => probe.status === "ready");
+    } catch (error) {
+      server.kill("SIGKILL");
+      throw error;
+    } finally {
+      probe.disconnect();
+    }
+  }
+
+  async function kill(): Promise<void> {
+    if (server.exitCode !== null || server.signalCode !== null) return;
+    const exited = once(server, "exit");
+    server.kill("SIGKILL");
+    await exited;
+  }
+
+  function connect(): Redis {
+    const client = connectRedis({ host: "127.0.0.1", port }, () => undefined);
+    clients.push(client);
+    return client;
+  }
+
+  return {
+    port,
+    connect,
+    async connected() {
+      const client = connect();
+      await until(() => client.status === "ready");
+      return client;
+    },
+    freeze: () => void server.kill("SIGSTOP"),
+    thaw: () => void server.kill("SIGCONT"),
+    kill,
+    async start() {
+      server = launch();
+      await answering();
+    },
+    async stop() {
+      for (const client of clients) client.disconnect();
+      await kill();
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Asks until it is so; throws after ten seconds. */
+export async function until(
+  is: () => boolean | Promise<boolean>,
+): Promise<void> {
+  for (let tries = 0; tries < 1_000; tries++) {
+    if (await is()) return;
+    await sleep(10);
+  }
+  throw new Error("it did not come true within 10 s");
+}

@@ -1,0 +1,34 @@
+import type { Admission, AdmitCall, LimitStore } from "./limits.ts";
+
+export interface WaitingOptions {
+  /** Longest that a call waits for money that calls in flight hold; ms. */
+  readonly heldForMs?: number;
+  /** Ends the wait early: the caller is gone. */
+  readonly signal?: AbortSignal;
+}
+
+const HELD_FOR_MS = 2_000;
+const FIRST_WAIT_MS = 50;
+const LONGEST_WAIT_MS = 400;
+
+/**
+ * Admits a call; while only leases of others stand in its way it tries again, woken by each settle of this instance and
+ * in growing steps for the others'. Answers the refusal when the time is over.
+ */
+export async function admitWaiting(
+  store: LimitStore,
+  call: AdmitCall,
+  options: WaitingOptions = {},
+): Promise<Admission> {
+  const { heldForMs = HELD_FOR_MS, signal } = options;
+  let admission = await store.admit(call);
+  if (admission.kind !== "budget_held") return admission;
+  const until = performance.now() + heldForMs;
+  for (let step = FIRST_WAIT_MS; ; step = Math.min(step * 2, LONGEST_WAIT_MS)) {
+    const left = until - performance.now();
+    if (left <= 0 || signal?.aborted === true) return admission;
+    await store.freed(admission.entity, Math.min(step, left));
+    admission = await store.admit(call);
+    if (admission.kind !== "budget_held") return admission;
+  }
+}

@@ -1,0 +1,232 @@
+import {
+  ratesAt,
+  ratesForEstimates,
+  type Piece,
+  type Price,
+  type PriceCard,
+  type Rates,
+} from "./price-card.ts";
+import type { Usage } from "../tokens/reported-usage.ts";
+
+export interface Bill {
+  /** Dollars, unrounded. */
+  readonly cost: number;
+  /** What was used and has no price (`input_tokens`, `web_searches`, …), or not its own (`service_tier=priority`). */
+  readonly unpriced: readonly string[];
+}
+
+/**
+ * What a call costs, and what of it has no price. `at` (ms since the epoch, default now) decides where prices change
+ * with time. Parts that claim more tokens than there are count as far as there are.
+ */
+export function billOf(
+  card: PriceCard,
+  usage: Usage,
+  at: number = Date.now(),
+): Bill {
+  const { rates, factor, unknown } = tiersOf(
+    card,
+    ratesAt(card, at),
+    usage.tiers ?? [],
+  );
+  const tokens = tokenLines(rates, usage);
+  const tokenCost = (sumOf(tokens) * factor) / 1e6;
+  const pieces = pieceLines(rates, usage);
+  const missing = [...tokens, ...pieces]
+    .filter(({ used, price }) => price === null && used > 0)
+    .map(({ name }) => name);
+  return {
+    cost: tokenCost + rates.perRequest + sumOf(pieces),
+    // A tier of what is free is free.
+    unpriced: [...new Set([...missing, ...(tokenCost > 0 ? unknown : [])])],
+  };
+}
+
+function sumOf(lines: readonly Line[]): number {
+  return lines.reduce((sum, { used, price }) => sum + used * (price ?? 0), 0);
+}
+
+/** The dollars of {@link billOf}. */
+export function costOf(card: PriceCard, usage: Usage, at?: number): number {
+  return billOf(card, usage, at).cost;
+}
+
+interface Line {
+  readonly name: string;
+  readonly used: number;
+  readonly price: number | null;
+}
+
+function tokenLines(rates: Rates, usage: Usage): readonly Line[] {
+  const total = usage.inputTokens;
+  const or = (price: Price | null | undefined, coarser: number | null) =>
+    price == null ? coarser : tier(price, total);
+  const input = split(total, {
+    cached: usage.cachedInputTokens,
+    written: usage.cacheWriteTokens,
+    audio: usage.audioInputTokens,
+    image: usage.imageInputTokens,
+    video: usage.videoInputTokens,
+  });
+  const cached = split(input.cached, {
+    audio: usage.cachedAudioTokens,
+    image: usage.cachedImageTokens,
+  });
+  const written = split(input.written, { hour: usage.cacheWrite1hTokens });
+  const output = split(usage.outputTokens, {
+    audio: usage.audioOutputTokens,
+    image: usage.imageOutputTokens,
+    video: usage.videoOutputTokens,
+    citation: usage.citationTokens,
+    reasoning: usage.reasoningTokens,
+  });
+  const base = or(rates.input, null);
+  const read = or(rates.cachedInput, base);
+  const write = or(rates.cacheWrite, base);
+  const text = or(rates.output, null);
+  const inLine = (used: number, price: number | null): Line => ({
+    name: "input_tokens",
+    used,
+    price,
+  });
+  const outLine = (used: number, price: number | null): Line => ({
+    name: "output_tokens",
+    used,
+    price,
+  });
+  return [
+    inLine(input.rest, base),
+    inLine(cached.rest, read),
+    inLine(cached.audio, or(rates.cachedAudio, read)),
+    inLine(cached.image, or(rates.cachedImage, read)),
+    inLine(written.rest, write),
+    inLine(written.hour, or(rates.cacheWrite1h, write)),
+    inLine(input.audio, or(rates.audioInput, base)),
+    inLine(input.image, or(rates.imageInput, base)),
+    inLine(input.video, or(rates.videoInput, base)),
+    outLine(output.rest, text),
+    outLine(output.audio, or(rates.audioOutput, text)),
+    outLine(output.image, or(rates.imageOutput, text)),
+    outLine(output.video, or(rates.videoOutput, text)),
+    outLine(output.citation, or(rates.citation, text)),
+    outLine(output.reasoning, or(rates.reasoning, text)),
+  ];
+}
+
+/** Tokens by part, each as far as the total goes, in the order of the claims; `rest` is what nothing claims. */
+function split<Part extends string>(
+  total: number,
+  claims: Readonly<Record<Part, number | undefined>>,
+): Readonly<Record<Part | "rest", number>> {
+  let rest = total;
+  const parts: Record<string, number> = {};
+  for (const [part, claim] of Object.entries<number | undefined>(claims)) {
+    const taken = Math.min(claim ?? 0, rest);
+    parts[part] = taken;
+    rest -= taken;
+  }
+  parts["rest"] = rest;
+  return parts as Record<Part | "rest", number>;
+}
+
+const PIECE_NAMES: Readonly<Record<Piece, string>> = {
+  webSearches: "web_searches",
+  fileSearches: "file_searches",
+  pages: "pages",
+  annotatedPages: "annotated_pages",
+  audioSeconds: "audio_seconds",
+  textMessages: "text_messages",
+};
+const PIECES = Object.keys(PIECE_NAMES) as readonly Piece[];
+
+function pieceLines(rates: Rates, usage: Usage): readonly Line[] {
+  const images = {
+    name: "images",
+    used: usage.images ?? 0,
+    // Images whose tokens are reported are paid by their tokens.
+    price: rates.perImage ?? (usage.outputTokens > 0 ? 0 : null),
+  };
+  const pieces = PIECES.map((piece) => ({
+    name: PIECE_NAMES[piece],
+    used: usage[piece] ?? 0,
+    price: rates.perPiece?.[piece] ?? null,
+  }));
+  return [images, ...pieces];
+}
+
+/** The rates of a call's service tiers, which add up: the published multiples multiply, own rates replace. */
+function tiersOf(
+  card: PriceCard,
+  standard: Rates,
+  tiers: readonly string[],
+): {
+  readonly rates: Rates;
+  readonly factor: number;
+  readonly unknown: readonly string[];
+} {
+  let rates = standard;
+  let factor = 1;
+  const unknown: string[] = [];
+  for (const name of tiers) {
+    const price = card.serviceTiers?.[name];
+    if (price === undefined) unknown.push(`service_tier=${name}`);
+    else if (typeof price === "number") factor *= price;
+    else rates = { ...rates, ...price };
+  }
+  return { rates, factor, unknown };
+}
+
+/**
+ * The worst case of a call in dollars: no cached input, everything written into the cache for as long as possible, all
+ * output at the most expensive rate, at the standard price or that of the tiers asked for, whichever is higher.
+ */
+export function dearest(
+  card: PriceCard,
+  inputTokens: number,
+  outputTokens: number,
+  images = 0,
+  tiers: readonly string[] = [],
+): number {
+  const costs = ratesForEstimates(card, Date.now()).flatMap((standard) =>
+    [[], tiers].map((asked) => {
+      const { rates, factor } = tiersOf(card, standard, asked);
+      return (
+        rates.perRequest +
+        factor * worstTokens(rates, inputTokens, outputTokens) +
+        images * (rates.perImage ?? 0)
+      );
+    }),
+  );
+  return Math.max(...costs);
+}
+
+function worstTokens(
+  rates: Rates,
+  inputTokens: number,
+  outputTokens: number,
+): number {
+  const most = (...prices: readonly (Price | null | undefined)[]) =>
+    Math.max(
+      0,
+      ...prices.map((price) => (price == null ? 0 : tier(price, inputTokens))),
+    );
+  const input = most(rates.input, rates.cacheWrite, rates.cacheWrite1h);
+  const output = most(
+    rates.output,
+    rates.reasoning,
+    rates.citation,
+    rates.audioOutput,
+    rates.imageOutput,
+    rates.videoOutput,
+  );
+  return (inputTokens * input + outputTokens * output) / 1e6;
+}
+
+/** Above a tier's start, its price holds for all tokens of the call. */
+function tier(price: Price, inputTokens: number): number {
+  if (typeof price === "number") return price;
+  let rate = price.base;
+  for (const step of price.tiers)
+    if (inputTokens > step.start) rate = step.price;
+  return rate;
+}

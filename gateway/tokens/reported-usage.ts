@@ -1,0 +1,193 @@
+import type { Piece } from "../pricing/price-card.ts";
+
+/**
+ * Tokens of one call. `inputTokens` includes cached, cache-write, audio, image and video input; `outputTokens` includes
+ * audio, image, video, reasoning and citation output. The parts of the input do not overlap, nor do those of the output.
+ */
+export interface Usage extends Readonly<Partial<Record<Piece, number>>> {
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  /** Read from the provider's prompt cache. */
+  readonly cachedInputTokens: number;
+  /** Of the cached ones: audio and images. */
+  readonly cachedAudioTokens?: number;
+  readonly cachedImageTokens?: number;
+  /** Written into the provider's prompt cache. */
+  readonly cacheWriteTokens: number;
+  /** Of those written: for an hour. */
+  readonly cacheWrite1hTokens?: number;
+  readonly audioInputTokens: number;
+  readonly imageInputTokens?: number;
+  readonly videoInputTokens?: number;
+  readonly audioOutputTokens: number;
+  readonly imageOutputTokens?: number;
+  readonly videoOutputTokens?: number;
+  readonly reasoningTokens: number;
+  readonly citationTokens?: number;
+  /** Made by an image route; absent: none. */
+  readonly images?: number;
+  /** Service tiers other than the standard one, such as `flex`; absent: none. */
+  readonly tiers?: readonly string[];
+}
+
+const NOTHING: Usage = {
+  inputTokens: 0,
+  outputTokens: 0,
+  cachedInputTokens: 0,
+  cacheWriteTokens: 0,
+  audioInputTokens: 0,
+  audioOutputTokens: 0,
+  reasoningTokens: 0,
+};
+
+/** The usage of a call of which only the input is known. */
+export function inputOnly(
+  inputTokens: number,
+  tiers: readonly string[] = [],
+): Usage {
+  return {
+    ...NOTHING,
+    inputTokens,
+    ...(tiers.length === 0 ? {} : { tiers }),
+  };
+}
+
+/**
+ * Reads the `usage` object of an OpenAI-style answer (chat, completions, embeddings, responses, images, transcriptions).
+ * Missing and malformed counts are 0; null when there is no usage at all.
+ */
+export function usageFromOpenAI(json: unknown): Usage | null {
+  if (!isRecord(json)) return null;
+  const pieces = piecesOf(json);
+  const input = count(json["prompt_tokens"]) ?? count(json["input_tokens"]);
+  const total = count(json["total_tokens"]);
+  const output =
+    count(json["completion_tokens"]) ??
+    count(json["output_tokens"]) ??
+    (input !== null && total !== null ? Math.max(0, total - input) : null);
+  if (input === null && output === null)
+    return Object.keys(pieces).length === 0 ? null : { ...NOTHING, ...pieces };
+  return {
+    ...NOTHING,
+    inputTokens: input ?? 0,
+    ...inputParts(json),
+    ...outputParts(
+      json,
+      output ?? 0,
+      total === null ? null : total - (input ?? 0),
+    ),
+    ...pieces,
+  };
+}
+
+function inputParts(json: Json): Partial<Usage> {
+  const details = firstRecord(
+    json["prompt_tokens_details"],
+    json["input_tokens_details"],
+  );
+  const cachedDetails = firstRecord(details["cached_tokens_details"]);
+  const cachedAudio = count(cachedDetails["audio_tokens"]) ?? 0;
+  const cachedImage = count(cachedDetails["image_tokens"]) ?? 0;
+  const plain = (name: string, cached: number) =>
+    Math.max(0, (count(details[name]) ?? 0) - cached);
+  return {
+    cachedInputTokens:
+      count(details["cached_tokens"]) ??
+      // DeepSeek and Anthropic-style relays report it beside the totals.
+      count(json["prompt_cache_hit_tokens"]) ??
+      count(json["cache_read_input_tokens"]) ??
+      0,
+    cacheWriteTokens:
+      count(details["cache_write_tokens"]) ??
+      count(details["cache_creation_tokens"]) ??
+      count(json["cache_creation_input_tokens"]) ??
+      0,
+    audioInputTokens: plain("audio_tokens", cachedAudio),
+    ...positive({
+      cachedAudioTokens: cachedAudio,
+      cachedImageTokens: cachedImage,
+      imageInputTokens: plain("image_tokens", cachedImage),
+      videoInputTokens: plain("video_tokens", 0),
+    }),
+  };
+}
+
+/** `rest`: what the total leaves for the output; null: no total is reported. */
+function outputParts(
+  json: Json,
+  output: number,
+  rest: number | null,
+): Partial<Usage> {
+  const details = firstRecord(
+    json["completion_tokens_details"],
+    json["output_tokens_details"],
+  );
+  // Perplexity reports both beside `completion_tokens`, and leaves them out of its total.
+  // https://docs.perplexity.ai/docs/sonar/models/sonar-deep-research
+  const citation = count(json["citation_tokens"]);
+  const separate = citation === null ? null : count(json["reasoning_tokens"]);
+  const reasoning = separate ?? count(details["reasoning_tokens"]) ?? 0;
+  // xAI leaves reasoning out of `completion_tokens`, and has it in its total.
+  // https://docs.x.ai/docs/key-information/consumption-and-rate-limits
+  const leftOut = rest === output + reasoning ? reasoning : 0;
+  return {
+    outputTokens: output + (citation ?? 0) + (separate ?? leftOut),
+    audioOutputTokens: count(details["audio_tokens"]) ?? 0,
+    reasoningTokens: reasoning,
+    ...positive({
+      imageOutputTokens: count(details["image_tokens"]) ?? 0,
+      videoOutputTokens: count(details["video_tokens"]) ?? 0,
+      citationTokens: citation ?? 0,
+    }),
+  };
+}
+
+/** What is sold by the piece, where a usage object says it: searches, seconds of audio, pages, messages. */
+function piecesOf(json: Json): Partial<Record<Piece, number>> {
+  return positive({
+    webSearches:
+      count(firstRecord(json["server_tool_use"])["web_search_requests"]) ??
+      count(json["num_search_queries"]) ??
+      0,
+    audioSeconds:
+      json["type"] === "duration"
+        ? seconds(json["seconds"])
+        : seconds(json["billable_audio_seconds"]),
+    pages: count(json["pages_processed"]) ?? 0,
+    textMessages: count(json["input_text_messages"]) ?? 0,
+  });
+}
+
+function positive<Name extends string>(
+  counts: Readonly<Record<Name, number>>,
+): Partial<Record<Name, number>> {
+  return Object.fromEntries(
+    Object.entries<number>(counts).filter(([, number]) => number > 0),
+  ) as Partial<Record<Name, number>>;
+}
+
+/** More than any call has: what says so counts wrongly, and sums of it would outgrow their columns. */
+export const MOST_TOKENS = 1_000_000_000;
+
+function count(value: unknown): number | null {
+  return typeof value === "number" && value >= 0 && value <= MOST_TOKENS
+    ? Math.round(value)
+    : null;
+}
+
+/** Seconds may be fractions. */
+function seconds(value: unknown): number {
+  return typeof value === "number" && value >= 0 && value <= MOST_TOKENS
+    ? value
+    : 0;
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+function firstRecord(...values: readonly unknown[]): Json {
+  return values.find(isRecord) ?? {};
+}
+
+function isRecord(value: unknown): value is Json {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,76 @@
+import type { Deployment } from "../config/types.ts";
+import { createMargins } from "../pricing/margins.ts";
+import { createOutputEstimates } from "./output-estimates.ts";
+import { promptContent } from "../ledger/prompt-content.ts";
+import { createTokenizers, encodingOf } from "./tokenizers.ts";
+
+/** Counts tokens, and learns from what providers report how far to trust the counts. Model names are the providers' own. */
+export interface TokenCounter {
+  /** Input tokens of a chat, completions, messages or responses body. Cheap on large prompts: those are sampled and lean upwards. */
+  countChat(body: unknown, model: string): number;
+  /** Tokens of a text, in full: for bills where the provider reports no usage. */
+  countText(text: string, model: string): number;
+  /** A text, a list of texts, a list of tokens, or a list of those. */
+  countEmbeddingInput(input: unknown, model: string): number;
+  /** What a count is multiplied by for an estimate at this deployment, from 1 to 4. */
+  margin(
+    deployment: Pick<Deployment, "id" | "provider" | "providerName">,
+  ): number;
+  learn(deploymentId: string, counted: number, reported: number): void;
+  /** Output tokens that the alias's next answer will hardly exceed: the 99th percentile of the recent ones, 4,096 before any. */
+  outputEstimate(alias: string): number;
+  recordOutput(alias: string, tokens: number): void;
+  /** Loads the tokenizers of these models; without it they load at the first count, which until then is a bound by size. */
+  warm(models: Iterable<string>): Promise<void>;
+}
+
+/** Tokenizers other than OpenAI's make about this many more tokens of one text, before anything better is learnt. */
+const FOREIGN_MARGIN = 1.3;
+const OWN_TOKENIZER: ReadonlySet<string> = new Set(["openai", "azure"]);
+
+export function createTokenCounter(): TokenCounter {
+  const tokenizers = createTokenizers();
+  const outputs = createOutputEstimates();
+  const margins = createMargins();
+  return {
+    countChat(body, model) {
+      const { texts, tokens } = promptContent(body);
+      return tokens + tokenizers.estimate(joined(texts), encodingOf(model));
+    },
+    countText: (text, model) => tokenizers.count(text, encodingOf(model)),
+    countEmbeddingInput(input, model) {
+      const { texts, tokens } = embeddingContent(input);
+      return tokens + tokenizers.estimate(joined(texts), encodingOf(model));
+    },
+    margin: ({ id, providerName }) =>
+      margins.margin(id, OWN_TOKENIZER.has(providerName) ? 1 : FOREIGN_MARGIN),
+    learn: margins.learn,
+    outputEstimate: outputs.estimate,
+    recordOutput: outputs.record,
+    async warm(models) {
+      const encodings = new Set([...models].map(encodingOf));
+      await Promise.all(
+        [...encodings].map((encoding) => tokenizers.load(encoding)),
+      );
+    },
+  };
+}
+
+/** One text, so that many short messages are one count; the separator costs a token for each, as the format itself does. */
+function joined(texts: readonly string[]): string {
+  return texts.length === 1 ? (texts[0] ?? "") : texts.join("\n");
+}
+
+function embeddingContent(input: unknown): {
+  readonly texts: readonly string[];
+  readonly tokens: number;
+} {
+  if (typeof input === "string") return { texts: [input], tokens: 0 };
+  if (!Array.isArray(input)) return { texts: [], tokens: 0 };
+  const texts: string[] = [];
+  let tokens = 0;
+  for (const item of input)
+    if (typeof item === "string") texts.push(item);
+    else tokens += Array.isArray(item) ? item.length : 1;
+  return { texts, tokens };
+}

@@ -1,0 +1,78 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+import { parse } from "yaml";
+import { z } from "zod";
+import { annotatedStackFile } from "./stack-file.ts";
+import { annotatedStack } from "./annotated-stack.ts";
+import {
+  exampleOf,
+  isList,
+  metaOf,
+  partsOf,
+  settingAt,
+  type Setting,
+} from "./config-lookup.ts";
+import { configSchema } from "./config-schema.ts";
+import { projectConfig } from "./project-config.ts";
+import { inProject } from "../project-files.ts";
+
+test("the annotated stack file is what `npm run settings` writes", () => {
+  expect(readFileSync(annotatedStackFile, "utf8")).toBe(annotatedStack());
+});
+
+test("Pulumi.yaml declares the settings as `npm run settings` writes them, and the engine's version", () => {
+  const project = parse(readFileSync(inProject("Pulumi.yaml"), "utf8")) as {
+    readonly config: unknown;
+    readonly requiredPulumiVersion: string;
+  };
+  expect(project.config).toEqual(projectConfig());
+  const { dependencies } = JSON.parse(
+    readFileSync(inProject("infra/package.json"), "utf8"),
+  ) as { readonly dependencies: Readonly<Record<string, string>> };
+  expect(project.requiredPulumiVersion).toBe(
+    `>=${dependencies["pulumi"]} <4.0.0`,
+  );
+});
+
+const settings = Object.entries(configSchema.shape);
+
+test.each(settings)("%s has documentation", (_name, setting) => {
+  expect(metaOf(setting).description).toMatch(/\.$/);
+});
+
+/** Everything that has a value of its own, by its path. */
+function leavesOf(path: string, setting: Setting): [string, Setting][] {
+  const parts = Object.entries(partsOf(setting));
+  return parts.length === 0
+    ? [[path, setting]]
+    : parts.flatMap(([name, part]) => leavesOf(`${path}.${name}`, part));
+}
+
+// What a shell puts in place of $(…), and an operator in place of NAME, is not known here.
+const examples = settings
+  .flatMap(([name, setting]) => leavesOf(name, setting))
+  .map(([path, setting]) => ({ path, setting, example: exampleOf(setting) }))
+  .filter(({ example }) => example !== undefined && !/\$\(|NAME/.test(example));
+
+test.each(examples)("the example of $path is valid", ({ setting, example }) => {
+  const value = isList(setting) ? [example] : example;
+  expect(z.safeParse(setting, value).error).toBeUndefined();
+});
+
+const pages = readdirSync(inProject("docs")).filter((name) =>
+  name.endsWith(".md"),
+);
+
+test.each(["../../README.md", ...pages])(
+  "%s names settings that exist",
+  (page) => {
+    const named = [
+      ...readFileSync(inProject(`docs/${page}`), "utf8").matchAll(
+        /\bhearth:([a-z]\w*(?:\.\w+)*)/g,
+      ),
+    ].map(([, path = ""]) => path);
+    expect(
+      named.filter((path) => settingAt(path.split(".")) === undefined),
+    ).toEqual([]);
+  },
+);

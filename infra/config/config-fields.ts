@@ -1,0 +1,127 @@
+import { isIP } from "node:net";
+import { z } from "zod";
+import { isPrivate } from "../private-addresses.ts";
+
+declare module "zod" {
+  /** What stands beside a setting's rules; `description` is its documentation in the annotated stack file. */
+  interface GlobalMeta {
+    /** A valid value as it is typed in a shell, which runs `$(…)`. By default, the setting's default. */
+    readonly example?: string;
+    /** Of a secret: the command that prints one. */
+    readonly source?: string;
+    /** Of a secret without a source: what `pulumi config set` asks for. */
+    readonly asks?: string;
+    /** The command that sets it by itself. */
+    readonly setBy?: string;
+    /** Of a group with names of the operator's choice: one of them. */
+    readonly entry?: string;
+  }
+}
+
+/** "30s", "2m": whole seconds once read. */
+export const seconds = z
+  .string()
+  .regex(/^\d+[smh]$/, "must be a time such as 120s, 2m or 1h")
+  .transform(
+    (text) =>
+      Number.parseInt(text, 10) *
+      (text.endsWith("h") ? 3600 : text.endsWith("m") ? 60 : 1),
+  );
+
+export const wholeNumber = (least: number, most: number) => {
+  const error = `must be a whole number from ${least} to ${most}`;
+  return z.coerce.number(error).int(error).min(least, error).max(most, error);
+};
+
+export const hostName = z.enum(["a", "b"], "must be a or b");
+
+export const address = z
+  .string("must be an IP address of that host")
+  .refine((text) => isIP(text) !== 0, {
+    error: "must be an IP address of that host",
+    abort: true,
+  })
+  .refine((text) => text !== "0.0.0.0" && text !== "::", {
+    error:
+      "must be one address of that host: everything would be open to every network",
+    abort: true,
+  });
+
+export const privateAddress = address.refine(
+  isPrivate,
+  "must be a private address (LAN or VPN): Postgres, Redis and the gateways listen there",
+);
+
+/** All that the program ever makes; an operator's own roles are none of ours. */
+export const loginRoleNames = [
+  "gateway_a",
+  "gateway_b",
+  "supervisor",
+  "backup",
+] as const;
+
+const role = `(${loginRoleNames.join("|")})`;
+
+/** Login roles by name; "yes" stands for all of them, "none" for an adoption that finds none. */
+export const roleNames = z
+  .string("must be no, yes, or names of roles")
+  .regex(
+    new RegExp(`^(no|none|yes|${role}(,${role})*)$`),
+    "must be no, yes, or names of roles such as gateway_a,supervisor",
+  );
+
+/** Goes into URLs and files as it is. */
+export const password = z
+  .string("must be a text")
+  .regex(
+    /^[A-Za-z0-9_-]{20,}$/,
+    "must be at least 20 letters, digits, - and _ (it goes into addresses as it is)",
+  )
+  .meta({ source: "openssl rand -hex 24" });
+
+export const webAddress = z
+  .url({
+    protocol: /^https?$/,
+    error: "must be an address such as http://192.168.1.10:11434",
+  })
+  .refine(
+    (text) => !/^https?:\/\/(localhost|127\.|\[::1\])/i.test(text),
+    "must not be a loopback address: in a container that is the container itself",
+  );
+
+export const dockerEndpoint = z
+  .string("must be a Docker address")
+  .regex(
+    /^(ssh:\/\/[^/]+|unix:\/\/\/.+|tcp:\/\/[^/:]+:\d+)$/,
+    "must be ssh://USER@HOST, unix:///var/run/docker.sock or tcp://HOST:PORT",
+  );
+
+export const absolutePath = z
+  .string("must be an absolute path")
+  .regex(/^\/[\w./-]+$/, "must be an absolute path on that host");
+
+/** Where data lies: in a volume of the program's, or in a directory of the host. */
+export const volumeOrPath = z
+  .string("must be volume, or an absolute path on the host")
+  .regex(
+    /^(volume|\/[\w./-]+)$/,
+    "must be volume, or an absolute path on the host",
+  );
+
+export const dnsName = z
+  .string("must be a host name")
+  .regex(
+    /^(?=.{1,253}$)([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)+[a-z][a-z0-9-]*[a-z0-9]$/,
+    "must be a host name such as hearth.example.org",
+  );
+
+/** `name:tag@sha256:…`; whether the digest may be missing is decided by `imagesWithoutDigest`. */
+export const imageReference = z
+  .string("must be an image")
+  .regex(
+    /^[a-z0-9][\w.:/-]*(@sha256:[0-9a-f]{64})?$/,
+    "must be an image such as docker.io/library/redis:8@sha256:<64 hex digits>",
+  )
+  .meta({ example: "NAME:TAG@sha256:DIGEST" });
+
+export const mebibytes = wholeNumber(64, 1_048_576);

@@ -1,0 +1,116 @@
+import { Config, type Output } from "@pulumi/pulumi";
+import * as stackConfig from "@pulumi/pulumi/runtime/config.js";
+import { secretFields, type SecretField } from "./config-schema.ts";
+import {
+  ConfigRefused,
+  imageReferenceOf,
+  postgresMajorOf,
+  readConfig,
+  type HearthConfig,
+  type RawConfig,
+} from "./config.ts";
+import { readGatewaySettings } from "../gateway-settings.ts";
+import { readNamedFile } from "../project-files.ts";
+
+/** The configuration as the program has it: each secret is an Output, which the engine keeps encrypted. */
+export type ProgramConfig = {
+  readonly [Key in keyof HearthConfig]: Key extends SecretField
+    ? Kept<HearthConfig[Key]>
+    : HearthConfig[Key];
+};
+type Kept<Secret> = Secret extends string
+  ? Output<string>
+  : Secret extends object
+    ? Readonly<Record<string, Output<string>>>
+    : Secret;
+const namespace = "hearth";
+
+/** HOST:PORT at which this machine reaches Postgres for one run; counts before hearth:postgresAt. */
+export const postgresAtVariable = "HEARTH_POSTGRES_AT";
+
+/** Exported, but left out of the package's types. */
+const { isConfigSecret } = stackConfig as unknown as {
+  readonly isConfigSecret: (key: string) => boolean;
+};
+
+/** The configuration of the running Pulumi program. Throws ConfigRefused with every mistake. */
+export function readStackConfig(): ProgramConfig {
+  const own = Object.entries(stackConfig.allConfig()).filter(([key]) =>
+    key.startsWith(`${namespace}:`),
+  );
+  const result = readConfig({
+    values: {
+      ...Object.fromEntries(
+        own.map(([key, value]) => [key.slice(namespace.length + 1), value]),
+      ),
+      ...postgresAtFrom(process.env[postgresAtVariable]),
+    },
+    isSecret: (key) => isConfigSecret(`${namespace}:${key}`),
+  });
+  const errors = result.ok
+    ? [...otherPostgres(result.config), ...unusableFiles(result.config)]
+    : result.errors;
+  if (!result.ok || errors.length > 0) throw new ConfigRefused(errors);
+  return keepSecrets(result.config);
+}
+
+/** Checked in clear, secrets go on as what Pulumi itself reads. */
+function keepSecrets(config: HearthConfig): ProgramConfig {
+  const settings = new Config(namespace);
+  const kept = secretFields.flatMap((key) => {
+    const value = config[key as SecretField];
+    if (value === undefined) return [];
+    return [
+      [
+        key,
+        typeof value === "string"
+          ? settings.requireSecret(key)
+          : Object.fromEntries(
+              Object.keys(value).map((name) => [
+                name,
+                settings
+                  .requireSecretObject<Record<string, string>>(key)
+                  .apply((all) => all[name] ?? ""),
+              ]),
+            ),
+      ],
+    ];
+  });
+  return { ...config, ...Object.fromEntries(kept) } as ProgramConfig;
+}
+
+/** An image of another major version than the data's would begin with an empty database. */
+function otherPostgres(config: HearthConfig): readonly string[] {
+  const image = imageReferenceOf(config, "postgres");
+  const major = postgresMajorOf(image);
+  const known = config.postgresVersion.split(".")[0];
+  return major === undefined || major === known
+    ? []
+    : [
+        `hearth:postgresVersion is ${config.postgresVersion}, the version of the data, and the image ${image.split("@")[0]} has Postgres ${major}: \`npm run deploy -- upgrade postgres\` copies the data; if there is none yet: npx pulumi config set hearth:postgresVersion ${major}`,
+      ];
+}
+
+/** What is wrong with the files that settings name: found before anything is registered. */
+function unusableFiles(config: HearthConfig): readonly string[] {
+  const { supervisorConfig } = config;
+  return [
+    () => readGatewaySettings(config, {}),
+    () =>
+      supervisorConfig === undefined ||
+      readNamedFile("hearth:supervisorConfig", supervisorConfig),
+  ].flatMap((read) => {
+    try {
+      read();
+      return [];
+    } catch (error) {
+      return [(error as Error).message];
+    }
+  });
+}
+
+function postgresAtFrom(text: string | undefined): RawConfig["values"] {
+  if (text === undefined) return {};
+  const [, host = "", port = ""] = /^(.*):([^:]*)$/.exec(text) ?? [];
+  return { postgresAt: JSON.stringify({ host, port }) };
+}

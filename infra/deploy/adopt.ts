@@ -1,0 +1,107 @@
+import { gatewayRoleName } from "../components/postgres-server.ts";
+import type { HearthConfig } from "../config/config.ts";
+import { dockerAt, type StackEngine } from "../engine.ts";
+import { removeLeftoverRole } from "../leftover.ts";
+import { askPostgres } from "../postgres-socket.ts";
+import { containerName } from "../names.ts";
+import { bringUp, lookFirst } from "./bring-up.ts";
+import { refuseHalfRotation } from "./rotate.ts";
+import { readSettings, type Session } from "./session.ts";
+import { removeSettings, setSetting } from "./settings.ts";
+import { readState, roleType } from "./state.ts";
+
+/** With a state that knows login roles the rotation itself goes on; with a lost one it is for them that it needs `adopt`. */
+export async function refuseWhileRotating(session: Session): Promise<void> {
+  const { rotation } = await readSettings(session);
+  if (rotation !== undefined && (await rolesInState(session)).length > 0)
+    await refuseHalfRotation(session);
+}
+
+/**
+ * Takes over what runs on the hosts when the state was lost: volumes by their name, roles by `import`; containers cannot be
+ * taken over, they are created again over their data. Ends as `up --refresh` does. Harmless when nothing was lost.
+ */
+export async function adopt(session: Session): Promise<void> {
+  const { engines, say } = session;
+  const config = await readSettings(session);
+  const known = await rolesInState(session);
+  const takeOver = (roles: string) =>
+    setSetting(session, "importRoles", { value: roles, secret: false });
+  // From here on networks with containers of ours are taken over too.
+  await takeOver("none");
+  const engine = engines[config.placement.postgres];
+  if (!(await postgresRuns(engine))) {
+    say("Postgres does not run: it is started first, over its volume.");
+    await startPostgres(session, config);
+  }
+  const wanted = [gatewayRoleName(config), "supervisor", "backup"];
+  const there = await loginRoles(engine);
+  const strange = ["gateway_a", "gateway_b"].filter(
+    (role) => there.includes(role) && !wanted.includes(role),
+  );
+  const imported = wanted.filter(
+    (role) => there.includes(role) && !known.includes(role),
+  );
+  if (imported.length > 0) {
+    say(`Taken over from Postgres: ${imported.join(", ")}.`);
+    await takeOver(imported.join(","));
+  }
+  await bringUp(session, lookFirst);
+  await removeSettings(session, ["importRoles"]);
+  // The other role of a rotation that was under way: no gateway logs in as it any more.
+  if (config.rotation === undefined)
+    for (const role of strange) {
+      await removeLeftoverRole(engine, role);
+      say(`Dropped ${role}, which nothing uses.`);
+    }
+}
+
+/** All but the superuser: ours, and an operator's own. */
+export async function loginRoles(
+  engine: StackEngine,
+  withinMs?: number,
+): Promise<readonly string[]> {
+  const said = await askPostgres(
+    engine,
+    "SELECT rolname FROM pg_roles WHERE rolcanlogin AND rolname <> 'postgres' ORDER BY rolname;",
+    withinMs,
+  );
+  return said.split("\n").filter((name) => name !== "");
+}
+
+async function postgresRuns(engine: StackEngine): Promise<boolean> {
+  const found = await dockerAt(engine, [
+    "ps",
+    "--quiet",
+    "--filter",
+    `name=^/${containerName(engine, "postgres")}$`,
+    "--filter",
+    "health=healthy",
+  ]);
+  return found.trim() !== "";
+}
+
+async function rolesInState({ stack }: Session): Promise<readonly string[]> {
+  const { resources } = await readState(stack);
+  return resources
+    .filter(({ type }) => type === roleType)
+    .map(({ id }) => id ?? "");
+}
+
+/** Only what its container needs: which roles are there can be asked before they are registered. */
+export async function startPostgres(
+  session: Session,
+  { placement: { postgres: host } }: Pick<HearthConfig, "placement">,
+): Promise<void> {
+  await bringUp(session, {
+    ...lookFirst,
+    target: [
+      "postgres",
+      "postgres-data",
+      "postgres-image",
+      `host-${host}`,
+      `network-${host}`,
+      `socket-network-${host}`,
+    ].map((name) => `**::${name}`),
+  });
+}

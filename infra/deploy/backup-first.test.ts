@@ -1,0 +1,186 @@
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Stack } from "@pulumi/pulumi/automation/stack.js";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { secretFields } from "../config/config-schema.ts";
+import { inProject } from "../project-files.ts";
+import { rightConfig } from "../../test/infra/stack-config.ts";
+import { backUpFirst } from "./backup-first.ts";
+import { openSession, type Session } from "./session.ts";
+import { runVerb, type Flags } from "./verbs.ts";
+
+let directory: string;
+const migrations = readdirSync(inProject("gateway/database/migrations")).map(
+  (file) => file.slice(0, -".sql".length),
+);
+const last = migrations.toSorted().at(-1) ?? "";
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "hearth-backup-first-"));
+  writeFileSync(join(directory, "ssh"), dataHost);
+  chmodSync(join(directory, "ssh"), 0o755);
+  vi.stubEnv("PATH", `${directory}:${process.env["PATH"] ?? ""}`);
+  onHost("id\thearth-postgres\tUp 5 minutes (healthy)\n");
+  write("migrations", migrations.join("\n"));
+});
+afterEach(() => {
+  vi.unstubAllEnvs();
+  rmSync(directory, { recursive: true });
+});
+
+/** Stands for the data host: its containers, volumes and migrations are files; a job named in "failing" fails. */
+const dataHost = `#!/bin/sh
+here=$(dirname "$0")
+[ -e "$here/containers" ] || exit 255
+case "$*" in
+  *"'ps'"*) cat "$here/containers" ;;
+  *"'volume'"*) echo hearth-postgres ;;
+  *"'psql'"*) cat > /dev/null; cat "$here/migrations" ;;
+  *"'jobs'"*)
+    echo "$*" | grep -o "[a-z]*-backup" >> "$here/ran"
+    if [ -e "$here/failing" ]; then
+      case "$*" in *"$(cat "$here/failing")"*) echo "failed after 2 s: the disk is full."; exit 1 ;; esac
+    fi ;;
+esac
+`;
+
+function write(name: string, text: string): void {
+  writeFileSync(join(directory, name), text);
+}
+
+const onHost = (containers: string) => write("containers", containers);
+
+function ran(): readonly string[] {
+  const file = join(directory, "ran");
+  if (!existsSync(file)) return [];
+  return readFileSync(file, "utf8").trim().split("\n");
+}
+
+/** A session on a stack of which only the configuration and `up` are there. */
+async function session(
+  settings: Readonly<Record<string, string>> = {},
+): Promise<{
+  readonly session: Session;
+  readonly said: readonly string[];
+  readonly changed: readonly string[];
+}> {
+  const said: string[] = [];
+  const changed: string[] = [];
+  const all = { ...rightConfig, ...settings };
+  const stack = {
+    name: "home",
+    getAllConfig: async () =>
+      Object.fromEntries(
+        Object.entries(all).map(([key, value]) => [
+          `hearth:${key}`,
+          { value, secret: secretFields.includes(key) },
+        ]),
+      ),
+    // First it says that the state is not lost.
+    exportStack: vi
+      .fn()
+      .mockResolvedValueOnce({
+        deployment: { resources: [{ type: "docker:index/network:Network" }] },
+      })
+      .mockImplementation(async () => {
+        changed.push("state was read for up");
+        throw new Error("up goes on");
+      }),
+  } as unknown as Stack;
+  const opened = await openSession(stack, (line) => said.push(line));
+  return { session: opened, said, changed };
+}
+
+async function up(flags: Flags = {}): Promise<{
+  readonly ended: unknown;
+  readonly said: readonly string[];
+  readonly changed: readonly string[];
+}> {
+  const { session: opened, said, changed } = await session();
+  const ended: unknown = await runVerb(opened, ["up"], flags).catch(
+    (error: unknown) => (error as Error).message,
+  );
+  return { ended, said, changed };
+}
+
+test("without new migrations nothing is backed up", async () => {
+  const { ended, said } = await up();
+  expect(ended).toBe("up goes on");
+  expect([said, ran()]).toEqual([[], []]);
+});
+
+test("before a migration Postgres and the notes are backed up, then up goes on", async () => {
+  write("migrations", migrations.filter((name) => name !== last).join("\n"));
+  const { ended, said } = await up();
+  expect(said).toEqual([
+    `The gateways will migrate the database (${last}); backing up Postgres and the notes first …`,
+  ]);
+  expect(ran()).toEqual(["postgres-backup", "notes-backup"]);
+  expect(ended).toBe("up goes on");
+});
+
+test.each(["postgres-backup", "notes-backup"])(
+  "when %s fails, nothing is changed and the message says what to do",
+  async (job) => {
+    write("migrations", "0001_payers");
+    write("failing", job);
+    const { ended, changed } = await up();
+    expect(ended).toMatch(
+      `the backup failed (${job}: failed after 2 s: the disk is full), so nothing was changed: \`ssh `,
+    );
+    expect(ended).toMatch(
+      `docker exec hearth-supervisor hearth jobs run ${job}`,
+    );
+    expect(changed).toEqual([]);
+    expect((await up({ "no-backup": true })).ended).toBe("up goes on");
+  },
+);
+
+test("rotate and adopt bring the checkout's version, too", async () => {
+  write("migrations", "0001_payers");
+  write("failing", "postgres-backup");
+  for (const words of [["adopt"], ["rotate", "redis"]]) {
+    const { session: opened } = await session();
+    await expect(runVerb(opened, words, {})).rejects.toThrow(
+      "the backup failed",
+    );
+  }
+});
+
+test("a host without Postgres, and a database without tables, have nothing to back up", async () => {
+  write("migrations", "");
+  const { session: opened, said } = await session();
+  await backUpFirst(opened, undefined);
+  onHost("id\thearth-redis\tUp 5 minutes\n");
+  await backUpFirst(opened, undefined);
+  onHost("id\thearth-postgres\tExited (0) 5 minutes ago\n");
+  await backUpFirst(opened, undefined);
+  expect(ran()).toEqual([]);
+  expect(said).toEqual(
+    Array.from(
+      { length: 2 },
+      () =>
+        "Postgres does not run on host A, so its data cannot be backed up before this run.",
+    ),
+  );
+});
+
+test("a data host that does not answer ends the command, unless it is left out", async () => {
+  rmSync(join(directory, "containers"));
+  const { ended, changed } = await up();
+  expect(ended).toMatch(
+    /^host A: Docker does not answer, .*nothing was changed: see that `ssh .* works, or leave that host out with --without a\.$/,
+  );
+  expect(changed).toEqual([]);
+  const { session: opened } = await session();
+  await backUpFirst(opened, "a");
+});

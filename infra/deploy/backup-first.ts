@@ -1,0 +1,113 @@
+import { readdirSync } from "node:fs";
+import type { HostName } from "../config/config.ts";
+import { dockerAt, typedDocker, type StackEngine } from "../engine.ts";
+import { askPostgres } from "../postgres-socket.ts";
+import { inProject } from "../project-files.ts";
+import { containerName, volumeName } from "../names.ts";
+import { answersWithinMs, lookAt } from "./host-view.ts";
+import type { Session } from "./session.ts";
+
+/** A large database takes its time. */
+const backupWithinMs = 2 * 3_600_000;
+
+/** Jobs of the data host's supervisor, which has the databases' passwords and knows when a backup is whole. */
+const jobs = ["postgres-backup", "notes-backup"] as const;
+
+/**
+ * Backs up Postgres and the notes when the gateways of this checkout would migrate the database. `without` is the host that is
+ * left out. Throws one sentence when that fails; nothing was changed then.
+ */
+export async function backUpFirst(
+  { hosts, engines, say }: Session,
+  without: HostName | undefined,
+): Promise<void> {
+  // Mistakes in the configuration are the program's to tell; without Postgres' host no gateway can migrate.
+  if (hosts === null || hosts.placement.postgres === without) return;
+  const host = hosts.placement.postgres;
+  const engine = engines[host];
+  const name = `host ${host.toUpperCase()}`;
+  const view = await lookAt(engine);
+  if (view === null)
+    throw new Error(
+      `${name}: Docker does not answer, so it is unknown whether the database must be backed up first; nothing was changed: see that \`${typedDocker(engine, "ps")}\` works, or leave that host out with --without ${host}.`,
+    );
+  const postgres = view.containers.find(
+    (each) => each.name === containerName(engine, "postgres"),
+  );
+  if (postgres === undefined || !postgres.status.startsWith("Up")) {
+    if (view.volumes.includes(volumeName(engine, "postgres")))
+      say(
+        `Postgres does not run on ${name}, so its data cannot be backed up before this run.`,
+      );
+    return;
+  }
+  const missing = await missingMigrations(engine);
+  if (missing.length === 0) return;
+  say(
+    `The gateways will migrate the database (${missing.join(", ")}); backing up Postgres and the notes first …`,
+  );
+  await backUp(engine);
+}
+
+/** Backs up Postgres and the notes now. Throws one sentence; nothing was changed then. */
+export async function backUp(engine: StackEngine): Promise<void> {
+  for (const job of jobs) await runJob(engine, job);
+}
+
+/** For psql: the names of the migrations that a database has, none of one without tables. */
+const appliedNames = `SELECT to_regclass('public.migrations') IS NOT NULL AS known \\gset
+\\if :known
+SELECT name FROM public.migrations;
+\\endif
+`;
+
+/** Of this checkout, which the database does not have yet; none for a database without tables. */
+async function missingMigrations(
+  engine: StackEngine,
+): Promise<readonly string[]> {
+  const said = await askPostgres(engine, appliedNames, answersWithinMs).catch(
+    (error: unknown) => {
+      throw new Error(
+        `Postgres does not say which migrations it has (${lastLine(error)}); nothing was changed: \`${typedDocker(engine, `logs ${containerName(engine, "postgres")}`)}\` shows more; or accept to be without a backup with --no-backup.`,
+      );
+    },
+  );
+  const applied = new Set(said.split(/\s+/).filter((word) => word !== ""));
+  if (applied.size === 0) return [];
+  return readdirSync(inProject("gateway/database/migrations"))
+    .filter((file) => file.endsWith(".sql"))
+    .map((file) => file.slice(0, -".sql".length))
+    .toSorted()
+    .filter((migration) => !applied.has(migration));
+}
+
+async function runJob(engine: StackEngine, job: string): Promise<void> {
+  const command = `hearth jobs run ${job}`;
+  const supervisor = containerName(engine, "supervisor");
+  try {
+    await dockerAt(
+      engine,
+      ["exec", supervisor, ...command.split(" ")],
+      "",
+      backupWithinMs,
+    );
+  } catch (error) {
+    throw new Error(
+      `the backup failed (${job}: ${lastLine(error)}), so nothing was changed: \`${typedDocker(engine, `exec ${supervisor} ${command}`)}\` tries it again and shows why; when it works, run the same command again, or accept to be without a backup with --no-backup.`,
+      { cause: error },
+    );
+  }
+}
+
+/** What a command said last, to either output. */
+export function lastLine(error: unknown): string {
+  const { stdout, stderr, message } = error as {
+    readonly stdout?: string;
+    readonly stderr?: string;
+    readonly message: string;
+  };
+  const said = [stdout, stderr, message].find(
+    (text) => text !== undefined && text.trim() !== "",
+  );
+  return (said ?? "").trim().split("\n").at(-1)?.replace(/\.$/, "") ?? "";
+}

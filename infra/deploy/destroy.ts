@@ -1,0 +1,116 @@
+import { dockerAt, typedDocker } from "../engine.ts";
+import { removeLeftover, removeLeftoverNetwork } from "../leftover.ts";
+import {
+  keptData,
+  networkName,
+  socketNetworkName,
+  volumeName,
+} from "../names.ts";
+import type { UnknownContainer } from "./unknown-stack.ts";
+import { renewProviders } from "./providers.ts";
+import { dropPendingCreates, hostOf, readState, volumeType } from "./state.ts";
+import type { Session } from "./session.ts";
+import { pulumi } from "./settings.ts";
+
+/** One volume with data, as the state knows it. */
+export interface KeptVolume {
+  readonly urn: string;
+  readonly name: string;
+  readonly host: "a" | "b";
+}
+
+/** Says what would go, and touches nothing. Protected volumes are excluded. */
+export async function previewDestroy({
+  stack,
+  options: { color, onOutput },
+}: Session): Promise<void> {
+  await stack.previewDestroy({
+    excludeProtected: true,
+    ...(color === undefined ? {} : { color }),
+    ...(onOutput === undefined ? {} : { onOutput }),
+  });
+}
+
+/**
+ * Removes everything but the volumes: roles are really dropped while their server still runs, the data stays. Containers that
+ * the state does not know, which an interrupted run left, are removed too.
+ */
+export async function destroy(
+  session: Session,
+  unknown: readonly UnknownContainer[],
+): Promise<void> {
+  const { engines, stack, options } = session;
+  await dropPendingCreates(session);
+  await renewProviders(session);
+  // First: a network is not deleted while a container is on it.
+  for (const { host, name } of unknown)
+    await removeLeftover(engines[host], name);
+  await stack.destroy({ ...options, excludeProtected: true });
+  for (const engine of [engines.a, engines.b])
+    for (const network of [networkName(engine), socketNetworkName(engine)])
+      await removeLeftoverNetwork(engine, network, { withContainers: true });
+}
+
+export async function keptVolumes({
+  stack,
+}: Session): Promise<readonly KeptVolume[]> {
+  const { resources } = await readState(stack);
+  return resources.flatMap((resource) => {
+    const host = hostOf(resource);
+    return resource.type === volumeType && host !== null
+      ? [{ urn: resource.urn, name: String(resource.inputs?.["name"]), host }]
+      : [];
+  });
+}
+
+/**
+ * Removes the volumes themselves, after `destroy`. They are retained on deletion, so the engine only forgets them: the hosts
+ * are told one by one. Throws where a volume is still in use.
+ */
+export async function purge(
+  session: Session,
+  volumes: readonly KeptVolume[],
+): Promise<void> {
+  const { engines, stack, options, say } = session;
+  for (const { name, host } of volumes) {
+    await dockerAt(engines[host], ["volume", "rm", "--force", name]);
+    say(`host ${host.toUpperCase()}: ${name} is gone`);
+  }
+  await pulumi(session, ["state", "unprotect", "--all", "--yes"]);
+  await stack.destroy(options);
+}
+
+/** Volumes of Hearth's that are on the hosts after a purge: the state did not know them, as after a service was moved. */
+export async function leftVolumes({
+  engines,
+}: Session): Promise<readonly Pick<KeptVolume, "host" | "name">[]> {
+  const list = async (host: "a" | "b") => {
+    const ours = keptData.map((data) => volumeName(engines[host], data));
+    const said = await dockerAt(engines[host], [
+      "volume",
+      "ls",
+      "--quiet",
+      "--filter",
+      `name=^${engines[host].prefix}-`,
+    ]);
+    return said
+      .split("\n")
+      .filter((name) => ours.includes(name))
+      .map((name) => ({ host, name }));
+  };
+  return [...(await list("a")), ...(await list("b"))];
+}
+
+/** The command that removes such volumes, for each host that has some. */
+export function removalOf(
+  { engines }: Session,
+  volumes: readonly Pick<KeptVolume, "host" | "name">[],
+): string {
+  const commands = (["a", "b"] as const).flatMap((host) => {
+    const names = volumes.filter((each) => each.host === host);
+    return names.length === 0
+      ? []
+      : `\`${typedDocker(engines[host], `volume rm ${names.map(({ name }) => name).join(" ")}`)}\``;
+  });
+  return `${commands.join(" and ")} removes them`;
+}

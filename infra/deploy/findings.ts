@@ -1,0 +1,186 @@
+import { loginRoleNames } from "../config/config-fields.ts";
+import { typedDocker, type StackEngine } from "../engine.ts";
+import { containerName } from "../names.ts";
+import { namesByHost, type HostView } from "./host-view.ts";
+import {
+  containerType,
+  hostOf,
+  knowsNothing,
+  nameOf,
+  networkType,
+  roleType,
+  volumeType,
+  type State,
+  type StateResource,
+} from "./state.ts";
+import { containersOn } from "./unknown-stack.ts";
+
+/** Something that state, hosts and configuration disagree about, and the command that mends it. */
+export interface Finding {
+  readonly what: string;
+  readonly mend: string;
+}
+
+export interface Seen {
+  readonly state: State;
+  /** null for a host that does not answer. */
+  readonly hosts: Readonly<Record<"a" | "b", HostView | null>>;
+  /** How the operator reaches them. */
+  readonly engines: Readonly<Record<"a" | "b", StackEngine>>;
+  readonly postgresOn: "a" | "b";
+  /** Login roles of the running Postgres; null when it cannot be asked. */
+  readonly roles: readonly string[] | null;
+}
+
+const run = "npm run deploy -- ";
+
+/** Compares what the state says with what is there. */
+export function findDisagreements({
+  state,
+  hosts,
+  engines,
+  roles,
+  postgresOn,
+}: Seen): Finding[] {
+  const unknown = containersOn(hosts);
+  if (knowsNothing(state) && unknown.length > 0)
+    return [
+      {
+        what: `the state is empty, and Hearth runs on the hosts (${namesByHost(unknown)})`,
+        mend: `give the command the PULUMI_BACKEND_URL that the \`up\` had; or, if the state is lost: ${run}adopt`,
+      },
+    ];
+  const live = state.resources.filter((resource) => resource.delete !== true);
+  const of = (type: string) => live.filter((each) => each.type === type);
+  return [
+    ...state.pending_operations.map(({ type, resource }) => ({
+      what: `an interrupted run left ${nameOf(resource.urn)} in the midst of "${type}"`,
+      mend: `${run}up`,
+    })),
+    ...(["a", "b"] as const).flatMap((host) => {
+      const view = hosts[host];
+      const on = (resource: StateResource) => hostOf(resource) === host;
+      return view === null
+        ? [away(host)]
+        : [
+            ...known(host, of(containerType).filter(on), view, engines[host]),
+            ...strange(host, live.filter(on), view),
+            ...volumes(host, of(volumeType).filter(on), view),
+          ];
+    }),
+    ...disagreeingRoles(of(roleType), roles, engines[postgresOn]),
+  ];
+}
+
+function away(host: "a" | "b"): Finding {
+  return {
+    what: `host ${host.toUpperCase()}: Docker does not answer`,
+    mend: `switch it on, or work on the other host meanwhile: ${run}up --without ${host}`,
+  };
+}
+
+function known(
+  host: string,
+  resources: readonly StateResource[],
+  view: HostView,
+  engine: StackEngine,
+): Finding[] {
+  const typed = (command: string) => `\`${typedDocker(engine, command)}\``;
+  return resources.flatMap((resource): Finding[] => {
+    const name = String(resource.inputs?.["name"]);
+    const what = `host ${host.toUpperCase()}: ${name}`;
+    const there = view.containers.find(({ id }) => id === resource.id);
+    if (there === undefined)
+      return [
+        {
+          what: `${what} is in the state and not on the host`,
+          mend: `${run}up --refresh`,
+        },
+      ];
+    // What ends again and again, or runs and is sick, is as the state has it: an `up` changes nothing.
+    if (there.status.startsWith("Restarting"))
+      return [
+        {
+          what: `${what} ends again and again (${there.status})`,
+          mend: `${typed(`logs --tail 50 ${name}`)} says why; fix that and run ${run}up, or roll back`,
+        },
+      ];
+    if (there.status.includes("(unhealthy)"))
+      return [
+        {
+          what: `${what} is unhealthy`,
+          mend: `${typed(`logs --tail 50 ${name}`)} says why; ${typed(`restart ${name}`)} restarts it`,
+        },
+      ];
+    if (!there.status.startsWith("Up"))
+      return [
+        {
+          what: `${what} does not run (${there.status})`,
+          mend: `${run}up --refresh`,
+        },
+      ];
+    return [];
+  });
+}
+
+/** What an interrupted run left is cleared by `up`, which refuses a host whose networks the state does not know. */
+function strange(
+  host: string,
+  resources: readonly StateResource[],
+  view: HostView,
+): Finding[] {
+  const ids = new Set(resources.map(({ id }) => id));
+  const knowsHost = resources.some(({ type }) => type === networkType);
+  return view.containers
+    .filter(({ id }) => !ids.has(id))
+    .map(({ name }) => ({
+      what: `host ${host.toUpperCase()}: ${name} is on the host and not in the state`,
+      mend: `${run}${knowsHost ? "up" : "adopt"}`,
+    }));
+}
+
+function volumes(
+  host: string,
+  known: readonly StateResource[],
+  view: HostView,
+): Finding[] {
+  return known
+    .map(({ inputs }) => String(inputs?.["name"]))
+    .filter((name) => !view.volumes.includes(name))
+    .map((name) => ({
+      what: `host ${host.toUpperCase()}: the volume ${name} is gone, and with it its data`,
+      mend: `${run}up --refresh makes an empty one; then put the data back from a backup`,
+    }));
+}
+
+function disagreeingRoles(
+  known: readonly StateResource[],
+  there: readonly string[] | null,
+  engine: StackEngine,
+): Finding[] {
+  const postgres = containerName(engine, "postgres");
+  if (there === null)
+    return known.length === 0
+      ? []
+      : [
+          {
+            what: "Postgres cannot be asked for its roles",
+            mend: `when ${postgres} does not run: ${run}up --refresh; else \`${typedDocker(engine, `logs --tail 50 ${postgres}`)}\` says why`,
+          },
+        ];
+  const names = known.map(({ id }) => id ?? "");
+  return [
+    ...names
+      .filter((name) => !there.includes(name))
+      .map((name) => ({
+        what: `Postgres does not know the role ${name}, which is in the state`,
+        mend: `${run}up --refresh`,
+      })),
+    ...loginRoleNames
+      .filter((name) => there.includes(name) && !names.includes(name))
+      .map((name) => ({
+        what: `Postgres knows the role ${name}, which is not in the state`,
+        mend: `${run}adopt`,
+      })),
+  ];
+}

@@ -1,0 +1,65 @@
+import { configLabel } from "../container.ts";
+import { dockerAt, type StackEngine } from "../engine.ts";
+import { stackLabel } from "../names.ts";
+
+/** What one host's engine says. */
+export interface HostView {
+  /** Of the stack; those without a stack in their labels are of an older release, and can only be its own. */
+  readonly containers: readonly {
+    readonly id: string;
+    readonly name: string;
+    /** As `docker ps` says it: "Up 5 minutes (healthy)". */
+    readonly status: string;
+  }[];
+  readonly volumes: readonly string[];
+}
+
+export const answersWithinMs = 15_000;
+
+/** Asks one host's engine; null when it does not answer. */
+export async function lookAt(engine: StackEngine): Promise<HostView | null> {
+  const ask = (...args: readonly string[]) =>
+    dockerAt(engine, args, "", answersWithinMs);
+  try {
+    const containers = await ask(
+      "ps",
+      "--all",
+      "--no-trunc",
+      "--filter",
+      `label=${configLabel}`,
+      "--format",
+      `{{.ID}}\t{{.Names}}\t{{.Status}}\t{{.Label "${stackLabel}"}}`,
+    );
+    const volumes = await ask("volume", "ls", "--quiet");
+    return {
+      containers: lines(containers).flatMap((line) => {
+        const [id = "", name = "", status = "", stack = ""] = line.split("\t");
+        return ["", engine.stack].includes(stack) ? [{ id, name, status }] : [];
+      }),
+      volumes: lines(volumes),
+    };
+  } catch {
+    return null;
+  }
+}
+
+/** "host A: hearth-redis; host B: hearth-edge", for people. `nothing` stands for a host without any, which is left out otherwise. */
+export function namesByHost(
+  things: readonly { readonly host: "a" | "b"; readonly name: string }[],
+  nothing?: string,
+): string {
+  return (["a", "b"] as const)
+    .flatMap((host) => {
+      const names = things
+        .filter((each) => each.host === host)
+        .map(({ name }) => name)
+        .toSorted();
+      const said = names.length === 0 ? nothing : names.join(", ");
+      return said === undefined ? [] : [`host ${host.toUpperCase()}: ${said}`];
+    })
+    .join("; ");
+}
+
+function lines(text: string): readonly string[] {
+  return text.split("\n").filter((line) => line !== "");
+}

@@ -1,0 +1,126 @@
+import { parseArgs } from "node:util";
+import { password, isCancel } from "@clack/prompts";
+import type { EngineEvent } from "@pulumi/pulumi/automation/events.js";
+import {
+  failedResource,
+  lastLines,
+  openStack,
+  type FailedResource,
+} from "./deploy-stack.ts";
+import type { Tunnel } from "./tunnel.ts";
+import { onInterrupts } from "./interrupts.ts";
+import { reachPostgres } from "./reach-postgres.ts";
+import { reasonOf } from "./reason.ts";
+import { openSession } from "./session.ts";
+import { hostFlag, NotUnderstood, runVerb, usage } from "./verbs.ts";
+
+/** Runs one verb on the stack. Exit codes: 0 done, 1 failed, 2 not understood. */
+async function main(): Promise<number> {
+  const { values, positionals } = readArguments();
+  if (values.help === true) {
+    process.stdout.write(usage);
+    return 0;
+  }
+  if (positionals.length === 0) {
+    process.stderr.write(usage);
+    return 2;
+  }
+  await askForPassphrase();
+  const stack = await openStack({
+    stackName: values.stack ?? "home",
+    ...(values.cwd === undefined ? {} : { workDir: values.cwd }),
+  });
+  const failed: FailedResource[] = [];
+  const say = (line: string): void => void process.stdout.write(`${line}\n`);
+  const session = await openSession(stack, say, {
+    onEvent: (event: EngineEvent): void => {
+      const resource = failedResource(event);
+      if (resource !== null) failed.push(resource);
+    },
+    onOutput: (text: string) => void process.stdout.write(text),
+    color: process.stdout.isTTY ? "always" : "never",
+  });
+  let tunnel: Tunnel | null = null;
+  try {
+    const [verb] = positionals;
+    if (verb !== "doctor" && verb !== "cancel") letEngineStop(say);
+    // Neither needs Postgres, and both must work when nothing else does.
+    if (verb !== "cancel" && verb !== "doctor")
+      tunnel = await reachPostgres(session, hostFlag(values.without));
+    return await runVerb(session, positionals, values);
+  } catch (error) {
+    if (error instanceof NotUnderstood) {
+      process.stderr.write(`hearth: ${error.message}\n`);
+      return 2;
+    }
+    process.stderr.write(`hearth: ${reasonOf(error)}\n`);
+    for (const { container, host } of failed)
+      if (container !== null && host !== null)
+        process.stderr.write(
+          `\nThe last that ${container} on host ${host.toUpperCase()} said:\n${await lastLines(session.engines[host], container)}\n`,
+        );
+    return 1;
+  } finally {
+    await tunnel?.close();
+  }
+}
+
+/**
+ * The terminal tells the engine of Ctrl-C as well: it finishes what is under way and ends, at once when told twice. Ending before
+ * it would leave it without its program.
+ */
+function letEngineStop(say: (line: string) => void): void {
+  onInterrupts(
+    () => say("Stopping after what is under way; Ctrl-C again stops at once."),
+    () => void setTimeout(() => process.exit(130), 3_000).unref(),
+  );
+}
+
+function readArguments() {
+  try {
+    return parseArgs({
+      allowPositionals: true,
+      options: {
+        stack: { type: "string" },
+        cwd: { type: "string" },
+        refresh: { type: "boolean" },
+        without: { type: "string" },
+        "no-backup": { type: "boolean" },
+        grace: { type: "string" },
+        end: { type: "boolean" },
+        "forget-old": { type: "boolean" },
+        purge: { type: "boolean" },
+        yes: { type: "boolean" },
+        help: { type: "boolean", short: "h" },
+      },
+    });
+  } catch (error) {
+    process.stderr.write(`hearth: ${(error as Error).message}\n${usage}`);
+    process.exit(2);
+  }
+}
+
+/** The engine cannot ask while it is driven by a program. */
+async function askForPassphrase(): Promise<void> {
+  const { PULUMI_CONFIG_PASSPHRASE, PULUMI_CONFIG_PASSPHRASE_FILE } =
+    process.env;
+  if ((PULUMI_CONFIG_PASSPHRASE ?? PULUMI_CONFIG_PASSPHRASE_FILE) !== undefined)
+    return;
+  if (!process.stdin.isTTY)
+    throw new Error(
+      "the passphrase of the stack's secrets is not known: set PULUMI_CONFIG_PASSPHRASE or PULUMI_CONFIG_PASSPHRASE_FILE.",
+    );
+  const answer = await password({
+    message: "Passphrase of the stack's secrets",
+  });
+  if (isCancel(answer)) throw new Error("stopped; nothing was changed.");
+  process.env["PULUMI_CONFIG_PASSPHRASE"] = answer;
+}
+
+main().then(
+  (code) => process.exit(code),
+  (error: unknown) => {
+    process.stderr.write(`hearth: ${reasonOf(error)}\n`);
+    process.exit(1);
+  },
+);

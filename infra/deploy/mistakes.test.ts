@@ -1,0 +1,99 @@
+import type { Stack } from "@pulumi/pulumi/automation/stack.js";
+import { expect, test } from "vitest";
+import { secretFields } from "../config/config-schema.ts";
+import { rightConfig } from "../../test/infra/stack-config.ts";
+import { reasonOf } from "./reason.ts";
+import { openSession } from "./session.ts";
+import { runVerb } from "./verbs.ts";
+
+const mistakes = {
+  placement: JSON.stringify({ redis: "c" }),
+  memory: JSON.stringify({ gateway: 1 }),
+  edge: JSON.stringify({ tls: "yes" }),
+  drainTimeout: "soon",
+  localRunnerA: "http://localhost:11434",
+  localRunnerB: "here",
+  notesUuid: "short",
+  backupDirectory: "here",
+  notesData: "there",
+  colour: "blue",
+};
+
+/** A stack with nothing but a configuration: every verb must stop at it. */
+function stackWith(values: Readonly<Record<string, string>>): Stack {
+  const all = Object.fromEntries(
+    Object.entries(values).map(([key, value]) => [
+      `hearth:${key}`,
+      { value, secret: secretFields.includes(key) },
+    ]),
+  );
+  return { name: "home", getAllConfig: async () => all } as unknown as Stack;
+}
+
+test.each([
+  [["up"]],
+  [["preview"]],
+  [["rotate", "redis"]],
+  [["adopt"]],
+  [["doctor"]],
+])("%s tells all ten mistakes of a configuration at once", async (words) => {
+  const session = await openSession(
+    stackWith({ ...rightConfig, ...mistakes }),
+    () => undefined,
+  );
+  const refused: unknown = await runVerb(session, words, {}).catch(
+    (error: unknown) => error,
+  );
+  const [first, ...lines] = reasonOf(refused).split("\n");
+  expect(first).toBe(
+    "the stack's configuration has 10 mistakes, nothing was touched:",
+  );
+  expect(
+    lines
+      .map(
+        (line) =>
+          /^ {2}hearth:(\S+) .*: (?:.* \| )?npx pulumi config (?:set|rm) /.exec(
+            line,
+          )?.[1],
+      )
+      .toSorted(),
+  ).toEqual(
+    [
+      ...Object.keys(mistakes).filter(
+        (key) => !["placement", "memory", "edge"].includes(key),
+      ),
+      ...["placement.redis", "memory.gateway", "edge.tls"],
+    ].toSorted(),
+  );
+});
+
+test("of the engine's report the line that says what failed is told", () => {
+  expect(
+    reasonOf(
+      new Error(
+        "code: 1\n stderr:\nerror: update failed\n    error: container failed to be in healthy state\n",
+      ),
+    ),
+  ).toBe("container failed to be in healthy state");
+  expect(reasonOf(new Error("code: 255\n stdout:"))).toBe(
+    "the engine stopped; what failed is named above.",
+  );
+});
+
+test("hosts that cannot be read leave the addresses empty, so that cancel works all the same", async () => {
+  const session = await openSession(
+    stackWith({ hosts: "{not json" }),
+    () => undefined,
+  );
+  expect(session.hosts).toBeNull();
+  expect(session.engines.a).toMatchObject({ endpoint: "", sshOpts: [] });
+});
+
+test("hosts come with the options of ssh that the program uses", async () => {
+  const { engines } = await openSession(
+    stackWith(rightConfig),
+    () => undefined,
+  );
+  expect(engines.b.endpoint).toBe("ssh://root@192.168.1.11");
+  expect(engines.b.sshOpts).toContain("ControlMaster=auto");
+});

@@ -1,0 +1,70 @@
+import type { Stack } from "@pulumi/pulumi/automation/stack.js";
+import { expect, test } from "vitest";
+import { readHostSettings } from "../config/config.ts";
+import { rightConfig } from "../../test/infra/stack-config.ts";
+import { followPlacement } from "./placement.ts";
+import type { State } from "./state.ts";
+
+const on = (host: string, type: string, name: string) => ({
+  urn: `urn:pulumi:home::hearth::hearth:data:Server$docker:index/${type}::${name}`,
+  type: `docker:index/${type}`,
+  provider: `urn:pulumi:home::hearth::pulumi:providers:docker::host-${host}::x`,
+  inputs: { name: `hearth-${name.replace("-data", "")}` },
+});
+const container = (host: string, name: string) =>
+  on(host, "container:Container", name);
+const volume = (host: string, name: string) =>
+  on(host, "volume:Volume", `${name}-data`);
+
+/** Follows a placement over a state; what is left in the state, and what was said. */
+async function follow(
+  placement: Readonly<Record<string, "a" | "b">>,
+  resources: State["resources"],
+) {
+  const read = readHostSettings({
+    ...rightConfig,
+    placement: JSON.stringify(placement),
+  });
+  const said: string[] = [];
+  let left = resources;
+  const stack = {
+    name: "home",
+    exportStack: async () => ({ deployment: { resources } }),
+    importStack: async ({ deployment }: { deployment: State }) => {
+      left = deployment.resources;
+    },
+  } as unknown as Stack;
+  await followPlacement({
+    stack,
+    hosts: read.ok ? read.config : null,
+    say: (line) => said.push(line),
+  });
+  return { said, left };
+}
+
+test("a service that runs on the other host is refused, with the way on", async () => {
+  await expect(
+    follow({ redis: "b" }, [container("a", "redis"), volume("a", "redis")]),
+  ).rejects.toThrow(
+    'hearth:placement.redis says host B, and redis with its data is on host A; nothing was touched: set it back (npx pulumi config set --path hearth:placement.redis a); to move it, then `npm run deploy -- destroy`, copy the data and set it again (docs/deploy.md, "Move a service").',
+  );
+});
+
+test("after a destroy the state lets go of the volume that stays behind, and of nothing else", async () => {
+  const kept = [volume("a", "postgres"), volume("a", "journal-a")];
+  const { said, left } = await follow({ redis: "b" }, [
+    ...kept,
+    volume("a", "redis"),
+  ]);
+  expect(left).toEqual(kept);
+  expect(said).toEqual([
+    "host A: hearth-redis stays there, and is no part of the stack any more",
+  ]);
+});
+
+test("where everything is in its place nothing is said or changed", async () => {
+  const resources = [container("a", "redis"), container("b", "gateway-b")];
+  const { said, left } = await follow({}, resources);
+  expect(left).toBe(resources);
+  expect(said).toEqual([]);
+});

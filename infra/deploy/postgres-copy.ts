@@ -1,0 +1,189 @@
+import { randomBytes } from "node:crypto";
+import type { HearthConfig } from "../config/config.ts";
+import { dockerAt, type StackEngine } from "../engine.ts";
+import { containerName, networkName, volumeName } from "../names.ts";
+import { askPostgres } from "../postgres-socket.ts";
+import { answersWithinMs } from "./host-view.ts";
+import { dataRoot } from "./postgres-major.ts";
+
+/** The server of the new cluster while it is filled: it listens on its own socket alone. */
+const nextName = (engine: StackEngine): string =>
+  `${containerName(engine, "postgres")}-next`;
+const reloadedWithinMs = 10_000;
+const startsWithinMs = 180_000;
+/** A large database takes its time. */
+const copiedWithinMs = 6 * 3_600_000;
+const stopSeconds = 600;
+
+/** What a copy has, by its own sums. */
+export interface Copied {
+  readonly tables: number;
+  readonly rows: number;
+}
+
+/** From now on every transaction only reads, which the gateways take for an outage. */
+export async function makeReadOnly(engine: StackEngine): Promise<void> {
+  await askPostgres(
+    engine,
+    `ALTER SYSTEM SET default_transaction_read_only = on;
+SELECT pg_reload_conf();`,
+  );
+  const deadline = Date.now() + reloadedWithinMs;
+  while (!(await isReadOnly(engine)))
+    if (Date.now() > deadline)
+      throw new Error("Postgres does not become read-only");
+  // Transactions that began before would still write.
+  await askPostgres(
+    engine,
+    "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid();",
+  );
+}
+
+export async function makeWritable(engine: StackEngine): Promise<void> {
+  await askPostgres(
+    engine,
+    `ALTER SYSTEM RESET default_transaction_read_only;
+SELECT pg_reload_conf();`,
+  );
+}
+
+export async function isReadOnly(engine: StackEngine): Promise<boolean> {
+  const said = await askPostgres(
+    engine,
+    "SELECT current_setting('default_transaction_read_only');",
+    answersWithinMs,
+  );
+  return said === "on";
+}
+
+/**
+ * Copies all databases and roles of the running server, which must only read, into a new cluster of the image's version, and
+ * compares every table's rows and sums. The new cluster then has its place in the volume, and no server on it. Throws, with an
+ * unfinished cluster left in the volume, when anything fails.
+ */
+export async function copyCluster(
+  engine: StackEngine,
+  config: HearthConfig,
+  { image, major }: { readonly image: string; readonly major: string },
+): Promise<Copied> {
+  await dockerAt(
+    engine,
+    buildNextArgs(engine, image, major, config.memory.postgres),
+    "",
+    startsWithinMs,
+  );
+  const inNext = (script: string, withinMs: number) =>
+    dockerAt(
+      engine,
+      ["exec", "--interactive", nextName(engine), "bash", "-c", script],
+      `${config.postgresPassword}\n`,
+      withinMs,
+    );
+  await inNext(untilStarted, startsWithinMs);
+  const sums = await inNext(copyScript, copiedWithinMs);
+  // A clean shutdown writes everything that is in memory to the disk.
+  await dockerAt(
+    engine,
+    ["stop", "--time", String(stopSeconds), nextName(engine)],
+    "",
+    (stopSeconds + 60) * 1000,
+  );
+  await dockerAt(engine, ["rm", nextName(engine)]);
+  await inPostgres(
+    engine,
+    // One that is there already is of an earlier copy, which something was recorded after.
+    `cd ${dataRoot} && { [ ! -e ${major} ] || mv ${major} ${major}.$(date +%s); } && mv ${making(major)} ${major} && sync .`,
+  );
+  const rows = sums
+    .split("\n")
+    .flatMap((line) => /^table .*\|(\d+)\|\d+$/.exec(line)?.[1] ?? []);
+  return {
+    tables: rows.length,
+    rows: rows.reduce((sum, count) => sum + Number(count), 0),
+  };
+}
+
+/** Removes what a copy that ended halfway left. */
+export async function removeUnfinished(engine: StackEngine): Promise<void> {
+  await dockerAt(engine, ["rm", "--force", nextName(engine)]);
+  await inPostgres(engine, `rm -rf ${dataRoot}/*.making`);
+}
+
+/** A shell script in the running server's container. */
+export function inPostgres(
+  engine: StackEngine,
+  script: string,
+  withinMs?: number,
+): Promise<string> {
+  return dockerAt(
+    engine,
+    [
+      ...["exec", "--user", "root", containerName(engine, "postgres")],
+      ...["bash", "-c", script],
+    ],
+    "",
+    withinMs,
+  );
+}
+
+const making = (major: string): string => `${major}.making`;
+
+function buildNextArgs(
+  engine: StackEngine,
+  image: string,
+  major: string,
+  memoryMiB: number,
+): readonly string[] {
+  const memory = `${memoryMiB}m`;
+  return [
+    ...["run", "--detach", "--name", nextName(engine)],
+    ...["--network", networkName(engine)],
+    ...["--memory", memory, "--memory-swap", memory, "--shm-size", "256m"],
+    ...["--security-opt", "no-new-privileges", "--cap-drop", "ALL"],
+    ...["CHOWN", "DAC_OVERRIDE", "FOWNER", "SETGID", "SETUID"].flatMap(
+      (capability) => ["--cap-add", capability],
+    ),
+    ...["--volume", `${volumeName(engine, "postgres")}:${dataRoot}`],
+    ...["--env", `PGDATA=${dataRoot}/${making(major)}/docker`],
+    // The image wants one. It ends with the copy, which brings the stack's own.
+    ...["--env", `POSTGRES_PASSWORD=${randomBytes(24).toString("base64url")}`],
+    ...[image, "postgres", "-c", "listen_addresses="],
+  ];
+}
+
+/** The image's entrypoint starts a server for initdb first; the one that stays is the container's first process. */
+const untilStarted = `until [ "$(cat /proc/1/comm)" = postgres ] && pg_isready --quiet; do sleep 0.2; done`;
+
+/**
+ * In the container of the new cluster, whose programs know both versions: pg_dump reads servers of earlier ones. The old
+ * server's password is on the first line of the input. Prints the sums, which are the same in both.
+ */
+const copyScript = `set -euo pipefail
+IFS= read -r PGPASSWORD
+export PGPASSWORD PGSSLMODE=require PGUSER=postgres
+ask() { psql --no-psqlrc --quiet --tuples-only --no-align --set=ON_ERROR_STOP=1 "$@"; }
+databases=$(ask --host=postgres --dbname=postgres --command="SELECT datname FROM pg_database WHERE datallowconn AND NOT datistemplate AND datname <> 'postgres' ORDER BY 1")
+sums() {
+  local database
+  for database in $databases; do
+    ask "$@" --dbname="$database" <<'SQL'
+SET TIME ZONE 'UTC';
+SELECT format('SELECT %L, count(*), coalesce(sum((''x'' || left(md5(hearth_row::text), 15))::bit(60)::bigint), 0) FROM %I.%I AS hearth_row',
+    'table ' || current_database() || '.' || nspname || '.' || relname, nspname, relname)
+  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+  WHERE relkind = 'r' AND nspname !~ '^pg_' AND nspname <> 'information_schema' ORDER BY nspname, relname \\gexec
+SELECT 'sequence ' || current_database() || '.' || schemaname || '.' || sequencename, last_value FROM pg_sequences ORDER BY schemaname, sequencename;
+SQL
+  done
+}
+# The superuser is there already; its password comes with the rest.
+pg_dumpall --host=postgres --globals-only | sed '/^CREATE ROLE postgres;$/d' | ask --dbname=postgres
+for database in $databases; do
+  pg_dump --host=postgres --create "$database" | ask --dbname=postgres
+  ask --dbname="$database" --command=ANALYZE
+done >/dev/null
+before=$(sums --host=postgres)
+after=$(sums)
+diff <(echo "$before") <(echo "$after") >&2 || { echo "rows or sums differ" >&2; exit 1; }
+echo "$after"
+`;

@@ -1,0 +1,134 @@
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Stack } from "@pulumi/pulumi/automation/stack.js";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { secretFields } from "../config/config-schema.ts";
+import { rightConfig } from "../../test/infra/stack-config.ts";
+import { openSession } from "./session.ts";
+import { runVerb, type Flags } from "./verbs.ts";
+
+let directory: string;
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "hearth-postgres-major-"));
+  writeFileSync(join(directory, "ssh"), dataHost);
+  chmodSync(join(directory, "ssh"), 0o755);
+  vi.stubEnv("PATH", `${directory}:${process.env["PATH"] ?? ""}`);
+  write("containers", "id\thearth-postgres\tUp 5 minutes (healthy)\n");
+  write("volumes", "hearth-postgres\n");
+  write("version", "postgres (PostgreSQL) 18.6 (Debian 18.6-1)\n");
+  write("majors", "18\n");
+});
+afterEach(() => {
+  vi.unstubAllEnvs();
+  rmSync(directory, { recursive: true });
+});
+
+/** Stands for the data host: what its Docker answers is in files. */
+const dataHost = `#!/bin/sh
+here=$(dirname "$0")
+case "$*" in
+  *"'--version'"*) cat "$here/version" ;;
+  *"'echo \"$PGDATA\"'"*|*'echo "$PGDATA"'*) cat "$here/image" ;;
+  *"'run'"*) cat "$here/majors" ;;
+  *"'volume'"*) cat "$here/volumes" ;;
+  *"'ps'"*) cat "$here/containers" ;;
+esac
+`;
+
+function write(name: string, text: string): void {
+  writeFileSync(join(directory, name), text);
+}
+
+/** What `up` ended with; "up goes on" when nothing kept it. */
+function up(image: string): Promise<string> {
+  return deploy(image, ["up"]);
+}
+
+async function deploy(
+  image: string,
+  words: readonly string[],
+  flags: Flags = {},
+): Promise<string> {
+  const all: Readonly<Record<string, string>> = {
+    ...rightConfig,
+    images: JSON.stringify({ postgres: image }),
+  };
+  const stack = {
+    name: "home",
+    getAllConfig: async () =>
+      Object.fromEntries(
+        Object.entries(all).map(([key, value]) => [
+          `hearth:${key}`,
+          { value, secret: secretFields.includes(key) },
+        ]),
+      ),
+    // First it says that the state is not lost.
+    exportStack: vi
+      .fn()
+      .mockResolvedValueOnce({
+        deployment: { resources: [{ type: "docker:index/network:Network" }] },
+      })
+      .mockRejectedValue(new Error("up goes on")),
+  } as unknown as Stack;
+  const session = await openSession(stack, () => undefined);
+  return runVerb(session, words, flags).then(
+    () => "done",
+    (error: unknown) => (error as Error).message,
+  );
+}
+
+const of = (version: string) =>
+  `docker.io/library/postgres:${version}-trixie@sha256:${"0".repeat(64)}`;
+
+test("an image of the same major version is deployed", async () => {
+  expect(await up(of("18.7"))).toBe("up goes on");
+});
+
+test("an image of another major version than the running server's is rejected before anything is changed", async () => {
+  expect(await up(of("19.0"))).toMatch(
+    /image docker\.io\/library\/postgres:19\.0-trixie has Postgres 19, and the data is of Postgres 18: .* nothing was changed\. `npm run deploy -- upgrade postgres` copies the data/,
+  );
+});
+
+test("without a container the volume says which version its data is of", async () => {
+  write("containers", "");
+  expect(await up(of("18.7"))).toBe("up goes on");
+  expect(await up(of("19.0"))).toContain("the data is of Postgres 18");
+  write("majors", "18.kept\n19\n");
+  expect(await up(of("19.0"))).toBe("up goes on");
+  write("volumes", "");
+  write("majors", "18\n");
+  expect(await up(of("19.0"))).toBe("up goes on");
+});
+
+const upgrade = (image: string) => deploy(image, ["upgrade", "postgres"]);
+
+test("an upgrade that cannot be done says why, and changes nothing", async () => {
+  write("image", "postgres (PostgreSQL) 17.2\n/var/lib/postgresql/17/docker\n");
+  expect(await upgrade(of("17.2"))).toMatch(
+    /^the data is of Postgres 18, and the image \S+ has Postgres 17, which does not read a copy of it; nothing was changed: /,
+  );
+  write("image", "postgres (PostgreSQL) 19.0\n/var/lib/postgresql/data\n");
+  expect(await upgrade(of("19.0"))).toMatch(
+    /keeps its data in \/var\/lib\/postgresql\/data and not in \/var\/lib\/postgresql\/VERSION\/docker.*; nothing was changed: /,
+  );
+  write("image", "postgres (PostgreSQL) 19.0\n/var/lib/postgresql/19/docker\n");
+  write("containers", "");
+  expect(await upgrade(of("19.0"))).toMatch(
+    /^Postgres does not run on host A, .*; nothing was changed: /,
+  );
+  await expect(deploy(of("19.0"), ["upgrade"])).resolves.toMatch(
+    /^upgrade takes postgres: npm run deploy -- upgrade postgres/,
+  );
+});
+
+test("earlier clusters are kept while the image is of another major version than the one in use", async () => {
+  write("image", "postgres (PostgreSQL) 19.0\n/var/lib/postgresql/19/docker\n");
+  expect(
+    await deploy(of("19.0"), ["upgrade", "postgres"], { "forget-old": true }),
+  ).toMatch(
+    /^Postgres 18 is in use, and the image has Postgres 19; nothing was deleted: /,
+  );
+});

@@ -1,0 +1,213 @@
+import { imageReferenceOf, type HearthConfig } from "../config/config.ts";
+import { dockerAt, type StackEngine } from "../engine.ts";
+import { volumeName } from "../names.ts";
+import { startPostgres } from "./adopt.ts";
+import { backUp, lastLine } from "./backup-first.ts";
+import { bringUp } from "./bring-up.ts";
+import { answersWithinMs, lookAt } from "./host-view.ts";
+import {
+  copyCluster,
+  inPostgres,
+  isReadOnly,
+  makeReadOnly,
+  makeWritable,
+  removeUnfinished,
+} from "./postgres-copy.ts";
+import {
+  dataRoot,
+  majorsOf,
+  postgresRuns,
+  pulledWithinMs,
+  runningMajor,
+} from "./postgres-major.ts";
+import { readSettings, type Session } from "./session.ts";
+import { setSetting } from "./settings.ts";
+
+/** Clusters of a gibibyte are removed in a moment; this is for a slow disk. */
+const removedWithinMs = 600_000;
+const command = "npm run deploy -- upgrade postgres";
+
+interface Versions {
+  readonly engine: StackEngine;
+  readonly config: HearthConfig;
+  readonly image: string;
+  /** Major versions: of the running server, undefined for none, and of the image. */
+  readonly current: string | undefined;
+  readonly wanted: string;
+}
+
+/**
+ * Brings the stack to the major version of Postgres that the image has: backs up, copies everything into a new cluster beside
+ * the one in use while the gateways serve known keys, compares, and switches. The earlier cluster is kept. A run that was killed
+ * before the switch left the earlier cluster in use, one that was killed afterwards goes on; the same command does either.
+ * Throws one sentence.
+ */
+export async function upgradePostgres(
+  session: Session,
+  { backup }: { readonly backup: boolean },
+): Promise<void> {
+  const { say } = session;
+  const versions = await readVersions(session);
+  const { engine, config, current, wanted } = versions;
+  const copies =
+    current !== undefined && current !== wanted && !(await isCopied(versions));
+  if (current === wanted || copies) await clear(engine);
+  if (copies && backup) {
+    say("Backing up Postgres and the notes …");
+    await backUp(engine);
+  }
+  if (copies) await needRoom(engine);
+  const started = Date.now();
+  if (copies) await copyOrClear(session, versions, current);
+  else await useVersion(session, versions);
+  await startPostgres(session, config);
+  say(
+    `Postgres ${wanted} is in use${copies ? `; nothing was written for ${Math.ceil((Date.now() - started) / 1000)} s` : ""}. Earlier clusters are kept until \`${command} --forget-old\`.`,
+  );
+  // The copy left the earlier cluster read-only.
+  await inPostgres(
+    engine,
+    `sed -i /default_transaction_read_only/d ${dataRoot}/[0-9]*/docker/postgresql.auto.conf`,
+  );
+  await bringUp(session);
+  say(`The stack runs on Postgres ${wanted}.`);
+}
+
+/** Deletes the clusters of other major versions than the one in use. Throws one sentence. */
+export async function forgetOldPostgres(session: Session): Promise<void> {
+  const { engine, current, wanted } = await readVersions(session);
+  if (current !== wanted)
+    throw new Error(
+      `Postgres ${current} is in use, and the image has Postgres ${wanted}; nothing was deleted: \`${command}\` first.`,
+    );
+  const removed = await inPostgres(
+    engine,
+    `cd ${dataRoot} && for each in [0-9]*; do [ "$each" = ${current} ] || { echo "$each" && rm -rf -- "$each"; }; done`,
+    removedWithinMs,
+  );
+  const names = removed.split("\n").filter((name) => name !== "");
+  session.say(
+    names.length === 0
+      ? "No earlier cluster is kept."
+      : `Deleted from the volume ${volumeName(engine, "postgres")}: ${names.join(", ")}.`,
+  );
+}
+
+async function readVersions(session: Session): Promise<Versions> {
+  const config = await readSettings(session);
+  const { postgres: host } = config.placement;
+  const engine = session.engines[host];
+  const image = imageReferenceOf(config, "postgres");
+  const wanted = await majorOfImage(engine, image);
+  const view = await lookAt(engine);
+  const runs = view !== null && postgresRuns(engine, view);
+  const current = runs ? (await runningMajor(engine))[0] : undefined;
+  // One that was ended while the container was replaced.
+  const goesOn =
+    isOf(config, wanted) && (await majorsOf(engine, image)).includes(wanted);
+  if (current === undefined && !goesOn)
+    throw new Error(
+      `Postgres does not run on host ${host.toUpperCase()}, and its data is read from it; nothing was changed: check out the version of Hearth that it ran with, \`npm run deploy -- up --refresh\`, then run this command again.`,
+    );
+  if (Number(wanted) < Number(current))
+    throw new Error(
+      `the data is of Postgres ${current}, and the image ${image.split("@")[0]} has Postgres ${wanted}, which does not read a copy of it; nothing was changed: check out a version of Hearth with Postgres ${current}, or go back (docs/deploy.md, "Another major version of Postgres").`,
+    );
+  return { engine, config, image, current, wanted };
+}
+
+/** As its own program says; pulls an image that is not on the host yet. */
+async function majorOfImage(
+  engine: StackEngine,
+  image: string,
+): Promise<string> {
+  const said = await dockerAt(
+    engine,
+    [
+      ...["run", "--rm", "--network", "none", "--entrypoint", "bash", image],
+      ...["-c", 'postgres --version; echo "$PGDATA"'],
+    ],
+    "",
+    pulledWithinMs,
+  );
+  const [, major = "", data] =
+    /\(PostgreSQL\) (\d+)[^\n]*\n(\S*)/.exec(said) ?? [];
+  if (data !== `${dataRoot}/${major}/docker`)
+    throw new Error(
+      `the image ${image.split("@")[0]} keeps its data in ${data ?? "an unknown place"} and not in ${dataRoot}/VERSION/docker, as the official ones since 18 do; nothing was changed: choose another with hearth:images.postgres.`,
+    );
+  return major;
+}
+
+/** Whether a run was ended after the copy was complete and before its server was started. */
+async function isCopied({
+  engine,
+  config,
+  wanted,
+}: Versions): Promise<boolean> {
+  return isOf(config, wanted) && (await isReadOnly(engine));
+}
+
+function isOf({ postgresVersion }: HearthConfig, major: string): boolean {
+  return postgresVersion.split(".")[0] === major;
+}
+
+/** The program rejects images of another major version than this setting's. */
+async function useVersion(
+  session: Session,
+  { config, wanted }: Versions,
+): Promise<void> {
+  if (!isOf(config, wanted))
+    await setSetting(session, "postgresVersion", {
+      value: wanted,
+      secret: false,
+    });
+}
+
+/** Ends what a run that was killed left: the server in use writes again. */
+async function clear(engine: StackEngine): Promise<void> {
+  await removeUnfinished(engine);
+  if (await isReadOnly(engine)) await makeWritable(engine);
+}
+
+async function copyOrClear(
+  session: Session,
+  versions: Versions,
+  current: string,
+): Promise<void> {
+  const { engine, config, image, wanted } = versions;
+  session.say(
+    `Postgres ${current} → ${wanted}: copying into a new cluster; until it is in use, the gateways serve the keys that they know and record their calls afterwards.`,
+  );
+  try {
+    await makeReadOnly(engine);
+    const { tables, rows } = await copyCluster(engine, config, {
+      image,
+      major: wanted,
+    });
+    session.say(`Copied: ${tables} tables, ${rows} rows, the same sums.`);
+    await useVersion(session, versions);
+  } catch (error) {
+    await clear(engine);
+    throw new Error(
+      `the copy failed (${lastLine(error)}), and Postgres ${current} is in use as before: fix that, then run \`${command}\` again.`,
+      { cause: error },
+    );
+  }
+}
+
+/** The copy is as large as the data, at most; Postgres's own log comes on top. */
+async function needRoom(engine: StackEngine): Promise<void> {
+  const said = await inPostgres(
+    engine,
+    `du -sm "$PGDATA" && df -m --output=avail "$PGDATA"`,
+    answersWithinMs,
+  );
+  const [, used = "0", available = "0"] =
+    /^(\d+)[^]*\s(\d+)\s*$/.exec(said) ?? [];
+  const needed = Math.ceil(Number(used) * 1.5) + 256;
+  if (Number(available) < needed)
+    throw new Error(
+      `the disk of the volume ${volumeName(engine, "postgres")} has ${available} MiB left, and a second cluster needs about ${needed}; nothing was changed: free some, then run the command again.`,
+    );
+}

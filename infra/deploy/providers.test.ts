@@ -1,0 +1,89 @@
+import type { Stack } from "@pulumi/pulumi/automation/stack.js";
+import { afterEach, expect, test } from "vitest";
+import { readHostSettings } from "../config/config.ts";
+import { postgresAtVariable } from "../config/program-config.ts";
+import { secretFields } from "../config/config-schema.ts";
+import { rightConfig } from "../../test/infra/stack-config.ts";
+import { renewProviders } from "./providers.ts";
+import { openSession } from "./session.ts";
+
+const provider = (name: string, inputs: object) => ({
+  urn: `urn:pulumi:home::hearth::pulumi:providers:x::${name}`,
+  type: "pulumi:providers:x",
+  inputs,
+});
+const settings = readHostSettings(rightConfig);
+/** As the engine keeps a provider's lists. */
+const sshOpts = JSON.stringify(
+  settings.ok ? settings.config.hosts.a.sshOpts : [],
+);
+const asConfigured = {
+  a: provider("host-a", { host: "ssh://root@192.168.1.10", sshOpts }),
+  b: provider("host-b", { host: "ssh://root@192.168.1.11", sshOpts }),
+  login: provider("postgres-login", { host: "10.8.0.1", port: "5432" }),
+};
+
+/** The names of the providers that the state is told anew. */
+async function renewed(
+  state: Readonly<Record<string, object>>,
+  without?: "a" | "b",
+): Promise<readonly string[]> {
+  let told: readonly string[] = [];
+  const stack = {
+    name: "home",
+    getAllConfig: async () =>
+      Object.fromEntries(
+        Object.entries(rightConfig).map(([key, value]) => [
+          `hearth:${key}`,
+          { value, secret: secretFields.includes(key) },
+        ]),
+      ),
+    exportStack: async () => ({
+      deployment: { resources: Object.values(state) },
+    }),
+    up: async ({ target }: { target: readonly string[] }) => {
+      told = target.map((urn) => urn.split("::").at(-1) ?? "");
+    },
+  } as unknown as Stack;
+  await renewProviders(await openSession(stack, () => undefined), without);
+  return told;
+}
+
+afterEach(() => {
+  delete process.env[postgresAtVariable];
+});
+
+test("nothing is done where the state reaches all as the configuration says", async () => {
+  expect(await renewed(asConfigured)).toEqual([]);
+  expect(await renewed({})).toEqual([]);
+});
+
+test("what was reached through a tunnel is reached directly, and the other way round", async () => {
+  const tunnelled = provider("postgres-login", {
+    host: "127.0.0.1",
+    port: "20007",
+  });
+  expect(await renewed({ ...asConfigured, login: tunnelled })).toEqual([
+    "postgres-login",
+  ]);
+  process.env[postgresAtVariable] = "127.0.0.1:20007";
+  expect(await renewed({ ...asConfigured, login: tunnelled })).toEqual([]);
+  expect(await renewed(asConfigured)).toEqual(["postgres-login"]);
+});
+
+test("a host at another address is told, unless it is left out", async () => {
+  const moved = provider("host-b", {
+    host: "ssh://root@192.168.1.99",
+    sshOpts,
+  });
+  expect(await renewed({ ...asConfigured, b: moved })).toEqual(["host-b"]);
+  expect(await renewed({ ...asConfigured, b: moved }, "b")).toEqual([]);
+});
+
+test("a host that is reached with other options of ssh is told", async () => {
+  const before = provider("host-b", {
+    host: "ssh://root@192.168.1.11",
+    sshOpts: JSON.stringify(["-i", "old-key"]),
+  });
+  expect(await renewed({ ...asConfigured, b: before })).toEqual(["host-b"]);
+});

@@ -1,0 +1,69 @@
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Stack } from "@pulumi/pulumi/automation/stack.js";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { postgresAtVariable } from "../config/program-config.ts";
+import { rightConfig } from "../../test/infra/stack-config.ts";
+import { tunnelPort } from "./tunnel.ts";
+import { reachPostgres } from "./reach-postgres.ts";
+import { openSession } from "./session.ts";
+
+/** Listens where `ssh -L` would, and ends with its input. */
+const listener = `#!${process.execPath}
+const [, port] = /^127.0.0.1:(\\d+):/.exec(process.argv[process.argv.indexOf("-L") + 1]);
+require("node:net").createServer((socket) => socket.on("error", () => {})).listen(Number(port), "127.0.0.1");
+process.stdin.on("end", () => process.exit(0)).resume();
+`;
+
+// Which addresses a machine does not reach is not the same everywhere.
+vi.mock("./tunnel.ts", async (original) => ({
+  ...(await original<typeof import("./tunnel.ts")>()),
+  isReached: async () => false,
+}));
+
+const stackName = `tunnel-${process.pid}`;
+let directory: string;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "hearth-reach-"));
+  writeFileSync(join(directory, "ssh"), listener);
+  chmodSync(join(directory, "ssh"), 0o755);
+  vi.stubEnv("PATH", `${directory}:${process.env["PATH"] ?? ""}`);
+});
+afterEach(() => {
+  vi.unstubAllEnvs();
+  rmSync(directory, { recursive: true });
+});
+
+function sessionWith(more: Readonly<Record<string, string>> = {}) {
+  const all = Object.fromEntries(
+    Object.entries({ ...rightConfig, ...more }).map(([key, value]) => [
+      `hearth:${key}`,
+      { value },
+    ]),
+  );
+  const stack = { name: stackName, getAllConfig: async () => all };
+  return openSession(stack as unknown as Stack, () => undefined);
+}
+
+test("this run alone is told where the tunnel begins", async () => {
+  const tunnel = await reachPostgres(await sessionWith(), undefined);
+  try {
+    expect(process.env[postgresAtVariable]).toBe(
+      `127.0.0.1:${tunnelPort(stackName)}`,
+    );
+  } finally {
+    await tunnel?.close();
+  }
+  expect(process.env[postgresAtVariable]).toBeUndefined();
+});
+
+test("no tunnel where Postgres' host is left out, or the operator says where Postgres is", async () => {
+  expect(await reachPostgres(await sessionWith(), "a")).toBeNull();
+  const postgresAt = JSON.stringify({ host: "127.0.0.1", port: 5432 });
+  expect(
+    await reachPostgres(await sessionWith({ postgresAt }), undefined),
+  ).toBeNull();
+  vi.stubEnv(postgresAtVariable, "127.0.0.1:5432");
+  expect(await reachPostgres(await sessionWith(), undefined)).toBeNull();
+});

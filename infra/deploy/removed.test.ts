@@ -1,0 +1,108 @@
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Stack } from "@pulumi/pulumi/automation/stack.js";
+import { afterEach, expect, test, vi } from "vitest";
+import { readHostSettings } from "../config/config.ts";
+import { secretFields } from "../config/config-schema.ts";
+import { rightConfig } from "../../test/infra/stack-config.ts";
+import { forgetRemoved } from "./removed.ts";
+import { openSession } from "./session.ts";
+import { containerType } from "./state.ts";
+
+const directories: string[] = [];
+afterEach(() => {
+  vi.unstubAllEnvs();
+  for (const directory of directories.splice(0))
+    rmSync(directory, { recursive: true });
+});
+
+/** Two hosts behind an ssh of its own, by what `docker ps` says there; the others do not answer. */
+function hostsWith(ids: Readonly<Record<string, readonly string[]>>): void {
+  const directory = mkdtempSync(join(tmpdir(), "hearth-removed-"));
+  directories.push(directory);
+  const answers = Object.entries(ids).map(
+    ([address, there]) =>
+      `*${address}*"'ps'"*) printf '%s' '${there.map((id) => `${id}\tname\tUp\n`).join("")}' ;;\n*${address}*"'volume'"*) ;;`,
+  );
+  writeFileSync(
+    join(directory, "ssh"),
+    `#!/bin/sh\ncase "$*" in\n${answers.join("\n")}\n*) exit 255 ;;\nesac\n`,
+  );
+  chmodSync(join(directory, "ssh"), 0o755);
+  vi.stubEnv("PATH", `${directory}:${process.env["PATH"] ?? ""}`);
+}
+
+const settings = readHostSettings(rightConfig);
+/** As the engine keeps a provider's lists. */
+const sshOpts = JSON.stringify(
+  settings.ok ? settings.config.hosts.a.sshOpts : [],
+);
+const provider = (host: string, endpoint: string) => ({
+  urn: `urn:pulumi:home::hearth::pulumi:providers:docker::host-${host}`,
+  type: "pulumi:providers:docker",
+  inputs: { host: endpoint, sshOpts },
+});
+const container = (name: string, host: string, id: string) => ({
+  urn: `urn:pulumi:home::hearth::${containerType}::${name}`,
+  type: containerType,
+  id,
+  provider: `urn:pulumi:home::hearth::pulumi:providers:docker::host-${host}::1`,
+  inputs: { name: `hearth-${name.replace(/-[ab]$/, "")}` },
+});
+const redis = container("redis", "a", "id-of-redis");
+const edge = container("edge-b", "b", "id-of-edge");
+
+/** What the state was told to look at again, and what was said. */
+async function forgotten(leftOut: readonly string[] = []) {
+  const refreshed: unknown[] = [];
+  const said: string[] = [];
+  const stack = {
+    name: "home",
+    getAllConfig: async () =>
+      Object.fromEntries(
+        Object.entries(rightConfig).map(([key, value]) => [
+          `hearth:${key}`,
+          { value, secret: secretFields.includes(key) },
+        ]),
+      ),
+    exportStack: async () => ({
+      deployment: {
+        resources: [
+          provider("a", "ssh://root@192.168.1.10"),
+          provider("b", "ssh://root@192.168.1.11"),
+          redis,
+          edge,
+        ],
+      },
+    }),
+    refresh: async ({ target }: { readonly target: unknown }) =>
+      refreshed.push(target),
+  } as unknown as Stack;
+  const session = await openSession(stack, (line) => said.push(line));
+  await forgetRemoved(session, leftOut);
+  return { refreshed, said };
+}
+
+test("a container that is gone from its host is looked at again, and told", async () => {
+  hostsWith({ "192.168.1.10": ["id-of-redis"], "192.168.1.11": ["another"] });
+  expect(await forgotten()).toEqual({
+    refreshed: [[edge.urn]],
+    said: ["Removed by hand: hearth-edge on host B."],
+  });
+});
+
+test("with all of them there nothing is done", async () => {
+  hostsWith({
+    "192.168.1.10": ["id-of-redis"],
+    "192.168.1.11": ["id-of-edge"],
+  });
+  expect(await forgotten()).toEqual({ refreshed: [], said: [] });
+});
+
+test("a host that is left out, or does not answer, has lost nothing", async () => {
+  hostsWith({ "192.168.1.10": [], "192.168.1.11": [] });
+  expect((await forgotten([edge.urn])).refreshed).toEqual([[redis.urn]]);
+  hostsWith({ "192.168.1.10": ["id-of-redis"] });
+  expect((await forgotten()).refreshed).toEqual([]);
+});

@@ -1,0 +1,100 @@
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { ConfigMap } from "@pulumi/pulumi/automation/config.js";
+import type { Stack } from "@pulumi/pulumi/automation/stack.js";
+import { expect, test, vi } from "vitest";
+import { readConfig, type HearthConfig } from "../config/config.ts";
+import { secretFields } from "../config/config-schema.ts";
+import { rightConfig } from "../../test/infra/stack-config.ts";
+import { begunAs, rotate } from "./rotate.ts";
+import type { Rotation } from "./rotations.ts";
+import { openSession } from "./session.ts";
+import { runVerb } from "./verbs.ts";
+
+function withRotation(rotation: Rotation): HearthConfig {
+  const read = readConfig({
+    values: { ...rightConfig, rotation: JSON.stringify(rotation) },
+    isSecret: (key) => secretFields.includes(key),
+  });
+  if (!read.ok) throw new Error(read.errors.join("\n"));
+  return read.config;
+}
+
+/** As the engine gives them. */
+function settingsOf(all: Readonly<Record<string, string>>): ConfigMap {
+  return Object.fromEntries(
+    Object.entries(all).map(([key, value]) => [
+      `hearth:${key}`,
+      { value, secret: secretFields.includes(key) },
+    ]),
+  );
+}
+
+const openai: Rotation = {
+  of: "provider",
+  settings: { "providerKeys.OPENAI_API_KEY": "sk-new" },
+  old: "",
+};
+
+test("the same rotation goes on, a provider's also without its name", () => {
+  const config = withRotation(openai);
+  expect(begunAs(config, "provider", "OPENAI_API_KEY")).toEqual(openai);
+  expect(begunAs(config, "provider", undefined)).toEqual(openai);
+});
+
+test.each([
+  ["provider", "ANTHROPIC_API_KEY", "ANTHROPIC_API_KEY"],
+  ["redis", undefined, "redis"],
+] as const)(
+  "another one is refused until it is over: %s %s",
+  (kind, provider, then) => {
+    expect(() => begunAs(withRotation(openai), kind, provider)).toThrow(
+      `a rotation of OPENAI_API_KEY is not over: \`npm run deploy -- rotate provider OPENAI_API_KEY\` goes on with it; then rotate ${then}.`,
+    );
+  },
+);
+
+test.each([
+  [["rotate", "master"], { end: true }],
+  [["adopt"], {}],
+])(
+  "%s is refused in the midst of a rotation, and nothing is touched",
+  async (words, flags) => {
+    const all = { ...rightConfig, rotation: JSON.stringify(openai) };
+    const stack = {
+      name: "home",
+      getAllConfig: async () => settingsOf(all),
+      exportStack: async () => ({
+        deployment: {
+          resources: [{ urn: "x", type: "postgresql:index/role:Role" }],
+        },
+      }),
+    } as unknown as Stack;
+    const session = await openSession(stack, () => undefined);
+    await expect(runVerb(session, words, flags)).rejects.toThrow(
+      "a rotation of provider is not over: `npm run deploy -- rotate provider OPENAI_API_KEY` goes on with it, and brings the hosts up.",
+    );
+  },
+);
+
+test("a Redis without TLS keeps its password until an up, which the sentence names", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "hearth-rotate-"));
+  // Stands for the host of a Redis without certificates.
+  writeFileSync(join(directory, "ssh"), "#!/bin/sh\n");
+  chmodSync(join(directory, "ssh"), 0o755);
+  vi.stubEnv("PATH", `${directory}:${process.env["PATH"] ?? ""}`);
+  try {
+    const stack = {
+      name: "home",
+      getAllConfig: async () => settingsOf(rightConfig),
+    } as unknown as Stack;
+    const session = await openSession(stack, () => undefined);
+    await expect(rotate(session, "redis", { graceSeconds: 0 })).rejects.toThrow(
+      /^Redis was deployed by a version of Hearth without TLS, .*; nothing was changed: `npm run deploy -- up`/,
+    );
+  } finally {
+    vi.unstubAllEnvs();
+    rmSync(directory, { recursive: true });
+  }
+});

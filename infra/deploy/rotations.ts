@@ -1,0 +1,152 @@
+import { randomBytes } from "node:crypto";
+import type { HearthConfig } from "../config/config.ts";
+import { askPostgres } from "../postgres-socket.ts";
+import { acceptRedisPasswords, redisSpeaksTls } from "../redis-login.ts";
+import { scramVerifier } from "../../core/scram.ts";
+import { setNotesAdminPassword } from "./notes-admin.ts";
+import type { Session } from "./session.ts";
+
+export const rotationKinds = [
+  "postgres",
+  "redis",
+  "master",
+  "notes",
+  "provider",
+] as const;
+export type RotationKind = (typeof rotationKinds)[number];
+
+/** What is asked of a rotation beyond its kind. */
+export interface RotationWish {
+  /** How long the old master key goes on working. */
+  readonly graceSeconds: number;
+  /** The variable and the key that the provider gave; a provider's alone. */
+  readonly provider?: { readonly name: string; readonly key: string };
+}
+
+/** What was decided when a rotation began. Kept, encrypted, in the stack's configuration until it is over. */
+export interface Rotation {
+  readonly of: RotationKind;
+  /** Settings by their new values; a provider's key by its path. */
+  readonly settings: Readonly<Record<string, string>>;
+  /** What the server accepts until then. */
+  readonly old: string;
+}
+
+/** One kind of secret: what becomes of the configuration, and what a running server has to be told before and after `up`. */
+interface Kind {
+  readonly begin: (
+    config: HearthConfig,
+    wish: RotationWish,
+  ) => Omit<Rotation, "of">;
+  /** Throws one sentence where the running server cannot be told; nothing was changed then. */
+  readonly need?: (session: Session, config: HearthConfig) => Promise<void>;
+  readonly before?: (
+    session: Session,
+    config: HearthConfig,
+    rotation: Rotation,
+  ) => Promise<void>;
+  readonly after?: Kind["before"];
+  /** Settings that end with the rotation. */
+  readonly passing: readonly string[];
+  /** What the operator does next. */
+  readonly next: (rotation: Rotation) => string;
+}
+
+const newSecret = (): string => randomBytes(24).toString("base64url");
+
+export const kinds: Readonly<Record<RotationKind, Kind>> = {
+  postgres: {
+    begin: (config) => ({
+      settings: {
+        // The other letter: both roles exist until both gateways log in as the new one.
+        gatewayRole: config.gatewayRole === "a" ? "b" : "a",
+        gatewayPassword: newSecret(),
+        supervisorPassword: newSecret(),
+        backupPassword: newSecret(),
+        postgresPassword: newSecret(),
+      },
+      old: "",
+    }),
+    // The provider logs in with it: first the server, over its own socket, then the configuration.
+    before: async ({ engines }, config, { settings }) => {
+      const verifier = scramVerifier(
+        "postgres",
+        settings["postgresPassword"] ?? "",
+      );
+      await askPostgres(
+        engines[config.placement.postgres],
+        `ALTER ROLE postgres PASSWORD '${verifier}';`,
+      );
+    },
+    passing: [],
+    next: () => "All four passwords of Postgres are new, the old ones refused.",
+  },
+  redis: {
+    begin: (config) => ({
+      settings: {
+        redisPassword: newSecret(),
+        redisPasswordPrevious: config.redisPassword,
+      },
+      old: config.redisPassword,
+    }),
+    need: async ({ engines }, config) => {
+      if (!(await redisSpeaksTls(engines[config.placement.redis])))
+        throw new Error(
+          "Redis was deployed by a version of Hearth without TLS, and this one speaks to it by TLS alone; nothing was changed: `npm run deploy -- up`, then run this command again.",
+        );
+    },
+    before: ({ engines }, config, { settings, old }) =>
+      acceptRedisPasswords(engines[config.placement.redis], [
+        settings["redisPassword"] ?? "",
+        old,
+      ]),
+    after: ({ engines }, config, { settings }) =>
+      acceptRedisPasswords(engines[config.placement.redis], [
+        settings["redisPassword"] ?? "",
+      ]),
+    passing: ["redisPasswordPrevious"],
+    next: () => "Redis' password is new, the old one refused.",
+  },
+  master: {
+    begin: (config, { graceSeconds }) => ({
+      settings: {
+        masterKey: `sk-${newSecret()}`,
+        masterKeyPrevious: config.masterKey,
+        masterKeyPreviousUntil: new Date(
+          Date.now() + graceSeconds * 1000,
+        ).toISOString(),
+      },
+      old: config.masterKey,
+    }),
+    passing: [],
+    next: ({ settings }) =>
+      `The master key is new: \`npx pulumi stack output --show-secrets masterKey\` shows it. The old one works until ${settings["masterKeyPreviousUntil"]}; \`npm run deploy -- rotate master --end\` ends it now.`,
+  },
+  notes: {
+    begin: (config) => ({
+      settings: { notesAdminPassword: newSecret() },
+      old: config.notesAdminPassword,
+    }),
+    before: ({ engines }, config, { settings, old }) =>
+      setNotesAdminPassword(
+        engines[config.placement.notes],
+        old,
+        settings["notesAdminPassword"] ?? "",
+      ),
+    passing: [],
+    next: () =>
+      "The notes server's admin password is new: `npx pulumi stack output --show-secrets notesAdminPassword` shows it. Devices log in as their own users and notice nothing.",
+  },
+  provider: {
+    begin: (_config, { provider }) => {
+      if (provider === undefined) throw new Error("which provider?");
+      return {
+        settings: { [`providerKeys.${provider.name}`]: provider.key },
+        old: "",
+      };
+    },
+    passing: [],
+    next: () =>
+      "Both gateways use the new key: the old one can be deleted at the provider.",
+  },
+};

@@ -1,0 +1,108 @@
+import type { ConfigMap } from "@pulumi/pulumi/automation/config.js";
+import type { Stack, UpOptions } from "@pulumi/pulumi/automation/stack.js";
+import {
+  ConfigRefused,
+  readConfig,
+  readHostSettings,
+  type HearthConfig,
+  type HostSettings,
+} from "../config/config.ts";
+import type { StackEngine } from "../engine.ts";
+import { parallel, projectName } from "./deploy-stack.ts";
+
+/** What every verb of `npm run deploy` works with. */
+export interface Session {
+  readonly stack: Stack;
+  /** null where the configuration of the hosts has a mistake. */
+  readonly hosts: HostSettings | null;
+  /** An empty address where the configuration of the hosts has a mistake: `cancel` works all the same. */
+  readonly engines: Readonly<Record<"a" | "b", StackEngine>>;
+  /** One line for the operator. */
+  readonly say: (line: string) => void;
+  /** The engine's options: how much at once, who hears of events and output. */
+  readonly options: Pick<
+    UpOptions,
+    "parallel" | "showSecrets" | "onEvent" | "onOutput" | "color"
+  >;
+}
+
+const namespace = "hearth:";
+
+/** A session on an open stack. */
+export async function openSession(
+  stack: Stack,
+  say: Session["say"],
+  options: Partial<Session["options"]> = {},
+): Promise<Session> {
+  forgetSettings(stack);
+  const read = readHostSettings(await readOwnValues(stack));
+  const hosts = read.ok ? read.config : null;
+  return {
+    stack,
+    hosts,
+    engines: { a: engineOf(stack, hosts, "a"), b: engineOf(stack, hosts, "b") },
+    say,
+    // Afterwards the SDK reads the summary, whose secrets are not used: decrypting them takes half a second.
+    options: { parallel, showSecrets: false, ...options },
+  };
+}
+
+/** The stack's configuration as the program reads it. Throws ConfigRefused with every mistake. */
+export async function readSettings({
+  stack,
+}: Pick<Session, "stack">): Promise<HearthConfig> {
+  const own = await readOwn(stack);
+  const read = readConfig({
+    values: valuesOf(own),
+    isSecret: (key) => own[key]?.secret === true,
+  });
+  if (!read.ok) throw new ConfigRefused(read.errors);
+  return read.config;
+}
+
+/** Our own settings by their keys without namespace, secrets in clear; objects and lists as JSON. */
+export async function readOwnValues(
+  stack: Stack,
+): Promise<Readonly<Record<string, string>>> {
+  return valuesOf(await readOwn(stack));
+}
+
+/** Decrypting them takes a second of processor time. */
+const known = new WeakMap<Stack, Promise<ConfigMap>>();
+
+/** The settings have changed: they are read again when they are next asked for. */
+export function forgetSettings(stack: Stack): void {
+  known.delete(stack);
+}
+
+async function readOwn(stack: Stack): Promise<ConfigMap> {
+  const all = known.get(stack) ?? stack.getAllConfig();
+  known.set(stack, all);
+  return Object.fromEntries(
+    Object.entries(await all).flatMap(([key, setting]) =>
+      key.startsWith(namespace)
+        ? [[key.slice(namespace.length), setting] as const]
+        : [],
+    ),
+  );
+}
+
+function valuesOf(own: ConfigMap): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(own).map(([key, { value }]) => [key, value]),
+  );
+}
+
+function engineOf(
+  { name: stackName }: Pick<Stack, "name">,
+  hosts: HostSettings | null,
+  name: "a" | "b",
+): StackEngine {
+  return {
+    endpoint: hosts?.hosts[name].docker ?? "",
+    sshOpts: hosts?.hosts[name].sshOpts ?? [],
+    prefix: hosts?.prefix ?? "hearth",
+    // As the program knows it: without the organization, where a name has one.
+    stack: `${projectName}/${stackName.split("/").at(-1)}`,
+  };
+}

@@ -1,0 +1,125 @@
+import { spawn } from "node:child_process";
+import { secretFields } from "../config/config-schema.ts";
+import { forgetSettings, type Session } from "./session.ts";
+
+export interface Setting {
+  readonly value: string;
+  readonly secret: boolean;
+  /** The key is a path into an object. */
+  readonly path?: boolean;
+}
+
+/** Sets one setting of the stack. The value goes in by standard input: arguments are seen by everybody on the machine. */
+export async function setSetting(
+  session: Pick<Session, "stack">,
+  key: string,
+  { value, secret, path = false }: Setting,
+): Promise<void> {
+  await pulumi(
+    session,
+    [
+      "config",
+      "set",
+      secret ? "--secret" : "--plaintext",
+      ...(path ? ["--path"] : []),
+      `hearth:${key}`,
+    ],
+    value,
+  );
+  forgetSettings(session.stack);
+}
+
+/** Removes settings; those that are not there are no error. */
+export async function removeSettings(
+  { stack }: Pick<Session, "stack">,
+  keys: readonly string[],
+): Promise<void> {
+  for (const key of keys) await stack.removeConfig(`hearth:${key}`);
+  forgetSettings(stack);
+}
+
+/**
+ * Brings the stack's settings from what is known to what is wanted, changed ones alone: objects and lists as `pulumi config set
+ * --path` writes them, so that each part can be changed with it, and without what they had before and have no more.
+ */
+export async function writeSettings(
+  session: Pick<Session, "stack">,
+  known: Readonly<Record<string, string>>,
+  wanted: Readonly<Record<string, string>>,
+): Promise<void> {
+  await removeSettings(
+    session,
+    Object.keys(known).filter((key) => !(key in wanted)),
+  );
+  for (const [key, value] of Object.entries(wanted)) {
+    const before = known[key];
+    if (before === value) continue;
+    if (before !== undefined && isStructured(before))
+      await removeSettings(session, [key]);
+    const leaves = leavesOf(key, value);
+    if (secretFields.includes(key))
+      for (const [path, leaf] of leaves)
+        await setSetting(session, path, {
+          value: leaf,
+          secret: true,
+          path: path !== key,
+        });
+    else
+      await session.stack.setAllConfig(
+        Object.fromEntries(
+          leaves.map(([path, leaf]) => [`hearth:${path}`, { value: leaf }]),
+        ),
+        true,
+      );
+  }
+  forgetSettings(session.stack);
+}
+
+/** The paths and values of a setting; objects and lists come as JSON. */
+function leavesOf(path: string, text: string): readonly [string, string][] {
+  if (!isStructured(text)) return [[path, text]];
+  const value = JSON.parse(text) as object;
+  return Object.entries(value).flatMap(([step, each]) =>
+    leavesOf(
+      Array.isArray(value) ? `${path}[${step}]` : `${path}.${step}`,
+      typeof each === "string" ? each : JSON.stringify(each),
+    ),
+  );
+}
+
+function isStructured(text: string): boolean {
+  return /^[[{]/.test(text);
+}
+
+/** One command of the engine on the stack; throws what it says when it fails. */
+export async function pulumi(
+  { stack }: Pick<Session, "stack">,
+  args: readonly string[],
+  input = "",
+): Promise<string> {
+  const { workspace } = stack;
+  const child = spawn(
+    workspace.pulumiCommand.command,
+    [...args, "--stack", stack.name, "--non-interactive"],
+    {
+      cwd: workspace.workDir,
+      env: { ...process.env, ...workspace.envVars },
+      stdio: ["pipe", "pipe", "pipe"],
+    },
+  );
+  let said = "";
+  let complained = "";
+  child.stdout.on("data", (text) => (said += String(text)));
+  child.stderr.on("data", (text) => (complained += String(text)));
+  child.stdin.on("error", () => undefined).end(input);
+  const code = await new Promise<number | null>((resolve, reject) => {
+    child.on("error", reject);
+    child.on("close", resolve);
+  });
+  if (code !== 0)
+    throw new Error(
+      complained.trim() ||
+        `\`npx pulumi ${args[0]}\` ended with ${code} and said nothing: run it by hand, then the same command again.`,
+    );
+  return said;
+}

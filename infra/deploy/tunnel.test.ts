@@ -1,0 +1,153 @@
+import { spawn } from "node:child_process";
+import {
+  chmodSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { createConnection, createServer, type AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { inProject } from "../project-files.ts";
+import { isReached, openTunnel, tunnelPort } from "./tunnel.ts";
+
+/** Forwards as `ssh -L` does until its input ends, as `ssh HOST cat` does, and tells its arguments. */
+const forwarder = `#!${process.execPath}
+const { createConnection, createServer } = require("node:net");
+const { writeFileSync } = require("node:fs");
+const args = process.argv.slice(2);
+writeFileSync(__dirname + "/args", args.join("\\n"));
+const [, from, to] = /^127.0.0.1:(\\d+):127.0.0.1:(\\d+)$/.exec(args[args.indexOf("-L") + 1]);
+createServer((near) => {
+  const far = createConnection(Number(to), "127.0.0.1");
+  near.pipe(far).pipe(near);
+  for (const end of [near, far]) end.on("error", () => {});
+}).listen(Number(from), "127.0.0.1");
+process.stdin.on("end", () => process.exit(0)).resume();
+`;
+
+let directory: string;
+let closings: (() => unknown)[];
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "hearth-tunnel-"));
+  closings = [() => rmSync(directory, { recursive: true })];
+});
+afterEach(async () => {
+  vi.unstubAllEnvs();
+  for (const close of closings.reverse()) await close();
+});
+
+function installSsh(program: string): void {
+  writeFileSync(join(directory, "ssh"), program);
+  chmodSync(join(directory, "ssh"), 0o755);
+  vi.stubEnv("PATH", `${directory}:${process.env["PATH"] ?? ""}`);
+}
+
+/** A server that says hello; the port it listens at. */
+async function listen(port = 0): Promise<number> {
+  const server = createServer((socket) =>
+    // A look whether somebody listens ends with a reset.
+    socket.on("error", () => undefined).end("hello"),
+  );
+  await new Promise<void>((resolve) =>
+    server.listen(port, "127.0.0.1", resolve),
+  );
+  closings.push(() => server.close());
+  return (server.address() as AddressInfo).port;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+function readAll(port: number): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let said = "";
+    createConnection(port, "127.0.0.1")
+      .on("data", (piece) => (said += String(piece)))
+      .on("error", reject)
+      .on("end", () => resolve(said));
+  });
+}
+
+const wish = (port: number, localPort: number) => ({
+  engine: {
+    endpoint: "ssh://root@10.8.0.1",
+    sshOpts: ["-o", "ControlPath=~/.ssh/hearth-%C"],
+  },
+  host: "a" as const,
+  address: "127.0.0.1",
+  port,
+  localPort,
+});
+
+test("what goes in on this machine comes out on the host, until it is closed", async () => {
+  installSsh(forwarder);
+  const localPort = await freePort();
+  const tunnel = await openTunnel(wish(await listen(), localPort));
+  expect(await readAll(localPort)).toBe("hello");
+  const args = readFileSync(join(directory, "args"), "utf8").split("\n");
+  // ssh takes the first of two: the shared connection of the operator's options would outlive the run.
+  expect(args.find((each) => each.startsWith("ControlPath"))).toBe(
+    "ControlPath=none",
+  );
+  await tunnel.close();
+  await expect(readAll(localPort)).rejects.toThrow("ECONNREFUSED");
+});
+
+test("a run that is killed takes its tunnel with it", async () => {
+  installSsh(forwarder);
+  const localPort = await freePort();
+  const program = join(directory, "run.ts");
+  writeFileSync(
+    program,
+    `import { openTunnel } from ${JSON.stringify(inProject("infra/deploy/tunnel.ts"))};
+await openTunnel(${JSON.stringify(wish(await listen(), localPort))});
+process.stdout.write("open");
+setInterval(() => {}, 1000);`,
+  );
+  const run = spawn(process.execPath, [program], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  closings.push(() => run.kill("SIGKILL"));
+  await new Promise((resolve) => run.stdout.once("data", resolve));
+  expect(await readAll(localPort)).toBe("hello");
+  run.kill("SIGKILL");
+  await expect
+    .poll(() => readAll(localPort).catch((error: Error) => error.message), {
+      timeout: 20_000,
+    })
+    .toMatch("ECONNREFUSED");
+});
+
+test("a machine without ssh, an ssh that fails, and a port that is taken are each one sentence", async () => {
+  const localPort = await freePort();
+  installSsh("#!/bin/sh\nexit 255\n");
+  await expect(openTunnel(wish(5432, localPort))).rejects.toThrow(
+    "no ssh tunnel to Postgres on host A: see what ssh says above, or set hearth:postgresAt to where this machine reaches Postgres.",
+  );
+  vi.stubEnv("PATH", join(directory, "empty"));
+  await expect(openTunnel(wish(5432, localPort))).rejects.toThrow(
+    "no ssh tunnel to Postgres on host A: this machine has no ssh command; install it, or set hearth:postgresAt to where this machine reaches Postgres.",
+  );
+  await listen(localPort);
+  await expect(openTunnel(wish(5432, localPort))).rejects.toThrow(
+    `port ${localPort} of this machine, where the ssh tunnel to Postgres is to begin, is taken by another program: end it, or set hearth:postgresAt to where this machine reaches Postgres.`,
+  );
+});
+
+test("an accepted and a refused connection both show a way", async () => {
+  expect(await isReached("127.0.0.1", await listen())).toBe(true);
+  expect(await isReached("127.0.0.1", await freePort())).toBe(true);
+});
+
+test("a stack's tunnel always begins at the same port", () => {
+  expect(tunnelPort("home")).toBe(tunnelPort("home"));
+  expect(tunnelPort("home")).not.toBe(tunnelPort("test"));
+});

@@ -1,0 +1,244 @@
+import {
+  chmodSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { confirm, text } from "@clack/prompts";
+import type { Stack } from "@pulumi/pulumi/automation/stack.js";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { secretFields } from "../config/config-schema.ts";
+import { rightConfig } from "../../test/infra/stack-config.ts";
+import { openSession } from "./session.ts";
+import type { StateResource } from "./state.ts";
+import { runVerb, type Flags } from "./verbs.ts";
+
+const cancelled = Symbol("Ctrl-C");
+vi.mock("@clack/prompts", () => ({
+  confirm: vi.fn(),
+  text: vi.fn(),
+  password: vi.fn(),
+  isCancel: (answer: unknown) => typeof answer === "symbol",
+}));
+
+const terminal = process.stdin.isTTY;
+let directory: string;
+beforeEach(() => {
+  process.stdin.isTTY = true;
+  directory = mkdtempSync(join(tmpdir(), "hearth-destroy-"));
+  writeFileSync(join(directory, "ssh"), hosts);
+  chmodSync(join(directory, "ssh"), 0o755);
+  vi.stubEnv("PATH", `${directory}:${process.env["PATH"] ?? ""}`);
+  onHost("a", []);
+  onHost("b", []);
+  writeFileSync(join(directory, "volumes-a"), "");
+  writeFileSync(join(directory, "volumes-b"), "");
+});
+afterEach(() => {
+  process.stdin.isTTY = terminal;
+  vi.unstubAllEnvs();
+  rmSync(directory, { recursive: true });
+});
+
+/** Stands for both hosts: `docker ps` gives the file "a" or "b", and a host without one is away. Postgres runs with the file "roles". */
+const hosts = `#!/bin/sh
+here=$(dirname "$0")
+host=b; case "$*" in *192.168.1.10*) host=a; esac
+[ -e "$here/$host" ] || exit 255
+case "$*" in
+  *"'psql'"*) cat "$here/roles" ;;
+  *"'name=^hearth-'"*) cat "$here/volumes-$host" ;;
+  *"'name=^/"*) echo "id hearth-edge sum" ;;
+  *"'ps'"*) cat "$here/$host" ;;
+  *"'rm'"*) echo "$host $*" >> "$here/removed" ;;
+esac
+`;
+
+function onHost(host: "a" | "b", names: readonly string[]): void {
+  writeFileSync(
+    join(directory, host),
+    names.map((name) => `id-${name}\t${name}\tUp 5 minutes\n`).join(""),
+  );
+}
+
+const ofType = (type: string, name: string, host = "a"): StateResource => ({
+  urn: `urn:pulumi:home::hearth::${type}::${name}`,
+  type,
+  id: `id-hearth-${name}`,
+  provider: `urn:pulumi:home::hearth::pulumi:providers:docker::host-${host}::x`,
+  inputs: { name: `hearth-${name}` },
+});
+const known = [
+  ofType("docker:index/volume:Volume", "redis-data"),
+  ofType("docker:index/container:Container", "redis"),
+];
+const role = ofType("postgresql:index/role:Role", "postgres-backup");
+
+const destroy = runOn.bind(null, ["destroy"]);
+
+/** Runs a verb on a stack that tells what was asked of it. */
+async function runOn(
+  words: readonly string[],
+  flags: Flags,
+  settings: Readonly<Record<string, string>> = {},
+  resources: readonly StateResource[] = [],
+): Promise<{
+  readonly asked: readonly string[];
+  readonly ended: unknown;
+  readonly said: readonly string[];
+}> {
+  const asked: string[] = [];
+  const said: string[] = [];
+  const all = { ...rightConfig, ...settings };
+  const stack = {
+    name: "home",
+    workspace: {
+      pulumiCommand: { command: "true" },
+      workDir: directory,
+      envVars: {},
+    },
+    getAllConfig: async () =>
+      Object.fromEntries(
+        Object.entries(all).map(([key, value]) => [
+          `hearth:${key}`,
+          { value, secret: secretFields.includes(key) },
+        ]),
+      ),
+    previewDestroy: async () => void asked.push("preview"),
+    exportStack: async () => ({ deployment: { resources } }),
+    preview: async () => void asked.push("preview"),
+    up: async () => void asked.push("up"),
+    destroy: async () => void asked.push("destroy"),
+  } as unknown as Stack;
+  const session = await openSession(stack, (line) => said.push(line));
+  const ended: unknown = await runVerb(session, words, flags).catch(
+    (error: unknown) => (error as Error).message,
+  );
+  return { asked, ended, said };
+}
+
+test("purge wants the stack's name after it said what would go, and another word touches nothing", async () => {
+  vi.mocked(text).mockResolvedValue("yes");
+  expect(await destroy({ purge: true })).toMatchObject({
+    asked: ["preview"],
+    ended: '"yes" is not the stack\'s name; nothing was touched.',
+  });
+  expect(vi.mocked(text).mock.calls[0]?.[0].message).toBe(
+    "All data will be gone: rows, keys, notes, backups on the hosts. Type the stack's name (home) to go on",
+  );
+});
+
+test("--yes does not answer for purge", async () => {
+  vi.mocked(text).mockResolvedValue("");
+  const { asked } = await destroy({ purge: true, yes: true });
+  expect(asked).toEqual(["preview"]);
+});
+
+test("Ctrl-C and No touch nothing", async () => {
+  vi.mocked(text).mockResolvedValue(cancelled as never);
+  expect(await destroy({ purge: true })).toMatchObject({
+    asked: ["preview"],
+    ended: "stopped; nothing was changed.",
+  });
+  vi.mocked(confirm).mockResolvedValue(false);
+  expect(await destroy({})).toMatchObject({
+    asked: ["preview"],
+    ended: "stopped; nothing was touched.",
+  });
+});
+
+test("where nobody can answer nothing is touched", async () => {
+  process.stdin.isTTY = false;
+  expect((await destroy({ purge: true })).asked).toEqual([]);
+  expect(await destroy({})).toMatchObject({
+    asked: ["preview"],
+    ended: "destroy asks first: add --yes where nobody can answer.",
+  });
+});
+
+test("in the midst of a rotation the command that ends it is named", async () => {
+  const rotation = JSON.stringify({ of: "redis", settings: {}, old: "" });
+  expect(await destroy({ yes: true }, { rotation })).toMatchObject({
+    asked: [],
+    ended:
+      "a rotation of redis is not over: `npm run deploy -- rotate redis` goes on with it, and brings the hosts up.",
+  });
+});
+
+test("what the state does not know is told before anybody is asked, and removed", async () => {
+  onHost("a", ["hearth-redis"]);
+  onHost("b", ["hearth-edge"]);
+  vi.mocked(confirm).mockResolvedValue(false);
+  const stopped = await destroy({}, {}, known);
+  expect(stopped.asked).toEqual(["preview"]);
+  expect(stopped.said).toEqual([
+    "Not in the state, and removed all the same: host B: hearth-edge",
+  ]);
+  const { asked, ended } = await destroy({ yes: true }, {}, known);
+  expect({ asked, ended }).toEqual({ asked: ["preview", "destroy"], ended: 0 });
+  expect(readFileSync(join(directory, "removed"), "utf8")).toMatch(
+    /^b .* 'docker' 'rm' '--force' 'id'\n$/,
+  );
+});
+
+test.each([[["up"]], [["preview"]], [["rotate", "redis"]], [["destroy"]]])(
+  "%s with a state that is empty, and a stack that runs, touches nothing",
+  async (words) => {
+    onHost("a", ["hearth-redis", "hearth-edge"]);
+    onHost("b", ["hearth-edge"]);
+    // What a run that failed at once leaves in the state.
+    const resources = [ofType("hearth:gateway:Gateway", "gateway-a")];
+    expect(await runOn(words, { yes: true }, {}, resources)).toMatchObject({
+      asked: [],
+      ended:
+        "the state is empty, and Hearth runs on the hosts (host A: hearth-edge, hearth-redis; host B: hearth-edge); nothing was touched: give this command the PULUMI_BACKEND_URL that the `up` had; or, if the state is lost, run `npm run deploy -- adopt` first.",
+    });
+  },
+);
+
+test("a host that is away is named before anything is touched", async () => {
+  rmSync(join(directory, "b"));
+  expect(await destroy({ yes: true }, {}, known)).toMatchObject({
+    asked: [],
+    ended:
+      'host B: Docker does not answer; nothing was touched: switch the host on and see that `ssh root@192.168.1.11 docker ps` works, or put another machine in its place (docs/deploy.md, "Replace a host"); then destroy.',
+  });
+});
+
+test("roles are dropped in Postgres: where it does not run nothing is touched", async () => {
+  onHost("a", ["hearth-redis"]);
+  expect(await destroy({ yes: true }, {}, [...known, role])).toMatchObject({
+    asked: [],
+    ended:
+      "Postgres does not run, and its roles are dropped in it; nothing was touched: `npm run deploy -- up --refresh`, then destroy.",
+  });
+  writeFileSync(join(directory, "roles"), "backup\n");
+  const { ended } = await destroy({ yes: true }, {}, [...known, role]);
+  expect(ended).toBe(0);
+});
+
+test("a service that is placed elsewhere than it runs is refused before anything is touched", async () => {
+  onHost("a", ["hearth-redis"]);
+  const placement = JSON.stringify({ redis: "b" });
+  const { asked, ended } = await destroy({ yes: true }, { placement }, known);
+  expect(asked).toEqual([]);
+  expect(ended).toMatch(
+    /^hearth:placement.redis says host B, and redis with its data is on host A; nothing was touched: set it back/,
+  );
+});
+
+test("purge says that nothing is left only where nothing is", async () => {
+  vi.mocked(text).mockResolvedValue("home");
+  const first = await destroy({ purge: true });
+  expect(first.said.at(-1)).toMatch(
+    /^Nothing of the stack is left on the hosts\. /,
+  );
+  writeFileSync(join(directory, "volumes-b"), "hearth-redis\n");
+  const { said } = await destroy({ purge: true });
+  expect(said.at(-1)).toMatch(
+    /^Left, as the state does not know them: host B: hearth-redis; `ssh root@192\.168\.1\.11 docker volume rm hearth-redis` removes them\. /,
+  );
+});

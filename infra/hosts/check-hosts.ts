@@ -1,0 +1,236 @@
+import type { HostSettings } from "../config/config.ts";
+import { loginPrefix, typedDocker } from "../engine.ts";
+import { otherHost } from "../hosts.ts";
+import { fine, wrong, type Finding } from "./finding.ts";
+import { openHost, type CheckedHost } from "./host.ts";
+import {
+  judgeBinds,
+  judgeClock,
+  judgeDirectory,
+  judgeDisk,
+  judgeExposed,
+  judgePublished,
+  judgeReach,
+  judgeRunners,
+  judgeVersion,
+} from "./judge.ts";
+import {
+  directoriesOn,
+  elsewhere,
+  listenersOn,
+  reachedFrom,
+  runnersOf,
+  type Listener,
+} from "./needs.ts";
+import { portsInUse } from "./ports-in-use.ts";
+
+interface Examined {
+  readonly host: CheckedHost;
+  readonly findings: readonly Finding[];
+  /** undefined when the host cannot run a probe. */
+  readonly listeners?: {
+    /** What may be published for a try. */
+    readonly free: readonly Listener[];
+    /** What the stack's own containers publish already. */
+    readonly ours: readonly Listener[];
+    /** The host's own, on its own network. */
+    readonly addresses: readonly string[];
+  };
+}
+
+/**
+ * Looks at both hosts as `up` and the running stack will find them, all at once: ssh, Docker, its version, the base image, disk,
+ * clock, addresses, ports; then whether containers of each reach the other and the local runners. Runs small containers and
+ * removes them; changes nothing else. Never throws for what is wrong with a host.
+ */
+export async function checkHosts(
+  settings: HostSettings,
+): Promise<readonly Finding[]> {
+  const [a, b] = await Promise.all([
+    examine(openHost("a", settings), settings),
+    examine(openHost("b", settings), settings),
+  ]);
+  const able = [a, b].filter(({ listeners }) => listeners !== undefined);
+  try {
+    const published = await Promise.all(
+      able.map((each) => publish(each, settings)),
+    );
+    const met = await Promise.all(
+      able.map((each) => meet(each, each === a ? b : a, settings)),
+    );
+    return [
+      ...a.findings,
+      ...b.findings,
+      ...published.flat(),
+      ...met.flat(),
+    ].toSorted((x, y) => x.host.localeCompare(y.host));
+  } finally {
+    await Promise.all(
+      able.map(({ host }) => host.removeProbes().catch(() => {})),
+    );
+  }
+}
+
+/** What one host shows of itself. */
+async function examine(
+  host: CheckedHost,
+  settings: HostSettings,
+): Promise<Examined> {
+  const { name, engine } = host;
+  const findings: Finding[] = [];
+  const ended = { host, findings };
+  const { endpoint } = engine;
+  try {
+    await host.ssh();
+    if (endpoint.startsWith("ssh://"))
+      findings.push(fine({ host: name, check: "ssh" }, "ssh lets us in"));
+  } catch (error) {
+    const login = endpoint.replace("ssh://", "").replace(/:\d+$/, "");
+    const ssh = loginPrefix(engine);
+    findings.push(
+      wrong(
+        { host: name, check: "ssh" },
+        `ssh to ${login} does not work (${(error as Error).message})`,
+        `${ssh.replace(/^ssh/, "ssh-copy-id")}&& ${ssh}true`,
+      ),
+    );
+    return ended;
+  }
+  try {
+    const version = await host.docker(
+      "version",
+      "--format",
+      "{{.Server.Version}}",
+    );
+    findings.push(judgeVersion(name, version));
+  } catch (error) {
+    findings.push(
+      wrong(
+        { host: name, check: "docker" },
+        `Docker at ${endpoint} does not answer (${(error as Error).message})`,
+        typedDocker(engine, "version"),
+      ),
+    );
+    return ended;
+  }
+  try {
+    const asked = Date.now();
+    const time = await host.docker("info", "--format", "{{.SystemTime}}");
+    findings.push(judgeClock(name, Date.parse(time), asked, Date.now()));
+    await host.pull();
+    findings.push(
+      fine({ host: name, check: "image" }, `${host.image} is there`),
+    );
+  } catch (error) {
+    findings.push(
+      wrong(
+        { host: name, check: "image" },
+        `${host.image} cannot be had (${(error as Error).message})`,
+        typedDocker(engine, `pull ${host.image}`),
+      ),
+    );
+    return ended;
+  }
+  try {
+    await host.removeProbes();
+    const inUse = await portsInUse(host, settings);
+    const all = listenersOn(name, settings);
+    const wanted = all.filter((listener) => !inUse.isOurs(listener));
+    const { bind, freeBytes, addresses } = await host.probe({
+      from: "host",
+      bind: wanted,
+    });
+    findings.push(
+      judgeDisk(name, freeBytes),
+      ...judgeBinds(host, settings, wanted, bind, inUse),
+      ...judgePublished(name, inUse.besides(all)),
+    );
+    for (const directory of directoriesOn(name, settings))
+      findings.push(
+        judgeDirectory(host, directory, await host.ownerOf(directory.path)),
+      );
+    return {
+      host,
+      findings,
+      listeners: {
+        free: wanted.filter((_listener, index) => bind[index] === "ok"),
+        ours: all.filter(inUse.isOurs),
+        addresses,
+      },
+    };
+  } catch (error) {
+    findings.push(noContainer(host, error));
+    return ended;
+  }
+}
+
+/** Publishes what the other host must reach and nobody holds yet; a finding when Docker refuses. */
+async function publish(
+  { host, listeners }: Examined,
+  settings: HostSettings,
+): Promise<readonly Finding[]> {
+  const asked = reachedFrom(otherHost(host.name), settings);
+  try {
+    await host.listen(among(asked, listeners?.free ?? []));
+    return [];
+  } catch (error) {
+    return [
+      wrong(
+        { host: host.name, check: "port" },
+        `Docker cannot publish the stack's ports (${(error as Error).message})`,
+        typedDocker(host.engine, "ps"),
+      ),
+    ];
+  }
+}
+
+/**
+ * Whether containers of this host reach both local runners and, of the other host, what listens there now, at the addresses
+ * of the settings and at no other.
+ */
+async function meet(
+  { host, listeners }: Examined,
+  other: Examined,
+  settings: HostSettings,
+): Promise<readonly Finding[]> {
+  const { free = [], ours = [], addresses = [] } = other.listeners ?? {};
+  const closed = elsewhere(
+    ours,
+    // Networks of Docker have the same addresses on both.
+    addresses.filter((each) => listeners?.addresses.includes(each) !== true),
+  );
+  const connect = among(reachedFrom(host.name, settings), [...free, ...ours]);
+  const runners = runnersOf(settings);
+  if (connect.length + closed.length + runners.length === 0) return [];
+  try {
+    const answer = await host.probe({
+      from: "container",
+      connect: [...connect, ...closed],
+      fetch: runners.map(({ url }) => url),
+    });
+    return [
+      ...judgeReach(host.name, settings, connect, answer.connect),
+      ...judgeExposed(other.host, closed, answer.connect.slice(connect.length)),
+      ...judgeRunners(host.name, runners, answer.fetch),
+    ];
+  } catch (error) {
+    return [noContainer(host, error)];
+  }
+}
+
+function among(
+  asked: readonly Listener[],
+  there: readonly Listener[],
+): readonly Listener[] {
+  return asked.filter(({ address, port }) =>
+    there.some((each) => each.address === address && each.port === port),
+  );
+}
+
+function noContainer(host: CheckedHost, error: unknown): Finding {
+  return wrong(
+    { host: host.name, check: "docker" },
+    `no container can be run (${(error as Error).message})`,
+    typedDocker(host.engine, `run --rm ${host.image} node --version`),
+  );
+}

@@ -1,0 +1,137 @@
+import { existsSync, readFileSync } from "node:fs";
+import { parseArgs, styleText } from "node:util";
+import { parse, YAMLParseError } from "yaml";
+import { readHostSettings } from "../config/config.ts";
+import { checkHosts } from "./check-hosts.ts";
+import type { Finding } from "./finding.ts";
+import { questions, withAnswers } from "./init-questions.ts";
+import { stackFile } from "../config/stack-file.ts";
+
+const usage = `usage: hearth doctor --hosts [--stack home] [--file Pulumi.home.yaml] [--json] [answers]
+
+Looks at both hosts from this machine, before an up or after: ssh, Docker, disk, clock, addresses, ports, and whether containers
+of each host reach the other one and the local model runners. Needs no running supervisor and no passphrase; runs small
+containers and removes them. Reads the stack's configuration; an answer given here counts instead:
+
+${questions.map(({ flag, ask }) => `  --${flag.padEnd(12)} ${ask}`).join("\n")}
+
+Exit codes: 0 all is well, 1 something is wrong, 2 not understood.
+
+example: hearth doctor --hosts --json
+`;
+
+/** A mistake in the command line or in the stack's configuration. */
+class NotUnderstood extends Error {}
+
+async function main(): Promise<number> {
+  const flags = readArguments();
+  if (flags["help"] === true) {
+    process.stdout.write(usage);
+    return 0;
+  }
+  const read = readHostSettings(readSettings(flags));
+  if (!read.ok) throw new NotUnderstood(read.errors.join("\n"));
+  const findings = await checkHosts(read.config);
+  const ok = findings.every((finding) => finding.ok);
+  process.stdout.write(
+    flags["json"] === true
+      ? `${JSON.stringify({ ok, findings }, null, 2)}\n`
+      : describe(findings),
+  );
+  return ok ? 0 : 1;
+}
+
+type Flags = Readonly<Record<string, string | boolean | undefined>>;
+
+function readArguments(): Flags {
+  const answers = Object.fromEntries(
+    questions.map(({ flag }) => [flag, { type: "string" as const }]),
+  );
+  try {
+    return parseArgs({
+      options: {
+        ...answers,
+        hosts: { type: "boolean" },
+        stack: { type: "string", default: "home" },
+        file: { type: "string" },
+        json: { type: "boolean" },
+        help: { type: "boolean", short: "h" },
+      },
+    }).values;
+  } catch (error) {
+    throw new NotUnderstood(
+      `${(error as Error).message.split("\n")[0]} (\`hearth doctor --hosts --help\` shows what it takes)`,
+    );
+  }
+}
+
+/** The settings of the stack's file with the answers of the command line over them. */
+function readSettings(flags: Flags): Readonly<Record<string, string>> {
+  const answers: Record<string, string> = {};
+  for (const { flag } of questions) {
+    const answer = flags[flag];
+    if (typeof answer === "string") answers[flag] = answer;
+  }
+  const answered = Object.keys(answers).length > 0;
+  const written = readStackFile(fileOf(flags), answered);
+  return answered ? withAnswers(written, answers) : written;
+}
+
+function fileOf(flags: Flags): string {
+  return typeof flags["file"] === "string"
+    ? flags["file"]
+    : stackFile(String(flags["stack"]));
+}
+
+/** Pulumi's file for a stack; what is encrypted is not needed here. */
+function readStackFile(
+  file: string,
+  mayBeMissing: boolean,
+): Readonly<Record<string, string>> {
+  if (!existsSync(file)) {
+    if (mayBeMissing) return {};
+    throw new NotUnderstood(
+      `there is no ${file}: npm run init creates it, or name the hosts here (--help)`,
+    );
+  }
+  try {
+    const { config } = parse(readFileSync(file, "utf8")) as {
+      readonly config?: Readonly<Record<string, unknown>>;
+    };
+    return Object.fromEntries(
+      Object.entries(config ?? {}).map(([key, value]) => [
+        key.replace(/^hearth:/, ""),
+        typeof value === "string" ? value : JSON.stringify(value),
+      ]),
+    );
+  } catch (error) {
+    if (!(error instanceof YAMLParseError)) throw error;
+    throw new NotUnderstood(`${file} cannot be read: ${error.message}`);
+  }
+}
+
+function describe(findings: readonly Finding[]): string {
+  return (["a", "b"] as const)
+    .map((name) => {
+      const lines = findings
+        .filter(({ host }) => host === name)
+        .map(({ ok, text, mend }) => {
+          const mark = styleText(ok ? "green" : "red", ok ? "✓" : "✕", {
+            stream: process.stdout,
+          });
+          return `  ${mark} ${text}${mend === null ? "" : `\n      → ${mend}`}\n`;
+        });
+      return `host ${name.toUpperCase()}\n${lines.join("")}`;
+    })
+    .join("");
+}
+
+main().then(
+  (code) => process.exit(code),
+  (error: unknown) => {
+    const { message } = error as Error;
+    for (const line of message.split("\n"))
+      process.stderr.write(`hearth: ${line}\n`);
+    process.exit(error instanceof NotUnderstood ? 2 : 1);
+  },
+);

@@ -1,0 +1,225 @@
+import { parseArgs } from "node:util";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { basename } from "node:path";
+import { intro, isCancel, outro, password, text } from "@clack/prompts";
+import { secretFields } from "../config/config-schema.ts";
+import {
+  postgresMajorOf,
+  readConfig,
+  type HearthConfig,
+} from "../config/config.ts";
+import { pinnedImages } from "../images/images.ts";
+import { openStack } from "../deploy/deploy-stack.ts";
+import { readOwnValues } from "../deploy/session.ts";
+import { writeSettings } from "../deploy/settings.ts";
+import { checkHosts } from "./check-hosts.ts";
+import { sentenceOf } from "./finding.ts";
+import {
+  answersOf,
+  makeSecrets,
+  offerFor,
+  questions,
+  withAnswers,
+  type Question,
+} from "./init-questions.ts";
+import { settingsList, stackFile } from "../config/stack-file.ts";
+
+const usage = `usage: npm run init -- [--stack home] [answers] [--yes] [--skip-checks]
+
+Creates the stack's configuration: asks for the two hosts, makes every secret, writes Pulumi.<stack>.yaml with the secrets
+encrypted, and checks both hosts. What is already set is kept. Every answer can be a flag:
+
+${questions.map(({ flag, ask }) => `  --${flag.padEnd(16)} ${ask}`).join("\n")}
+  --provider-key     NAME=KEY of a cloud provider, e.g. OPENAI_API_KEY=…; may be repeated (others see it: better asked for)
+  --yes              ask nothing: take flags and defaults
+  --skip-checks      do not look at the hosts
+
+example: npm run init -- --docker-a ssh://root@192.168.1.10 --docker-b ssh://root@192.168.1.11 \\
+           --address-a 192.168.1.10 --address-b 192.168.1.11 --yes
+`;
+
+/** Of the data that a new stack will make; one that exists keeps its own until `deploy -- upgrade postgres`. */
+const postgresVersion = postgresMajorOf(pinnedImages.postgres) ?? "";
+
+async function main(): Promise<number> {
+  const flags = readArguments();
+  if (flags.help === true) {
+    process.stdout.write(usage);
+    return 0;
+  }
+  const asking = flags.yes !== true && process.stdin.isTTY;
+  if (asking) intro("Hearth on two hosts");
+  const stackName = String(flags.stack ?? "home");
+  await providePassphrase(asking);
+  const file = stackFile(stackName);
+  const isNew = !existsSync(file);
+  const known = isNew
+    ? {}
+    : await readOwnValues(await openStack({ stackName }));
+  const answers: Record<string, string> = {};
+  for (const question of questions)
+    answers[question.flag] = await answerTo(
+      question,
+      flags,
+      offerFor(question, answers, answersOf(known)),
+      asking,
+    );
+  const settings: Readonly<Record<string, string>> = {
+    ...makeSecrets(),
+    ...(Object.keys(known).length === 0 ? { postgresVersion } : {}),
+    // A second run keeps what is there: new secrets would lock the stack out of its own data.
+    ...withAnswers(known, answers),
+    ...withProviderKeys(known, await askProviderKeys(flags, known, asking)),
+  };
+  const read = readConfig({
+    values: settings,
+    isSecret: (key) => secretFields.includes(key),
+  });
+  if (!read.ok) {
+    for (const error of read.errors) process.stderr.write(`hearth: ${error}\n`);
+    return 1;
+  }
+  process.stderr.write(
+    `writing ${basename(file)}, each secret encrypted by a command of its own …\n`,
+  );
+  await writeSettings(
+    { stack: await openStack({ stackName }) },
+    known,
+    settings,
+  );
+  if (isNew)
+    writeFileSync(file, `${settingsList()}${readFileSync(file, "utf8")}`);
+  const wrong =
+    flags["skip-checks"] === true
+      ? []
+      : (await lookAtHosts(read.config)).filter(({ ok }) => !ok);
+  for (const finding of wrong)
+    process.stderr.write(`hearth: ${sentenceOf(finding)}\n`);
+  const up = `npm run deploy -- up${stackName === "home" ? "" : ` --stack ${stackName}`}`;
+  const next =
+    wrong.length === 0
+      ? `npx pulumi up --stack ${stackName}, or ${up}`
+      : `fix what is wrong, check again with npx hearth doctor --hosts --stack ${stackName}, then ${up}`;
+  const done = `Pulumi.${stackName}.yaml is written, its secrets encrypted. Next: ${next}`;
+  if (asking) outro(done);
+  else process.stdout.write(`${done}\n`);
+  return wrong.length === 0 ? 0 : 1;
+}
+
+function lookAtHosts(config: HearthConfig): ReturnType<typeof checkHosts> {
+  process.stderr.write(
+    "looking at both hosts; the first time, each pulls the base image …\n",
+  );
+  return checkHosts(config);
+}
+
+function readArguments() {
+  const options = Object.fromEntries(
+    questions.map(({ flag }) => [flag, { type: "string" as const }]),
+  );
+  try {
+    return parseArgs({
+      options: {
+        ...options,
+        stack: { type: "string" },
+        yes: { type: "boolean" },
+        "skip-checks": { type: "boolean" },
+        "provider-key": { type: "string", multiple: true },
+        help: { type: "boolean", short: "h" },
+      },
+    }).values as Readonly<
+      Record<string, string | boolean | readonly string[] | undefined>
+    >;
+  } catch (error) {
+    process.stderr.write(`hearth: ${(error as Error).message}\n${usage}`);
+    process.exit(2);
+  }
+}
+
+async function providePassphrase(asking: boolean): Promise<void> {
+  const { PULUMI_CONFIG_PASSPHRASE, PULUMI_CONFIG_PASSPHRASE_FILE } =
+    process.env;
+  if ((PULUMI_CONFIG_PASSPHRASE ?? PULUMI_CONFIG_PASSPHRASE_FILE) !== undefined)
+    return;
+  if (!asking)
+    throw new Error(
+      "the secrets need a passphrase: set PULUMI_CONFIG_PASSPHRASE or PULUMI_CONFIG_PASSPHRASE_FILE.",
+    );
+  process.env["PULUMI_CONFIG_PASSPHRASE"] = given(
+    await password({
+      message:
+        "A passphrase for the stack's secrets (keep it: nothing opens them without)",
+    }),
+  );
+}
+
+async function answerTo(
+  question: Question,
+  flags: Readonly<Record<string, unknown>>,
+  offered: string,
+  asking: boolean,
+): Promise<string> {
+  const flag = flags[question.flag];
+  if (typeof flag === "string") return flag;
+  if (!asking) return offered;
+  return given(
+    await text({ message: question.ask, initialValue: offered }),
+  ).trim();
+}
+
+async function askProviderKeys(
+  flags: Readonly<Record<string, unknown>>,
+  known: Readonly<Record<string, string>>,
+  asking: boolean,
+): Promise<Readonly<Record<string, string>>> {
+  const keys = Object.fromEntries(
+    ((flags["provider-key"] ?? []) as readonly string[]).map((pair) => {
+      const [name = "", ...rest] = pair.split("=");
+      return [name, rest.join("=")];
+    }),
+  );
+  if (asking)
+    for (const name of [
+      "OPENAI_API_KEY",
+      "ANTHROPIC_API_KEY",
+      "GEMINI_API_KEY",
+    ]) {
+      if (name in keys) continue;
+      const without = name in providerKeysOf(known) ? "as it is" : "none yet";
+      const key = given(
+        await password({ message: `${name} (empty: ${without})` }),
+      );
+      if (key !== "") keys[name] = key;
+    }
+  return keys;
+}
+
+function providerKeysOf(
+  known: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  return JSON.parse(known["providerKeys"] ?? "{}") as Record<string, string>;
+}
+
+function withProviderKeys(
+  known: Readonly<Record<string, string>>,
+  keys: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  return Object.keys(keys).length === 0
+    ? {}
+    : { providerKeys: JSON.stringify({ ...providerKeysOf(known), ...keys }) };
+}
+
+function given(answer: string | symbol): string {
+  if (isCancel(answer)) throw new Error("stopped; nothing was written.");
+  return String(answer);
+}
+
+main().then(
+  (code) => process.exit(code),
+  (error: unknown) => {
+    process.stderr.write(
+      `hearth: ${((error as Error).message.split("\n")[0] ?? "").trim()}\n`,
+    );
+    process.exit(1);
+  },
+);

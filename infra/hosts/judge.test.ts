@@ -1,0 +1,162 @@
+import { expect, test } from "vitest";
+import { readHostSettings, type HostSettings } from "../config/config.ts";
+import { rightConfig } from "../../test/infra/stack-config.ts";
+import { sentenceOf } from "./finding.ts";
+import {
+  judgeBinds,
+  judgeClock,
+  judgeDirectory,
+  judgeDisk,
+  judgeExposed,
+  judgePublished,
+  judgeReach,
+  judgeRunners,
+  judgeVersion,
+} from "./judge.ts";
+import {
+  directoriesOn,
+  elsewhere,
+  listenersOn,
+  reachedFrom,
+  runnersOf,
+} from "./needs.ts";
+
+const settings = readSettings();
+const hostB = {
+  name: "b",
+  engine: { endpoint: "ssh://root@192.168.1.11", sshOpts: [] },
+} as const;
+
+function readSettings(
+  more: Readonly<Record<string, string>> = {},
+): HostSettings {
+  const read = readHostSettings({ ...rightConfig, ...more });
+  if (!read.ok) throw new Error(read.errors.join());
+  return read.config;
+}
+
+test.each([
+  ["28.2.2", true],
+  ["20.10.24+dfsg1", true],
+  ["20.9.1", false],
+  ["19.3.5", false],
+])("Docker %s is new enough: %s", (version, ok) => {
+  expect(judgeVersion("a", version).ok).toBe(ok);
+});
+
+test("a clock is wrong by what the answer's own time cannot explain", () => {
+  expect(judgeClock("a", 10_000, 9_000, 12_000).ok).toBe(true);
+  expect(judgeClock("a", 4_500, 9_000, 12_000).ok).toBe(true);
+  expect(sentenceOf(judgeClock("b", 1_000, 50_000, 51_000))).toBe(
+    "host B: its clock is 49 s behind this machine's: sudo timedatectl set-ntp true, on whichever of the two is wrong",
+  );
+  expect(judgeClock("b", 99_000, 50_000, 51_000).text).toBe(
+    "its clock is 48 s ahead of this machine's",
+  );
+});
+
+test("too little disk is told with how much is needed", () => {
+  expect(judgeDisk("a", 5 * 2 ** 30)).toMatchObject({ ok: true });
+  expect(sentenceOf(judgeDisk("a", 2 ** 31))).toBe(
+    "host A: 2.0 GiB are free where Docker keeps its data, 4 are needed to begin: docker system prune, or a larger disk",
+  );
+});
+
+test("directories that the settings name are there and belong to those who work in them, or a command makes them so", () => {
+  expect(directoriesOn("a", settings)).toEqual([]);
+  const named = readSettings({
+    notesData: "/srv/notes",
+    backupDirectory: "/srv/backups",
+    placement: JSON.stringify({ notes: "b" }),
+  });
+  expect(directoriesOn("a", named).map(({ path }) => path)).toEqual([
+    "/srv/backups",
+  ]);
+  const [notes, backups] = directoriesOn("b", named);
+  if (notes === undefined || backups === undefined) throw new Error("none");
+  expect(judgeDirectory(hostB, backups, 1000).ok).toBe(true);
+  expect(sentenceOf(judgeDirectory(hostB, notes, null))).toBe(
+    "host B: /srv/notes, which hearth:notesData names, is not there; its container runs as user 5984: ssh root@192.168.1.11 sudo install -d -o 5984 -g 0 -m 0750 /srv/notes",
+  );
+  expect(sentenceOf(judgeDirectory(hostB, backups, 0))).toBe(
+    "host B: /srv/backups, which hearth:backupDirectory names, belongs to user 0; its container runs as user 1000: ssh root@192.168.1.11 sudo install -d -o 1000 -g 0 -m 0750 /srv/backups",
+  );
+});
+
+test("a foreign address is told once, a taken port with who has it, and both name what mends them", () => {
+  const wanted = listenersOn("b", settings);
+  const answers = wanted.map(({ address, port }) =>
+    address === "10.8.0.2"
+      ? "EADDRNOTAVAIL"
+      : port === 4000 || port === 5984
+        ? "EADDRINUSE"
+        : "ok",
+  );
+  const strangerAt = ({ port }: { port: number }) =>
+    port === 5984 ? "old-couch" : undefined;
+  expect(
+    judgeBinds(hostB, settings, wanted, answers, { strangerAt }).map(
+      sentenceOf,
+    ),
+  ).toEqual([
+    "host B: 10.8.0.2 is no address of this host: npx pulumi config set --path hearth:hosts.b.address 192.168.1.11",
+    'host B: 192.168.1.11:4000, where the edge is to listen, is taken by another program: ssh root@192.168.1.11 ss -ltnp "sport = :4000" names it; stop it',
+    "host B: 192.168.1.11:5984, where the notes store is to listen, is taken by the container old-couch: ssh root@192.168.1.11 docker stop old-couch",
+  ]);
+});
+
+test("when all can be had, one finding says so", () => {
+  const wanted = listenersOn("b", settings);
+  const found = judgeBinds(
+    hostB,
+    settings,
+    wanted,
+    wanted.map(() => "ok"),
+    { strangerAt: () => undefined },
+  );
+  expect(found).toMatchObject([{ ok: true, check: "port" }]);
+});
+
+test("what is not reached is told with the firewall rule that lets it through", () => {
+  const asked = reachedFrom("b", settings);
+  expect(asked.map(({ port }) => port)).toEqual([4444, 6984, 4443, 5432, 6379]);
+  const found = judgeReach(
+    "b",
+    settings,
+    asked,
+    asked.map(({ port }) => (port === 6379 ? "ETIMEDOUT" : "ok")),
+  );
+  expect(found.map(sentenceOf)).toEqual([
+    "host B: its containers do not reach Redis at 10.8.0.1:6379 on host A (no answer): let it through host A's firewall, such as ufw allow from 10.8.0.2 to any port 6379 proto tcp",
+  ]);
+  expect(reachedFrom("a", settings).map(({ port }) => port)).toEqual([
+    4444, 4443,
+  ]);
+});
+
+test("what answers at an address that the settings do not name is reported, with what names the program", () => {
+  const ours = listenersOn("b", settings).filter(({ port }) => port === 4443);
+  const asked = elsewhere(ours, ["192.168.1.11", "203.0.113.5"]);
+  expect(asked).toEqual([
+    { service: "the supervisor", address: "203.0.113.5", port: 4443 },
+  ]);
+  expect(judgeExposed(hostB, asked, ["ECONNREFUSED"])).toEqual([]);
+  expect(judgeExposed(hostB, asked, ["ok"]).map(sentenceOf)).toEqual([
+    'host B: port 4443 answers host A at 203.0.113.5 as well, which the settings do not name: ssh root@192.168.1.11 docker ps --filter publish=4443 names a container that does it, ssh root@192.168.1.11 ss -ltnp "sport = :4443" another program; stop it, or close that port at 203.0.113.5',
+  ]);
+  expect(
+    judgePublished("b", [
+      { container: "hearth-redis", address: "::", port: 6379 },
+    ]).map(sentenceOf),
+  ).toEqual([
+    "host B: hearth-redis is published at [::]:6379, where it is not meant to be reached: npm run deploy -- up --refresh",
+  ]);
+});
+
+test("a runner that is not reached is told with both ways out", () => {
+  const found = judgeRunners("a", runnersOf(settings), ["ok", "ECONNREFUSED"]);
+  expect(found.map(({ ok }) => ok)).toEqual([true, false]);
+  expect(found.map(sentenceOf)[1]).toBe(
+    "host A: its containers do not reach the local runner http://192.168.1.11:1234/v1 (refused): start it and let it listen on the network (Ollama: OLLAMA_HOST=0.0.0.0), or npx pulumi config rm hearth:localRunnerB",
+  );
+});

@@ -1,0 +1,244 @@
+import { fixCommand } from "../config/config-fixes.ts";
+import type { HostName, HostSettings } from "../config/config.ts";
+import { loginPrefix, typedDocker, type EngineAddress } from "../engine.ts";
+import { otherHost } from "../hosts.ts";
+import { fine, wrong, type Finding } from "./finding.ts";
+import type { Directory, Listener } from "./needs.ts";
+import type { PortsInUse, PublishedPort } from "./ports-in-use.ts";
+
+const oldestDocker = [20, 10] as const;
+const gibibytesNeeded = 4;
+/** Certificates, leases and signed requests bear less than people think. */
+const largestSkewMs = 5_000;
+
+export function judgeVersion(host: HostName, version: string): Finding {
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  const told = { host, check: "version" } as const;
+  const oldest = oldestDocker.join(".");
+  return major > oldestDocker[0] ||
+    (major === oldestDocker[0] && minor >= oldestDocker[1])
+    ? fine(told, `Docker ${version} answers`)
+    : wrong(
+        told,
+        `Docker is ${version}, ${oldest} or newer is needed`,
+        "upgrade it: https://docs.docker.com/engine/install/",
+      );
+}
+
+/** `theirs` was read between `asked` and `answered` of this machine's clock; all in milliseconds since 1970. */
+export function judgeClock(
+  host: HostName,
+  theirs: number,
+  asked: number,
+  answered: number,
+): Finding {
+  const told = { host, check: "clock" } as const;
+  const skew = Math.max(asked - theirs, theirs - answered, 0);
+  return skew <= largestSkewMs
+    ? fine(told, "its clock agrees with this machine's")
+    : wrong(
+        told,
+        `its clock is ${Math.round(skew / 1000)} s ${theirs < asked ? "behind" : "ahead of"} this machine's`,
+        "sudo timedatectl set-ntp true, on whichever of the two is wrong",
+      );
+}
+
+export function judgeDisk(host: HostName, freeBytes: number): Finding {
+  const told = { host, check: "disk" } as const;
+  const free = freeBytes / 2 ** 30;
+  return free >= gibibytesNeeded
+    ? fine(told, `${Math.floor(free)} GiB are free where Docker keeps its data`)
+    : wrong(
+        told,
+        `${free.toFixed(1)} GiB are free where Docker keeps its data, ${gibibytesNeeded} are needed to begin`,
+        "docker system prune, or a larger disk",
+      );
+}
+
+/** `found` is the number of the user whom it belongs to; null when there is no such directory. */
+export function judgeDirectory(
+  host: { readonly name: HostName; readonly engine: EngineAddress },
+  { setting, path, owner }: Directory,
+  found: number | null,
+): Finding {
+  const told = { host: host.name, check: "directory" } as const;
+  if (found === owner)
+    return fine(told, `${path} belongs to user ${owner}, who works in it`);
+  return wrong(
+    told,
+    `${path}, which hearth:${setting} names, ${found === null ? "is not there" : `belongs to user ${found}`}; its container runs as user ${owner}`,
+    `${loginPrefix(host.engine)}sudo install -d -o ${owner} -g 0 -m 0750 ${path}`,
+  );
+}
+
+/** One finding for each address and each port that cannot be had, and one for all that can. */
+export function judgeBinds(
+  host: { readonly name: HostName; readonly engine: EngineAddress },
+  settings: HostSettings,
+  wanted: readonly Listener[],
+  answers: readonly string[],
+  inUse: Pick<PortsInUse, "strangerAt">,
+): readonly Finding[] {
+  const { name } = host;
+  const foreign = new Set(
+    wanted
+      .filter((_listener, index) => answers[index] === "EADDRNOTAVAIL")
+      .map(({ address }) => address),
+  );
+  const found = [
+    ...[...foreign].map((address) =>
+      wrong(
+        { host: name, check: "address" },
+        `${address} is no address of this host`,
+        fixCommand(settingOf(name, settings, address)),
+      ),
+    ),
+    ...wanted.flatMap((listener, index): readonly Finding[] => {
+      const answer = answers[index];
+      if (answer === "ok" || foreign.has(listener.address)) return [];
+      return [takenPort(host, listener, answer ?? "no answer", inUse)];
+    }),
+  ];
+  return found.length > 0
+    ? found
+    : [
+        fine(
+          { host: name, check: "port" },
+          "its addresses are there, and the stack's ports are free or the stack's own",
+        ),
+      ];
+}
+
+function takenPort(
+  host: { readonly name: HostName; readonly engine: EngineAddress },
+  listener: Listener,
+  answer: string,
+  inUse: Pick<PortsInUse, "strangerAt">,
+): Finding {
+  const told = { host: host.name, check: "port" } as const;
+  const where = `${listener.address}:${listener.port}, where ${listener.service} is to listen,`;
+  if (answer !== "EADDRINUSE")
+    return wrong(
+      told,
+      `${where} cannot be used (${answer})`,
+      `see what stands in its way on that host`,
+    );
+  const stranger = inUse.strangerAt(listener);
+  if (stranger !== undefined)
+    return wrong(
+      told,
+      `${where} is taken by the container ${stranger}`,
+      typedDocker(host.engine, `stop ${stranger}`),
+    );
+  return wrong(
+    told,
+    `${where} is taken by another program`,
+    `${loginPrefix(host.engine)}ss -ltnp "sport = :${listener.port}" names it; stop it`,
+  );
+}
+
+/** The setting that names this address of the host. */
+function settingOf(
+  host: HostName,
+  settings: HostSettings,
+  address: string,
+): readonly string[] {
+  const { address: own, publish } = settings.hosts[host];
+  return own === address
+    ? ["hosts", host, "address"]
+    : ["hosts", host, "publish", String(publish.indexOf(address))];
+}
+
+/** What containers of the stack publish at an address that the settings do not name. */
+export function judgePublished(
+  host: HostName,
+  besides: readonly PublishedPort[],
+): readonly Finding[] {
+  return besides.map(({ container, address, port }) =>
+    wrong(
+      { host, check: "exposed" },
+      `${container} is published at ${inBrackets(address)}:${port}, where it is not meant to be reached`,
+      "npm run deploy -- up --refresh",
+    ),
+  );
+}
+
+/** What should answer on `host` at the addresses of its settings alone, and answers the other host elsewhere. */
+export function judgeExposed(
+  { name, engine }: { readonly name: HostName; readonly engine: EngineAddress },
+  asked: readonly Listener[],
+  answers: readonly string[],
+): readonly Finding[] {
+  return asked.flatMap(({ address, port }, index) =>
+    answers[index] === "ok"
+      ? [
+          wrong(
+            { host: name, check: "exposed" },
+            `port ${port} answers host ${otherHost(name).toUpperCase()} at ${address} as well, which the settings do not name`,
+            `${typedDocker(engine, `ps --filter publish=${port}`)} names a container that does it, ${loginPrefix(engine)}ss -ltnp "sport = :${port}" another program; stop it, or close that port at ${address}`,
+          ),
+        ]
+      : [],
+  );
+}
+
+function inBrackets(address: string): string {
+  return address.includes(":") ? `[${address}]` : address;
+}
+
+/** Whether containers on `host` reach what they must on the other. */
+export function judgeReach(
+  host: HostName,
+  settings: HostSettings,
+  asked: readonly Listener[],
+  answers: readonly string[],
+): readonly Finding[] {
+  const other = otherHost(host);
+  const told = { host, check: "reach" } as const;
+  const found = asked.flatMap(
+    ({ address, port, service }, index): readonly Finding[] =>
+      answers[index] === "ok"
+        ? []
+        : [
+            wrong(
+              told,
+              `its containers do not reach ${service} at ${address}:${port} on host ${other.toUpperCase()} (${inWords(answers[index])})`,
+              `let it through host ${other.toUpperCase()}'s firewall, such as ufw allow from ${settings.hosts[host].address} to any port ${port} proto tcp`,
+            ),
+          ],
+  );
+  return found.length > 0 || asked.length === 0
+    ? found
+    : [fine(told, `its containers reach host ${other.toUpperCase()}`)];
+}
+
+export function judgeRunners(
+  host: HostName,
+  runners: readonly { readonly setting: string; readonly url: string }[],
+  answers: readonly string[],
+): readonly Finding[] {
+  const told = { host, check: "runner" } as const;
+  return runners.map(({ setting, url }, index) =>
+    answers[index] === "ok"
+      ? fine(told, `its containers reach the local runner ${url}`)
+      : wrong(
+          told,
+          `its containers do not reach the local runner ${url} (${inWords(answers[index])})`,
+          `start it and let it listen on the network (Ollama: OLLAMA_HOST=0.0.0.0), or npx pulumi config rm hearth:${setting}`,
+        ),
+  );
+}
+
+function inWords(answer: string | undefined): string {
+  switch (answer) {
+    case "ECONNREFUSED":
+      return "refused";
+    case "ETIMEDOUT":
+      return "no answer";
+    case "EHOSTUNREACH":
+    case "ENETUNREACH":
+      return "no route";
+    default:
+      return answer ?? "no answer";
+  }
+}

@@ -1,0 +1,72 @@
+import { spawnSync } from "node:child_process";
+import { parseArgs } from "node:util";
+import { imageContext } from "./image-context.ts";
+import { pinnedImages, type BuiltImage } from "./images.ts";
+
+const usage = `usage: npm run images -- [gateway] [supervisor] [notes] [--base IMAGE] [--build] [--tag PREFIX]
+
+Assembles the build contexts of our images under .hearth/images/ and prints each one's directory and content hash.
+--build builds them with the local docker as PREFIX/<name>:<hash> (PREFIX: hearth), to be pushed to a registry.
+
+example: npm run images -- gateway --build --tag registry.example.org/hearth
+`;
+const all: readonly BuiltImage[] = ["gateway", "supervisor", "notes"];
+
+function isImage(name: string): name is BuiltImage {
+  return all.some((each) => each === name);
+}
+
+function readArguments() {
+  try {
+    return parseArgs({
+      allowPositionals: true,
+      options: {
+        base: { type: "string" },
+        build: { type: "boolean" },
+        tag: { type: "string" },
+        help: { type: "boolean", short: "h" },
+      },
+    });
+  } catch (error) {
+    process.stderr.write(`hearth: ${(error as Error).message}\n${usage}`);
+    process.exit(2);
+  }
+}
+
+/** Docker says itself what is wrong with a build. */
+function build(tag: string, directory: string): void {
+  const { error, status } = spawnSync(
+    "docker",
+    ["build", "--tag", tag, directory],
+    { stdio: "inherit" },
+  );
+  if (error === undefined && status === 0) return;
+  process.stderr.write(
+    error === undefined
+      ? `hearth: docker could not build ${tag}: mend what it says above, then run the same command again.\n`
+      : `hearth: docker cannot be started on this machine (${error.message}): install it, or take the contexts printed above to where it is.\n`,
+  );
+  process.exit(1);
+}
+
+const { values, positionals } = readArguments();
+const unknown = positionals.filter((name) => !isImage(name));
+if (values.help === true || unknown.length > 0) {
+  (values.help === true ? process.stdout : process.stderr).write(usage);
+  process.exit(values.help === true ? 0 : 2);
+}
+for (const image of positionals.length === 0
+  ? all
+  : positionals.filter(isImage)) {
+  const { hash, assemble } = imageContext(
+    image,
+    values.base ?? pinnedImages.nodeBase,
+  );
+  const directory = assemble();
+  process.stdout.write(`${image} ${hash} ${directory}\n`);
+  if (values.build === true) {
+    const tag = `${values.tag ?? "hearth"}/${image}:${hash}`;
+    build(tag, directory);
+    process.stdout.write(`built ${tag}\n`);
+  }
+}

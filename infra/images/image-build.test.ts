@@ -1,0 +1,77 @@
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { buildImage, hasImage } from "./image-build.ts";
+
+const engine = { endpoint: "ssh://root@10.8.0.2", sshOpts: [] };
+let directory: string;
+
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), "hearth-build-"));
+});
+afterEach(() => {
+  vi.unstubAllEnvs();
+  rmSync(directory, { recursive: true });
+});
+
+/** Puts a program named ssh before the machine's own. */
+function fakeSsh(script: string): void {
+  writeFileSync(join(directory, "ssh"), `#!/bin/sh\n${script}\n`);
+  chmodSync(join(directory, "ssh"), 0o755);
+  vi.stubEnv("PATH", `${directory}:${process.env["PATH"] ?? ""}`);
+}
+
+function context(): string {
+  const made = join(directory, "context");
+  mkdirSync(join(made, "app"), { recursive: true });
+  writeFileSync(join(made, "Dockerfile"), "FROM base:1\n");
+  writeFileSync(join(made, "app", "main.ts"), "// hello\n");
+  return made;
+}
+
+test("the context travels by standard input to the host's own docker", async () => {
+  const seen = join(directory, "seen");
+  fakeSsh(`for last; do :; done; { echo "$last"; tar -tz | sort; } > ${seen}`);
+  await buildImage(engine, "hearth/gateway:0123", context());
+  expect(readFileSync(seen, "utf8").trim().split("\n")).toEqual([
+    "'docker' 'build' '--quiet' '--tag' 'hearth/gateway:0123' '-'",
+    "../",
+    "./Dockerfile",
+    "./app/",
+    "./app/main.ts",
+  ]);
+});
+
+test("a build that fails is told with Docker's reason", async () => {
+  fakeSsh(
+    'cat > /dev/null; echo "Step 1/7" >&2; echo "pull access denied for base." >&2; exit 1',
+  );
+  await expect(
+    buildImage(engine, "hearth/gateway:0123", context()),
+  ).rejects.toThrow(
+    "hearth/gateway:0123 could not be built on ssh://root@10.8.0.2 (pull access denied for base): mend that, then run up again.",
+  );
+});
+
+test("a host that hangs up is no crash", async () => {
+  fakeSsh("echo 'Connection closed by 10.8.0.2' >&2; exit 255");
+  await expect(
+    buildImage(engine, "hearth/gateway:0123", context()),
+  ).rejects.toThrow("(Connection closed by 10.8.0.2)");
+});
+
+test("an image that is there is told from one that is not, or whose host is away", async () => {
+  fakeSsh(
+    `case "$*" in *"'image' 'inspect'"*"'hearth/gateway:0123'") echo sha256:1 ;; *) exit 1 ;; esac`,
+  );
+  expect(await hasImage(engine, "hearth/gateway:0123")).toBe(true);
+  expect(await hasImage(engine, "hearth/gateway:4567")).toBe(false);
+});

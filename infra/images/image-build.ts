@@ -1,0 +1,68 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { text } from "node:stream/consumers";
+import { dockerAt, type EngineAddress } from "../engine.ts";
+
+/** A slow line has to carry the context to the host and the base image into it. */
+const buildWithinMs = 20 * 60_000;
+
+/**
+ * Builds an image on a host from a directory of this machine, which travels by standard input: over ssh it is the host's own
+ * docker that builds. Needs neither buildx nor any registry but the base image's. Throws a sentence with Docker's reason.
+ */
+export async function buildImage(
+  engine: EngineAddress,
+  tag: string,
+  directory: string,
+): Promise<void> {
+  // Compressing costs more than it saves where no network is between.
+  const options = engine.endpoint.startsWith("ssh://") ? "-czf" : "-cf";
+  // Without a file named, macOS' tar writes to a tape drive.
+  const tar = spawn("tar", ["-C", directory, options, "-", "."], {
+    stdio: ["ignore", "pipe", "pipe"],
+    // macOS' tar would add files of its own.
+    env: { ...process.env, COPYFILE_DISABLE: "1" },
+  });
+  const complaint = text(tar.stderr);
+  const packed = once(tar, "close").then(async ([code]) => {
+    if (code !== 0) throw new Error(`tar: ${lastLine(await complaint)}`);
+  });
+  const built = dockerAt(
+    engine,
+    ["build", "--quiet", "--tag", tag, "-"],
+    tar.stdout,
+    buildWithinMs,
+  );
+  try {
+    await Promise.all([packed, built]);
+  } catch (error) {
+    const { stderr = "", message } = error as Error & { stderr?: string };
+    throw new Error(
+      `${tag} could not be built on ${engine.endpoint} (${lastLine(stderr || message)}): mend that, then run up again.`,
+      { cause: error },
+    );
+  } finally {
+    tar.kill();
+  }
+}
+
+/** Whether a host has an image of this tag; false too when it cannot be asked. */
+export async function hasImage(
+  engine: EngineAddress,
+  tag: string,
+): Promise<boolean> {
+  return dockerAt(engine, [
+    "image",
+    "inspect",
+    "--format",
+    "{{.Id}}",
+    tag,
+  ]).then(
+    () => true,
+    () => false,
+  );
+}
+
+function lastLine(said: string): string {
+  return (said.trim().split("\n").at(-1) ?? "").replace(/\.$/, "");
+}

@@ -1,0 +1,290 @@
+import { createHash } from "node:crypto";
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join, relative } from "node:path";
+import type { BuiltImage } from "./images.ts";
+import { findProductionPackages } from "./production-packages.ts";
+import { inProject, projectRoot } from "../project-files.ts";
+
+export interface ImageContext {
+  readonly image: BuiltImage;
+  /** Reference of the image below ours. */
+  readonly base: string;
+  /** Of the whole content: 16 hex digits. */
+  readonly hash: string;
+  /** Gives a directory that holds the Dockerfile and everything it copies; written unless it is there already. */
+  readonly assemble: () => string;
+}
+
+interface Recipe {
+  /** Files and folders of this repository that go under /app. */
+  readonly sources: readonly string[];
+  /** Empty folders that volumes are put over: a new volume takes their owner. */
+  readonly folders: readonly string[];
+  readonly user: string;
+  readonly owner: string;
+  readonly command: readonly string[];
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+const recipes: Readonly<Record<BuiltImage, Recipe>> = {
+  gateway: {
+    sources: ["core", "gateway", "config/gateway.yaml"],
+    folders: ["var/lib/hearth/journal"],
+    user: "1000:0",
+    owner: "1000:0",
+    // Few bytes of garbage rather than few collections: a gateway shares its host.
+    command: ["node", "--max-semi-space-size=16", "gateway/main.ts"],
+    environment: {},
+  },
+  supervisor: {
+    sources: [
+      "core",
+      "supervisor",
+      "console",
+      "embedded",
+      "cli",
+      "config/supervisor.yaml",
+      // A restore migrates an empty database first.
+      "gateway/database/migrations",
+    ],
+    folders: ["var/lib/hearth", "var/lib/hearth/backups"],
+    user: "1000:0",
+    owner: "1000:0",
+    // It mostly waits: a small heap rather than quick code (supervisor/small-memory.ts says what each option does).
+    command: [
+      "node",
+      "--max-semi-space-size=1",
+      "--optimize-for-size",
+      "--v8-pool-size=1",
+      "supervisor/main.ts",
+    ],
+    // On its volume: from the second start on nothing is compiled and no compiler loaded, which takes 20 MB.
+    environment: { NODE_COMPILE_CACHE: "/var/lib/hearth/cache" },
+  },
+  notes: {
+    sources: ["core", "notes"],
+    // CouchDB's places and user: the image stands in for CouchDB's unchanged.
+    folders: ["opt/couchdb/data", "opt/couchdb/etc/local.d"],
+    user: "5984:0",
+    owner: "5984:0",
+    command: [
+      "node",
+      "notes/main.ts",
+      "--ini",
+      "/opt/couchdb/etc/local.d/10-hearth.ini",
+    ],
+    environment: { NOTES_DIR: "/opt/couchdb/data" },
+  },
+};
+
+/** A file or, with neither source nor text, a folder of a build context. */
+interface ContextEntry {
+  /** Below the context's directory. */
+  readonly path: string;
+  readonly source?: string;
+  readonly text?: string;
+  readonly executable?: boolean;
+}
+
+/**
+ * A build context: sources, the production packages they need, a Dockerfile that only copies. So a host needs no package registry
+ * and no BuildKit, and what runs is what is installed here. Nothing is written before `assemble`; then it lies under
+ * `.hearth/images/` by the name of its content.
+ */
+export function imageContext(
+  image: BuiltImage,
+  base: string,
+  packages: readonly string[] = [],
+): ImageContext {
+  const entries = listEntries(
+    image,
+    buildDockerfile(recipes[image], base, packages),
+  );
+  const hash = hashEntries(entries);
+  return {
+    image,
+    base,
+    hash,
+    assemble() {
+      const parent = inProject(join(".hearth", "images"));
+      const directory = join(parent, `${image}-${hash}`);
+      mkdirSync(parent, { recursive: true });
+      removeOldContexts(parent, image, directory);
+      if (!existsSync(directory))
+        writeContext(entries, directory, join(parent, `.${image}-`));
+      return directory;
+    },
+  };
+}
+
+const KEPT_MS = 60 * 60 * 1000;
+
+/** But not the one in use, and none of another image: a build may be reading it, however old it is. */
+function removeOldContexts(
+  parent: string,
+  image: BuiltImage,
+  inUse: string,
+): void {
+  for (const name of readdirSync(parent)) {
+    const directory = join(parent, name);
+    if (directory === inUse || !/^\.?([a-z]+)-/.exec(name)?.includes(image))
+      continue;
+    const age =
+      Date.now() -
+      (statSync(directory, { throwIfNoEntry: false })?.mtimeMs ?? Date.now());
+    if (age > KEPT_MS) rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+/** Everything in the context, in the order of its paths. */
+function listEntries(
+  image: BuiltImage,
+  dockerfile: string,
+): readonly ContextEntry[] {
+  const recipe = recipes[image];
+  const entries: ContextEntry[] = [
+    { path: "Dockerfile", text: dockerfile },
+    {
+      path: "app/package.json",
+      text: `${JSON.stringify({ private: true, type: "module" })}\n`,
+    },
+    { path: "root" },
+    ...recipe.folders.map((folder) => ({ path: join("root", folder) })),
+    ...recipe.sources.flatMap((source) =>
+      filesBelow(inProject(source), (path) => !NOT_SOURCE.test(path)).map(
+        toApp,
+      ),
+    ),
+    ...productionPackagesOf(recipe.sources).flatMap((folder) =>
+      filesBelow(folder, (path) => !NEEDLESS.test(relative(folder, path))).map(
+        toApp,
+      ),
+    ),
+  ];
+  if (image === "supervisor") entries.push(HEARTH_COMMAND);
+  return entries.toSorted((x, y) => (x.path < y.path ? -1 : 1));
+}
+
+const NOT_SOURCE = /(\.test\.ts|[/\\](node_modules|fixtures))$/;
+
+/** What a package carries for people and compilers only, and the packages in it, which are listed for themselves. */
+const NEEDLESS =
+  /(\.d\.[cm]?ts|\.map|\.md|\.markdown)$|^(test|tests|docs|example|examples|\.github)$|(^|[/\\])node_modules$/i;
+
+/** Of every room in an image. */
+function productionPackagesOf(sources: readonly string[]): readonly string[] {
+  const rooms = sources
+    .map(inProject)
+    .filter((source) => existsSync(join(source, "package.json")));
+  return [...new Set(rooms.flatMap(findProductionPackages))].toSorted();
+}
+
+/** `docker exec hearth-supervisor hearth …` */
+const HEARTH_COMMAND: ContextEntry = {
+  path: "root/usr/local/bin/hearth",
+  text: '#!/bin/sh\nexec node /app/cli/main.ts "$@"\n',
+  executable: true,
+};
+
+function toApp(source: string): ContextEntry {
+  return { path: join("app", relative(projectRoot, source)), source };
+}
+
+/** A file itself, or the files of a folder whose paths the filter takes; links are followed. */
+function filesBelow(
+  path: string,
+  takes: (path: string) => boolean,
+): readonly string[] {
+  if (!takes(path)) return [];
+  if (!statSync(path).isDirectory()) return [path];
+  return readdirSync(path).flatMap((name) =>
+    filesBelow(join(path, name), takes),
+  );
+}
+
+function hashEntries(entries: readonly ContextEntry[]): string {
+  const hash = createHash("sha256");
+  for (const { path, source, text } of entries)
+    hash
+      .update(`${path}\0`)
+      .update(source === undefined ? (text ?? "") : readFileSync(source));
+  return hash.digest("hex").slice(0, 16);
+}
+
+function writeContext(
+  entries: readonly ContextEntry[],
+  directory: string,
+  prefix: string,
+): void {
+  const fresh = mkdtempSync(prefix);
+  try {
+    for (const { path, source, text, executable } of entries) {
+      const to = join(fresh, path);
+      if (source === undefined && text === undefined) {
+        mkdirSync(to, { recursive: true });
+        continue;
+      }
+      mkdirSync(dirname(to), { recursive: true });
+      if (source === undefined) writeFileSync(to, text ?? "");
+      else copyFileSync(source, to);
+      chmodSync(to, executable === true ? 0o755 : 0o644);
+    }
+    openFolders(fresh);
+    // Another run may have put the same content there, and a build may be reading it.
+    if (!existsSync(directory)) renameSync(fresh, directory);
+  } finally {
+    rmSync(fresh, { recursive: true, force: true });
+  }
+}
+
+/** The operator's umask must not be part of the image. */
+function openFolders(directory: string): void {
+  chmodSync(directory, 0o755);
+  for (const entry of readdirSync(directory, { withFileTypes: true }))
+    if (entry.isDirectory()) openFolders(join(directory, entry.name));
+}
+
+/**
+ * COPY and nothing that runs: a host builds it without any network. Where Debian packages are asked for, it needs Debian's
+ * mirrors; their layer comes first, so that a change of ours does not fetch them again.
+ */
+export function buildDockerfile(
+  recipe: Recipe,
+  base: string,
+  packages: readonly string[] = [],
+): string {
+  const variables = {
+    NODE_ENV: "production",
+    ...recipe.environment,
+  };
+  return [
+    `FROM ${base}`,
+    ...(packages.length === 0
+      ? []
+      : [
+          "USER root",
+          `RUN apt-get update && apt-get install --yes --no-install-recommends ${packages.join(" ")} && rm -rf /var/lib/apt/lists/*`,
+        ]),
+    ...Object.entries(variables).map(([name, value]) => `ENV ${name}=${value}`),
+    `COPY --chown=${recipe.owner} root/ /`,
+    "COPY app/ /app/",
+    "WORKDIR /app",
+    `USER ${recipe.user}`,
+    // Node as process 1 gets no default signal handling: our programs handle SIGTERM themselves.
+    "STOPSIGNAL SIGTERM",
+    `CMD ${JSON.stringify(recipe.command)}`,
+    "",
+  ].join("\n");
+}

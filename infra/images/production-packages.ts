@@ -1,0 +1,52 @@
+import { existsSync, readFileSync, realpathSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { projectRoot } from "../project-files.ts";
+
+interface Manifest {
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
+}
+
+/**
+ * The installed folders of every package that the one in `folder` needs at run time, found as Node would find them. Optional ones
+ * that are not installed are left out. Throws one sentence when one that is needed is missing.
+ */
+export function findProductionPackages(folder: string): readonly string[] {
+  const found = new Set<string>();
+  const waiting = [folder];
+  for (let at = waiting.pop(); at !== undefined; at = waiting.pop()) {
+    const { dependencies = {}, optionalDependencies = {} } = readManifest(at);
+    for (const name of Object.keys({
+      ...optionalDependencies,
+      ...dependencies,
+    })) {
+      const place = locate(name, at);
+      if (place === undefined) {
+        if (name in optionalDependencies) continue;
+        throw new Error(
+          `package ${name} is not installed, which an image needs: run npm ci, then again.`,
+        );
+      }
+      if (found.has(place)) continue;
+      found.add(place);
+      waiting.push(place);
+    }
+  }
+  return [...found].toSorted();
+}
+
+function readManifest(folder: string): Manifest {
+  return JSON.parse(
+    readFileSync(join(folder, "package.json"), "utf8"),
+  ) as Manifest;
+}
+
+/** The nearest node_modules upwards that has it, within the project. */
+function locate(name: string, from: string): string | undefined {
+  const root = realpathSync(projectRoot);
+  for (let at = realpathSync(from); at.startsWith(root); at = dirname(at)) {
+    const place = join(at, "node_modules", name);
+    if (existsSync(join(place, "package.json"))) return place;
+  }
+  return undefined;
+}

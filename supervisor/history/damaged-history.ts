@@ -1,0 +1,34 @@
+import { dirname } from "node:path";
+import { movedAside } from "./sqlite-file.ts";
+import type { Room, Surroundings } from "../supervision.ts";
+
+const lookEveryMs = 60_000;
+const fingerprint = "history-damaged";
+
+/** Reports a history file that was found damaged and replaced, until what was moved aside is deleted. */
+export function openDamagedHistoryRoom({
+  home,
+  alarms,
+}: Pick<Surroundings, "home" | "alarms">): Room {
+  let timer: NodeJS.Timeout | undefined;
+  function report(): void {
+    const newest = movedAside(home.history).at(-1);
+    if (newest === undefined) return alarms.clear(fingerprint);
+    alarms.raise({
+      fingerprint,
+      level: "warning",
+      subject: "history",
+      text: `the supervisor's history was damaged and a new one was started: earlier results, open silences, paused checks and maintenance windows are no longer known. The damaged file is kept as ${newest}; delete it when it is of no more use`,
+      output: `check the disk that holds ${dirname(newest)} as well`,
+      command: `rm -r ${newest}*`,
+    });
+  }
+  return {
+    routes: () => {},
+    begin: () => {
+      report();
+      timer = setInterval(report, lookEveryMs);
+    },
+    stop: async () => clearInterval(timer),
+  };
+}

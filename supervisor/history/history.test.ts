@@ -1,0 +1,235 @@
+import {
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import {
+  afterAll,
+  afterEach,
+  beforeEach,
+  describe,
+  expect,
+  test,
+} from "vitest";
+import { makeSmallDisk } from "../../test/servers/small-disk.ts";
+import type { Alarm, Alarms } from "../alerts/alarm.ts";
+import { openDamagedHistoryRoom } from "./damaged-history.ts";
+import { openHistory, outliveFullDisk } from "./history.ts";
+import { movedAside } from "./sqlite-file.ts";
+import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
+
+let place: ReturnType<typeof temporaryHome>;
+
+beforeEach(() => {
+  place = temporaryHome();
+});
+afterEach(() => place.remove());
+
+test("what happened is there after the file was closed and opened again, newest first", () => {
+  const path = join(place.directory, "history.db");
+  let now = 1000;
+  const first = openHistory(path, () => (now += 1));
+  first.act("gateway", "start", "hearth up");
+  first.serviceChanged("gateway", "starting", "running", null);
+  first.checkChanged("gateway", "up", "down", "answered 500");
+  first.close();
+  const second = openHistory(path);
+  expect(second.latest(2)).toEqual([
+    {
+      at: 1003,
+      kind: "check",
+      name: "gateway",
+      from: "up",
+      to: "down",
+      reason: "answered 500",
+    },
+    {
+      at: 1002,
+      kind: "service",
+      name: "gateway",
+      from: "starting",
+      to: "running",
+      reason: null,
+    },
+  ]);
+  second.close();
+});
+
+test("restarts count from the last time that a person started the service", () => {
+  let now = 0;
+  const history = openHistory(
+    join(place.directory, "history.db"),
+    () => (now += 1),
+  );
+  history.act("gateway", "restart", "ended");
+  history.act("gateway", "start", "hearth up");
+  history.act("gateway", "restart", "ended");
+  history.act("notes", "restart-asked", "told");
+  history.act("gateway", "adopt", "healthy");
+  history.act("gateway", "restart", "ended");
+  expect(history.restartsOf("gateway")).toEqual([3, 6]);
+  history.act("gateway", "restart-asked", "told");
+  expect(history.restartsOf("gateway")).toEqual([]);
+  history.close();
+});
+
+const disk = makeSmallDisk(16);
+
+describe.skipIf(disk === undefined)("on a full disk", () => {
+  const path = join(disk?.path ?? "", "history.db");
+  const say = (sentence: string) => expect.fail(sentence);
+  afterAll(() => disk?.remove());
+
+  test("the history is written into its reserve", () => {
+    const history = outliveFullDisk(openHistory(path), say);
+    disk?.fill();
+    for (let count = 0; count < 2000; count += 1)
+      history.act(`service ${count}`, "alarm", "x".repeat(1000));
+    expect(history.latest(3000)).toHaveLength(2000);
+    disk?.free();
+    history.close();
+  });
+
+  test("a start reads what there is, and writes when there is room", () => {
+    disk?.fill();
+    const said: string[] = [];
+    const history = outliveFullDisk(openHistory(path), (sentence) =>
+      said.push(sentence),
+    );
+    expect(history.latest(3000)).toHaveLength(2000);
+    disk?.fill();
+    history.act("gateway", "restart", "y".repeat(500_000));
+    expect(said).toEqual([
+      expect.stringMatching(/^the history cannot be written: .*full/),
+    ]);
+    disk?.free();
+    history.act("gateway", "restart", "it ended");
+    expect(history.latest(1)).toMatchObject([{ reason: "it ended" }]);
+    history.close();
+  });
+});
+
+test("a history that cannot be written says so and goes on", () => {
+  const said: string[] = [];
+  const history = openHistory(join(place.directory, "history.db"));
+  const quiet = outliveFullDisk(history, (sentence) => said.push(sentence));
+  history.close();
+  quiet.act("gateway", "start", "hearth up");
+  expect(said).toEqual([
+    expect.stringMatching(/^the history cannot be written: /),
+  ]);
+});
+
+const damages: readonly (readonly [string, (path: string) => void])[] = [
+  ["overwritten", (path) => writeFileSync(path, "not a database".repeat(500))],
+  ["empty", (path) => writeFileSync(path, "")],
+  ["cut off", (path) => truncateSync(path, 8192)],
+  [
+    "overwritten in part",
+    (path) => {
+      const bytes = readFileSync(path);
+      writeFileSync(path, bytes.fill(0x5a, 4096, 3 * 4096));
+    },
+  ],
+  [
+    "without a table",
+    (path) => {
+      const db = new DatabaseSync(path);
+      db.exec("DROP TABLE job_runs");
+      db.close();
+    },
+  ],
+  [
+    "of another shape",
+    (path) => {
+      const db = new DatabaseSync(path);
+      db.exec("PRAGMA user_version = 0");
+      db.close();
+    },
+  ],
+  [
+    "a directory",
+    (path) => {
+      rmSync(path);
+      mkdirSync(path);
+    },
+  ],
+];
+
+test.each(damages)(
+  "a history file that is %s is moved aside, reported and replaced",
+  (_, damage) => {
+    const path = join(place.directory, "history.db");
+    const first = openHistory(path);
+    for (let count = 0; count < 200; count += 1)
+      first.act("gateway", "start", "hearth up ".repeat(50));
+    first.close();
+    damage(path);
+    const said: string[] = [];
+    const second = openHistory(
+      path,
+      () => 0,
+      (sentence) => said.push(sentence),
+    );
+    second.act("notes", "start", "hearth up");
+    expect(second.latest(2)).toMatchObject([{ name: "notes", to: "start" }]);
+    second.close();
+    const aside = `${path}.damaged-19700101T000000Z`;
+    expect(movedAside(path)).toEqual([aside]);
+    expect(said).toEqual([
+      expect.stringMatching(/was damaged \(.+\): moved to /),
+    ]);
+    expect(said[0]).toContain(aside);
+    openHistory(path, Date.now, (sentence) => said.push(sentence)).close();
+    expect(said).toHaveLength(1);
+  },
+);
+
+test("what is moved aside twice in a second keeps both", () => {
+  const path = join(place.directory, "history.db");
+  for (const content of ["one", "two"]) {
+    writeFileSync(path, content);
+    openHistory(path, () => 0).close();
+  }
+  expect(movedAside(path).map((aside) => readFileSync(aside, "utf8"))).toEqual([
+    "one",
+    "two",
+  ]);
+});
+
+test("a history file of a newer release is opened as it is", () => {
+  const path = join(place.directory, "history.db");
+  openHistory(path).close();
+  const newer = new DatabaseSync(path);
+  newer.exec("PRAGMA user_version = 99; CREATE TABLE added (id INTEGER)");
+  newer.close();
+  openHistory(path).close();
+  expect(movedAside(path)).toEqual([]);
+});
+
+test("a damaged history stays reported until what was moved aside is deleted", async () => {
+  const home = { ...place.home, history: join(place.directory, "history.db") };
+  writeFileSync(home.history, "damaged");
+  openHistory(home.history).close();
+  const raised = new Map<string, Alarm>();
+  const alarms: Alarms = {
+    raise: (alarm) => raised.set(alarm.fingerprint, alarm),
+    clear: (fingerprint) => raised.delete(fingerprint),
+  };
+  const report = async () => {
+    const room = openDamagedHistoryRoom({ home, alarms });
+    room.begin();
+    await room.stop();
+    return [...raised.values()];
+  };
+  const [aside = ""] = movedAside(home.history);
+  expect(await report()).toMatchObject([
+    { level: "warning", subject: "history", command: `rm -r ${aside}*` },
+  ]);
+  rmSync(aside);
+  expect(await report()).toEqual([]);
+});

@@ -1,0 +1,217 @@
+import { DatabaseSync } from "node:sqlite";
+import { alarmTables } from "../alerts/alarm-store.ts";
+import { checkTables, latenciesColumn } from "../checks/check-tables.ts";
+import { textOf } from "../../core/failure.ts";
+import { keepHistoryReserve } from "./reserve.ts";
+import { sessionTables } from "./sessions.ts";
+import { jobTables } from "../jobs/job-history.ts";
+import { DamagedFile, moveAside, openWhole } from "./sqlite-file.ts";
+
+/** The supervisor's own memory: every transition and every act with its reason. It needs nothing else to be up. */
+export type History = {
+  /** A service went from one state to another. */
+  readonly serviceChanged: (
+    service: string,
+    from: string,
+    to: string,
+    reason: string | null,
+  ) => void;
+  /** A check went from one state to another. */
+  readonly checkChanged: (
+    check: string,
+    from: string,
+    to: string,
+    reason: string | null,
+  ) => void;
+  /** Something was done to a service. */
+  readonly act: (service: string, act: Act, reason: string) => void;
+  /** When it was started again by itself since it was last told to start or to restart (milliseconds since 1970). */
+  readonly restartsOf: (service: string) => readonly number[];
+  /** When it was last healed, as `restartsOf`. */
+  readonly healsOf: (service: string) => readonly number[];
+  /** The newest first; of one name alone when it is given. */
+  readonly latest: (limit: number, name?: string) => readonly HistoryEntry[];
+  /** The open file, for the rooms that keep their own tables in it. */
+  readonly db: DatabaseSync;
+  readonly close: () => void;
+};
+
+/**
+ * restart: by itself after it ended; heal: because a check said so; restart-asked: a person said so; asked: what else the
+ * operator did, in the words of the reason.
+ */
+export type Act =
+  | "start"
+  | "adopt"
+  | "stop"
+  | "restart"
+  | "restart-asked"
+  | "heal"
+  | "asked"
+  | "alarm"
+  | "alarm-over"
+  | "supervisor-start"
+  | "supervisor-stop";
+
+export type HistoryEntry = {
+  readonly at: number;
+  readonly kind: "service" | "check" | "act";
+  readonly name: string;
+  readonly from: string | null;
+  readonly to: string;
+  readonly reason: string | null;
+};
+
+const steps: readonly string[] = [
+  `CREATE TABLE events (
+     id INTEGER PRIMARY KEY, at INTEGER NOT NULL, kind TEXT NOT NULL CHECK (kind IN ('service', 'check', 'act')),
+     name TEXT NOT NULL, from_state TEXT, to_state TEXT NOT NULL, reason TEXT
+   ) STRICT;
+   CREATE INDEX events_by_name ON events (kind, name, id);`,
+  checkTables,
+  jobTables,
+  alarmTables,
+  latenciesColumn,
+  sessionTables,
+];
+
+/**
+ * Opens (and brings up to date) the history file. A damaged one is moved aside, a new one takes its place, and `onDamaged` is
+ * called with a sentence about it. `now` gives milliseconds since 1970.
+ */
+export function openHistory(
+  path: string,
+  now: () => number = Date.now,
+  onDamaged: (sentence: string) => void = () => {},
+): History {
+  let db: DatabaseSync;
+  let damaged: string | undefined;
+  try {
+    db = openCurrent(path);
+  } catch (error) {
+    if (!(error instanceof DamagedFile)) throw error;
+    damaged = `${path} was damaged (${error.message}): moved to ${moveAside(path, now())}, and a new history was started`;
+    db = openCurrent(path);
+  }
+  const add = db.prepare(
+    "INSERT INTO events (at, kind, name, from_state, to_state, reason) VALUES (?, ?, ?, ?, ?, ?)",
+  );
+  const actsSinceTold = db.prepare(
+    `SELECT at FROM events WHERE kind = 'act' AND name = ?1 AND to_state = ?2 AND id > coalesce(
+       (SELECT max(id) FROM events WHERE kind = 'act' AND name = ?1 AND to_state IN ('start', 'restart-asked')), 0)
+     ORDER BY id`,
+  );
+  const latest = db.prepare(
+    "SELECT * FROM events WHERE ?1 IS NULL OR name = ?1 ORDER BY id DESC LIMIT ?2",
+  );
+  if (damaged !== undefined) onDamaged(damaged);
+  const timesOf = (name: string, act: Act) =>
+    actsSinceTold.all(name, act).map((row) => Number(row["at"]));
+  return {
+    serviceChanged: (name, from, to, reason) => {
+      add.run(now(), "service", name, from, to, reason);
+    },
+    checkChanged: (name, from, to, reason) => {
+      add.run(now(), "check", name, from, to, reason);
+    },
+    act: (name, act, reason) => {
+      add.run(now(), "act", name, null, act, reason);
+    },
+    restartsOf: (name) => timesOf(name, "restart"),
+    healsOf: (name) => timesOf(name, "heal"),
+    latest: (limit, name) => latest.all(name ?? null, limit).map(entryOf),
+    db,
+    close: () => db.close(),
+  };
+}
+
+/** Opens the file, whole and with every table. Throws a {@link DamagedFile} for any other. */
+function openCurrent(path: string): DatabaseSync {
+  const db = openWhole(path);
+  try {
+    db.exec(
+      "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA busy_timeout = 2000",
+    );
+    migrate(db);
+    const missing = missingTables(db);
+    if (missing.length > 0)
+      throw new DamagedFile(`without ${missing.join(", ")}`);
+    return db;
+  } catch (error) {
+    db.close();
+    throw isOfAnotherShape(error) ? new DamagedFile(textOf(error)) : error;
+  }
+}
+
+/** SQLITE_ERROR: a table that should not be there yet, or a column that is missing. */
+function isOfAnotherShape(error: unknown): boolean {
+  return error instanceof Error && "errcode" in error && error.errcode === 1;
+}
+
+/** The tables that a complete history file of the same version has and this one lacks. */
+export function missingTables(db: DatabaseSync): readonly string[] {
+  const tablesOf = (file: DatabaseSync) =>
+    file
+      .prepare("SELECT name FROM sqlite_master WHERE type = 'table'")
+      .all()
+      .map(({ name }) => String(name));
+  const complete = new DatabaseSync(":memory:");
+  try {
+    // One without a version is empty: no start leaves it so.
+    migrate(complete, versionOf(db) || steps.length);
+    const there = tablesOf(db);
+    return tablesOf(complete).filter((name) => !there.includes(name));
+  } finally {
+    complete.close();
+  }
+}
+
+function versionOf(db: DatabaseSync): number {
+  const row = db.prepare("PRAGMA user_version").get();
+  return Number(row?.["user_version"] ?? 0);
+}
+
+function migrate(db: DatabaseSync, to: number = steps.length): void {
+  const version = versionOf(db);
+  for (const [index, step] of steps.slice(0, to).entries()) {
+    if (index < version) continue;
+    db.exec(`BEGIN; ${step}; PRAGMA user_version = ${index + 1}; COMMIT`);
+  }
+}
+
+function entryOf(row: Record<string, unknown>): HistoryEntry {
+  const kind = row["kind"];
+  return {
+    at: Number(row["at"]),
+    kind: kind === "service" || kind === "check" ? kind : "act",
+    name: String(row["name"]),
+    from: row["from_state"] === null ? null : String(row["from_state"]),
+    to: String(row["to_state"]),
+    reason: row["reason"] === null ? null : String(row["reason"]),
+  };
+}
+
+/** The same history with a reserve on the disk; once that is used up, it is silent instead of deadly: watching goes on. */
+export function outliveFullDisk(
+  history: History,
+  say: (sentence: string) => void,
+): History {
+  keepHistoryReserve(history.db);
+  const quiet =
+    <Arguments extends readonly unknown[]>(
+      write: (...args: Arguments) => void,
+    ) =>
+    (...args: Arguments): void => {
+      try {
+        write(...args);
+      } catch (error) {
+        say(`the history cannot be written: ${textOf(error)}`);
+      }
+    };
+  return {
+    ...history,
+    serviceChanged: quiet(history.serviceChanged),
+    checkChanged: quiet(history.checkChanged),
+    act: quiet(history.act),
+  };
+}

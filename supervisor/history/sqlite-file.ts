@@ -1,0 +1,86 @@
+import { existsSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { isFullDisk, textOf } from "../../core/failure.ts";
+
+/** Contents that SQLite cannot make sense of, unlike a file that is locked, write-protected or on a full disk. */
+export class DamagedFile extends Error {}
+
+/** https://www.sqlite.org/rescode.html: IOERR_READ, IOERR_SHORT_READ, IOERR_CORRUPTFS; below them CORRUPT and NOTADB. */
+const unreadableCodes = [266, 522, 8458];
+const damagedCodes = [11, 26];
+
+/** Opens a file, on a full disk too, and reads all of it. Throws a {@link DamagedFile}, or what else SQLite says. */
+export function openWhole(
+  path: string,
+  readOnly: boolean = false,
+): DatabaseSync {
+  refuseDirectory(path);
+  if (statSync(path, { throwIfNoEntry: false })?.size === 0)
+    throw new DamagedFile("it is empty");
+  try {
+    return openAndRead(path, readOnly, "NORMAL");
+  } catch (error) {
+    if (!isFullDisk(error)) throw error;
+    // https://www.sqlite.org/wal.html#use_of_wal_without_shared_memory
+    return openAndRead(path, readOnly, "EXCLUSIVE");
+  }
+}
+
+function openAndRead(
+  path: string,
+  readOnly: boolean,
+  lockingMode: "NORMAL" | "EXCLUSIVE",
+): DatabaseSync {
+  const db = new DatabaseSync(path, { readOnly });
+  try {
+    db.exec(`PRAGMA locking_mode = ${lockingMode}`);
+    const verdict = Object.values(
+      db.prepare("PRAGMA quick_check(1)").get() ?? {},
+    )[0];
+    if (verdict !== "ok")
+      throw new DamagedFile(String(verdict).split("\n").at(-1));
+    return db;
+  } catch (error) {
+    db.close();
+    throw isDamage(error) ? new DamagedFile(textOf(error)) : error;
+  }
+}
+
+/** SQLite only says that it cannot open one. */
+export function refuseDirectory(path: string): void {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory() === true)
+    throw new DamagedFile("it is a directory");
+}
+
+export function isDamage(error: unknown): boolean {
+  if (error instanceof DamagedFile) return true;
+  if (typeof error !== "object" || error === null || !("errcode" in error))
+    return false;
+  const code = Number(error.errcode);
+  return damagedCodes.includes(code & 0xff) || unreadableCodes.includes(code);
+}
+
+/** Moves a file with its log aside, under a name that says since when; answers the new path. */
+export function moveAside(path: string, now: number): string {
+  const time = new Date(now).toISOString().replaceAll(/[-:]|\.\d+/g, "");
+  let aside = `${path}.damaged-${time}`;
+  for (let count = 2; existsSync(aside); count += 1)
+    aside = `${path}.damaged-${time}-${count}`;
+  renameSync(path, aside);
+  if (existsSync(`${path}-wal`)) renameSync(`${path}-wal`, `${aside}-wal`);
+  // Only an index into the log.
+  rmSync(`${path}-shm`, { force: true });
+  return aside;
+}
+
+/** What was moved aside from this path and is still there, the oldest first. */
+export function movedAside(path: string): readonly string[] {
+  const directory = dirname(path);
+  if (!existsSync(directory)) return [];
+  return readdirSync(directory)
+    .filter((name) => name.startsWith(`${basename(path)}.damaged-`))
+    .filter((name) => !name.endsWith("-wal"))
+    .toSorted()
+    .map((name) => join(directory, name));
+}

@@ -1,0 +1,58 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
+import { lockHome } from "./lock.ts";
+import { projectRoot } from "./home.ts";
+
+test("one supervisor a home: the lock is held until it is released or its holder is killed", async () => {
+  const place = temporaryHome();
+  const path = join(place.directory, "lock");
+  try {
+    const source = join(projectRoot, "supervisor", "embedded", "lock.ts");
+    const holder = spawn(
+      process.execPath,
+      [
+        "--input-type=module",
+        "-e",
+        `const { lockHome } = await import(${JSON.stringify(source)});
+         console.log(lockHome(${JSON.stringify(path)}) !== undefined);
+         setInterval(() => {}, 1e6);`,
+      ],
+      { stdio: ["ignore", "pipe", "inherit"] },
+    );
+    const [said] = (await once(holder.stdout, "data")) as [Buffer];
+    expect(said.toString()).toBe("true\n");
+    expect(lockHome(path)).toBeUndefined();
+    holder.kill("SIGKILL");
+    await once(holder, "exit");
+    const lock = lockHome(path);
+    expect(lock).toBeDefined();
+    lock?.release();
+    lockHome(path)?.release();
+  } finally {
+    place.remove();
+  }
+});
+
+test("a damaged lock file is replaced, and locks again", () => {
+  const place = temporaryHome();
+  const path = join(place.directory, "lock");
+  try {
+    for (const damage of [
+      () => writeFileSync(path, "not a database".repeat(500)),
+      () => mkdirSync(path),
+    ]) {
+      damage();
+      const lock = lockHome(path);
+      expect(lock).toBeDefined();
+      expect(lockHome(path)).toBeUndefined();
+      lock?.release();
+      rmSync(path);
+    }
+  } finally {
+    place.remove();
+  }
+});

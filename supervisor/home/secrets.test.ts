@@ -1,0 +1,88 @@
+import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
+import { makeHome, type Home } from "./home.ts";
+import {
+  changeSecrets,
+  followSecrets,
+  handOver,
+  readOrMakeSecrets,
+} from "./secrets.ts";
+
+let place: ReturnType<typeof temporaryHome>;
+let home: Home;
+
+beforeEach(() => {
+  place = temporaryHome();
+  home = place.home;
+  makeHome(home);
+});
+afterEach(() => place.remove());
+
+test("they are made once, random, for their owner alone", () => {
+  const secrets = readOrMakeSecrets(home);
+  expect(secrets.masterKey).toMatch(/^sk-[A-Za-z0-9_-]{32}$/);
+  expect(new Set(Object.values(secrets)).size).toBe(10);
+  expect(statSync(home.secrets).mode & 0o777).toBe(0o600);
+  expect(statSync(home.root).mode & 0o777).toBe(0o700);
+  expect(readOrMakeSecrets(home)).toEqual(secrets);
+});
+
+test("one that a newer version adds is made, the others stay", () => {
+  const { backupDbPassword, ...older } = readOrMakeSecrets(home);
+  writeFileSync(home.secrets, JSON.stringify({ ...older, note: "mine" }));
+  const secrets = readOrMakeSecrets(home);
+  expect(secrets).toMatchObject({ ...older, note: "mine" });
+  expect(secrets.backupDbPassword).not.toBe(backupDbPassword);
+  expect(readOrMakeSecrets(home)).toEqual(secrets);
+});
+
+test("lost secrets of a home that was used are not made anew", () => {
+  readOrMakeSecrets(home);
+  writeFileSync(home.runFile, "{}");
+  rmSync(home.secrets);
+  expect(() => readOrMakeSecrets(home)).toThrow(
+    `${home.secrets} is gone, and without it the data in ${home.root} cannot be opened: put it back from a copy, or move ${home.root} away to begin anew.`,
+  );
+});
+
+test("a broken file is named with what is wrong, never with what it holds", () => {
+  writeFileSync(home.secrets, '{"masterKey": "se cret"}');
+  expect(() => readOrMakeSecrets(home)).toThrow(
+    `${home.secrets} cannot be read (masterKey: at least 16 letters, digits, - or _): mend it or put it back from a copy.`,
+  );
+  writeFileSync(home.secrets, "se cret");
+  expect(() => readOrMakeSecrets(home)).toThrow(
+    /cannot be read \(it is not JSON\)/,
+  );
+});
+
+test("a secret is handed over as a file without a line end", () => {
+  const path = handOver(home, "DATABASE_URL", "postgres://x");
+  expect(readFileSync(path, "utf8")).toBe("postgres://x");
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+});
+
+test("whoever follows them sees each as it is in the file now, the key in its grace too", () => {
+  const old = readOrMakeSecrets(home);
+  const followed = followSecrets(home, old);
+  expect(followed.previousMasterKey).toBeUndefined();
+  const until = "2026-11-22T10:00:00.000Z";
+  changeSecrets(home, {
+    masterKey: "sk-0123456789abcdef",
+    previousMasterKey: old.masterKey,
+    previousMasterKeyUntil: until,
+    gatewayDbRole: "gateway_b",
+  });
+  expect(followed).toMatchObject({
+    ...{ saltKey: old.saltKey, masterKey: "sk-0123456789abcdef" },
+    previousMasterKey: old.masterKey,
+    ...{ previousMasterKeyUntil: until, gatewayDbRole: "gateway_b" },
+  });
+  const later = followSecrets(home, readOrMakeSecrets(home));
+  changeSecrets(home, {
+    ...{ previousMasterKey: undefined, previousMasterKeyUntil: undefined },
+  });
+  expect(later.previousMasterKey).toBeUndefined();
+  expect(later.previousMasterKeyUntil).toBeUndefined();
+});

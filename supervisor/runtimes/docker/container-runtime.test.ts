@@ -1,0 +1,242 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { Failure } from "../../../core/failure.ts";
+import { openHistory, type History } from "../../history/history.ts";
+import type { ServiceState, ServiceView } from "../runtime.ts";
+import {
+  startSmallEngine,
+  type SmallEngine,
+} from "../../../test/supervisor/small-engine.ts";
+import { temporaryHome } from "../../../test/supervisor/temporary-home.ts";
+import { waitFor } from "../../../test/supervisor/wait-for.ts";
+import {
+  createContainerRuntime,
+  type ContainerRuntime,
+} from "./container-runtime.ts";
+import { openEngine } from "./engine.ts";
+
+const quick = { look: 20, measure: 20, absentAfter: 0, unknownAfter: 0 };
+let place: ReturnType<typeof temporaryHome>;
+let history: History;
+let engine: SmallEngine;
+let runtime: ContainerRuntime;
+let changes: string[];
+let troubles: string[];
+
+beforeEach(async () => {
+  place = temporaryHome();
+  history = openHistory(`${place.directory}/history.db`);
+  engine = await startSmallEngine();
+  changes = [];
+  troubles = [];
+  mistake = undefined;
+  for (const name of ["gateway", "couchdb", "socket-proxy"])
+    engine.containers.set(`hearth-${name}`, {});
+  begin();
+});
+afterEach(async () => {
+  await runtime.close();
+  await engine.close();
+  history.close();
+  place.remove();
+});
+
+/** What would keep the gateway from starting again. */
+let mistake: string | undefined;
+
+function begin(pace: Partial<typeof quick> = {}): void {
+  runtime = createContainerRuntime({
+    prefix: "hearth",
+    engine: openEngine(engine.dockerHost, "hearth-socket-proxy"),
+    history,
+    onChange: (view: ServiceView, before: ServiceState) =>
+      changes.push(`${view.name}: ${before}, ${view.state}`),
+    onTrouble: (sentence) => troubles.push(sentence),
+    validate: async (name) => {
+      if (name === "gateway" && mistake !== undefined)
+        throw new Failure(mistake);
+    },
+    pace: { ...quick, ...pace },
+  });
+}
+
+function acts(): readonly (string | null)[] {
+  return history
+    .latest(50)
+    .filter(({ kind }) => kind === "act")
+    .map(({ name, to, reason }) => `${name} ${to}: ${reason}`)
+    .toReversed();
+}
+
+test("lists our containers by the services' names; strangers and the gate itself are not shown", async () => {
+  engine.containers.set("stranger", {});
+  engine.containers.set("hearth-else", { labels: {} });
+  await runtime.begin();
+  expect(runtime.list().map(({ name, state }) => `${name} ${state}`)).toEqual([
+    "gateway running",
+    "notes running",
+  ]);
+  expect(runtime.inspect("notes")?.container?.id).toBe("id-of-hearth-couchdb");
+  expect(await runtime.look("else")).toBeUndefined();
+  expect(await runtime.look("stranger")).toBeUndefined();
+  await expect(runtime.restart("else", "told", "operator")).rejects.toThrow(
+    'no container is called "else": there are gateway, notes.',
+  );
+  expect(engine.asked.filter((each) => each.startsWith("POST"))).toEqual([]);
+});
+
+test("measures memory without the cache that can be given back, and processor time", async () => {
+  await runtime.begin();
+  expect(runtime.stats("gateway")).toEqual({
+    memoryBytes: 40_000_000,
+    memoryLimitBytes: 100_000_000,
+    cpuSeconds: 2.5,
+  });
+});
+
+test("reads both outputs in the order in which they were written", async () => {
+  expect(await runtime.logs("gateway", 10)).toEqual(["one", "grüß"]);
+  expect(await runtime.logs("gateway", 1)).toEqual(["grüß"]);
+  await expect(runtime.logs("redis", 1)).rejects.toThrow(
+    "redis has no container: `npm run deploy -- up --refresh` makes it again.",
+  );
+});
+
+test("restarts when told, gives an operator's restart time to drain, and writes each down once", async () => {
+  await runtime.begin();
+  await runtime.restart("gateway", "asked by the operator", "operator");
+  await runtime.restart("notes", "sick", "supervisor");
+  expect(engine.asked.filter((each) => each.startsWith("POST"))).toEqual([
+    "POST /containers/hearth-gateway/restart?t=150",
+    "POST /containers/hearth-couchdb/restart?t=15",
+  ]);
+  expect(acts()).toEqual(["gateway restart-asked: asked by the operator"]);
+});
+
+test("does not restart what would not start again", async () => {
+  await runtime.begin();
+  mistake = "gateway.yaml:1: no list.";
+  for (const by of ["operator", "supervisor"] as const)
+    await expect(runtime.restart("gateway", "asked", by)).rejects.toThrow(
+      mistake,
+    );
+  await runtime.restart("notes", "asked", "operator");
+  expect(engine.asked.filter((each) => each.startsWith("POST"))).toEqual([
+    "POST /containers/hearth-couchdb/restart?t=150",
+  ]);
+  expect(acts()).toEqual(["notes restart-asked: asked"]);
+});
+
+test("sees what Docker started again, and why", async () => {
+  await runtime.begin();
+  engine.containers.set("hearth-gateway", {
+    restarts: 1,
+    state: {
+      OOMKilled: true,
+      StartedAt: "2026-01-02T04:00:00Z",
+      Health: { Status: "starting" },
+    },
+  });
+  await waitFor("the new start", () => acts().length > 0);
+  expect(acts()).toEqual([
+    "gateway restart: its memory ran out; Docker started it again",
+  ]);
+  expect(changes).toEqual(["gateway: running, starting"]);
+});
+
+test("knows how it ended although it was seen between its end and its new start", async () => {
+  await runtime.begin();
+  engine.containers.set("hearth-gateway", {
+    restarts: 1,
+    state: { Status: "restarting", OOMKilled: true },
+  });
+  await waitFor("its end", () => changes.length > 0);
+  engine.containers.set("hearth-gateway", {
+    restarts: 1,
+    state: { OOMKilled: false, StartedAt: "2026-01-02T04:00:00Z" },
+  });
+  await waitFor("the new start", () => acts().length > 0);
+  expect(acts()).toEqual([
+    "gateway restart: its memory ran out; Docker started it again",
+  ]);
+});
+
+test("one that is away waits for a deployment; its successor begins anew", async () => {
+  begin({ absentAfter: 60_000 });
+  await runtime.begin();
+  engine.containers.delete("hearth-gateway");
+  await waitFor("it to be missed", () => changes.length > 0);
+  expect(runtime.inspect("gateway")).toMatchObject({
+    state: "waiting",
+    pid: null,
+    reason: "its container is gone: a deployment may be replacing it",
+  });
+  engine.containers.set("hearth-gateway", { id: "another" });
+  await waitFor("its successor", () => changes.length > 1);
+  expect(changes).toEqual([
+    "gateway: running, waiting",
+    "gateway: waiting, running",
+  ]);
+  expect(acts()).toEqual(["gateway start: a new container took its place"]);
+});
+
+test("one that stays away is absent, and cannot be restarted", async () => {
+  await runtime.begin();
+  engine.containers.delete("hearth-gateway");
+  await waitFor(
+    "absence",
+    () => runtime.inspect("gateway")?.state === "absent",
+  );
+  await expect(runtime.restart("gateway", "told", "operator")).rejects.toThrow(
+    "gateway has no container",
+  );
+});
+
+test("a gate that is away makes everything unknown, until it is back", async () => {
+  await runtime.begin();
+  engine.mode = "refuse";
+  await waitFor(
+    "not knowing",
+    () => runtime.inspect("notes")?.state === "unknown",
+  );
+  expect(runtime.list().map(({ state }) => state)).toEqual([
+    "unknown",
+    "unknown",
+  ]);
+  expect(troubles).toEqual([
+    "Docker answered 403; `docker info` on this host says how it is.",
+  ]);
+  engine.mode = "answer";
+  await waitFor("knowing", () => runtime.inspect("notes")?.state === "running");
+  expect(changes).toEqual([]);
+});
+
+test("a host whose gate was never there does not look empty", async () => {
+  const { dockerHost } = engine;
+  await engine.close();
+  await runtime.begin();
+  expect(runtime.list()).toMatchObject([
+    {
+      name: "docker",
+      state: "unknown",
+      reason: expect.stringMatching(
+        new RegExp(`^Docker at ${dockerHost} cannot be asked: .*ECONNREFUSED`),
+      ) as string,
+    },
+  ]);
+  await expect(runtime.look("gateway")).rejects.toThrow("ECONNREFUSED");
+});
+
+test("every wait for the engine has an end", async () => {
+  engine.mode = "hang";
+  const direct = openEngine(engine.dockerHost, "hearth-socket-proxy");
+  await expect(direct.ask("GET", "/containers/json", 50)).rejects.toThrow(
+    `Docker at ${engine.dockerHost} cannot be asked: no answer within`,
+  );
+  direct.close();
+});
+
+test("an address that is none is refused with what it should be", () => {
+  expect(() => openEngine("ssh://host", "hearth-socket-proxy")).toThrow(
+    'DOCKER_HOST is "ssh://host": it must be tcp://HOST:PORT or unix:///PATH.',
+  );
+});

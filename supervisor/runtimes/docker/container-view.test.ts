@@ -1,0 +1,124 @@
+import { expect, test } from "vitest";
+import {
+  inspected,
+  type SmallContainer,
+} from "../../../test/supervisor/small-engine.ts";
+import { containerName, readContainer, readNames } from "./container-view.ts";
+
+const begun = Date.parse("2026-06-01T00:00:00Z");
+const started = Date.parse("2026-01-02T03:04:05.678Z");
+const finished = "2026-02-03T04:05:06.789Z";
+
+function view(container: SmallContainer) {
+  return readContainer(
+    JSON.stringify(inspected("hearth-gateway", container)),
+    begun,
+    "hearth",
+  );
+}
+
+test("a healthy container", () => {
+  expect(view({ restarts: 2 })).toEqual({
+    name: "gateway",
+    state: "running",
+    since: started,
+    pid: 4711,
+    address: "10.8.0.1:4001",
+    port: 4001,
+    adopted: true,
+    tookMs: null,
+    restarts: 2,
+    reason: null,
+    container: {
+      id: "id-of-hearth-gateway",
+      image: "sha256:image",
+      status: "running",
+      health: "healthy",
+      healthOutput: "ok",
+      startedAt: started,
+      exitCode: null,
+      oomKilled: false,
+    },
+  });
+});
+
+test.each<[string, Record<string, unknown>, string, string | null]>([
+  ["created", { Status: "created" }, "starting", null],
+  ["healthy not yet", { Health: { Status: "starting" } }, "starting", null],
+  ["without a health check", { Health: null }, "running", null],
+  [
+    "unhealthy",
+    {
+      Health: {
+        Status: "unhealthy",
+        Log: [{ ExitCode: 1, Output: "first\nno answer\n" }],
+      },
+    },
+    "running",
+    "unhealthy: no answer",
+  ],
+  [
+    "paused",
+    { Status: "paused" },
+    "stopped",
+    "paused by hand: docker unpause lets it go on",
+  ],
+  ["removing", { Status: "removing" }, "stopping", null],
+  [
+    "restarting",
+    { Status: "restarting", ExitCode: 3, FinishedAt: finished },
+    "backing-off",
+    "ended with exit code 3; Docker starts it again",
+  ],
+  [
+    "exited",
+    { Status: "exited", Pid: 0, ExitCode: 137, FinishedAt: finished },
+    "ended",
+    "ended with exit code 137",
+  ],
+  [
+    "never started",
+    {
+      Status: "exited",
+      ExitCode: 128,
+      FinishedAt: finished,
+      Error: "port is taken",
+    },
+    "ended",
+    "ended with exit code 128 (port is taken)",
+  ],
+  [
+    "out of memory",
+    { Status: "exited", ExitCode: 137, FinishedAt: finished, OOMKilled: true },
+    "ended",
+    "killed because its memory ran out",
+  ],
+  [
+    "dead",
+    { Status: "dead", FinishedAt: finished },
+    "ended",
+    "ended with exit code 0",
+  ],
+])("a container that is %s", (_what, state, expected, reason) => {
+  const seen = view({ state });
+  expect(seen?.state).toBe(expected);
+  expect(seen?.reason).toBe(reason);
+  expect(seen?.since).toBe(
+    expected === "ended" || expected === "backing-off"
+      ? Date.parse(finished)
+      : started,
+  );
+});
+
+test("a container without our label is a stranger's, whatever it is called", () => {
+  expect(view({ labels: {} })).toBeUndefined();
+});
+
+test("services are called as with `hearth up`", () => {
+  const names = ["/hearth-couchdb", "/hearth-gateway", "/other-redis"];
+  const answer = JSON.stringify(names.map((name) => ({ Names: [name] })));
+  expect(readNames(answer, "hearth")).toEqual(["gateway", "notes"]);
+  expect(readNames(answer, "other")).toEqual(["redis"]);
+  expect(containerName("notes", "hearth")).toBe("hearth-couchdb");
+  expect(containerName("redis", "other")).toBe("other-redis");
+});

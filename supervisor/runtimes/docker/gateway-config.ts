@@ -1,0 +1,28 @@
+import { z } from "zod";
+import { readVariable, type Environment } from "../../../core/environment.ts";
+import { Failure } from "../../../core/failure.ts";
+import { openAdminApi } from "../../gateway/admin-api.ts";
+
+const answerWithinMs = 10_000;
+const answered = z.object({ mistakes: z.array(z.string()) });
+
+/**
+ * Throws a Failure when this host's gateway would not start again: the running one reads the files that the next one would. One
+ * that does not answer, or does not know the question, has nothing to say against its restart.
+ */
+export async function checkGatewayConfig(env: Environment): Promise<void> {
+  const address = readVariable("GATEWAY_URL", env);
+  const credential = readVariable("PROXY_MASTER_KEY", env);
+  if (address === undefined || credential === undefined) return;
+  const api = openAdminApi({
+    ...{ address, credential: () => credential, timeoutMs: answerWithinMs },
+  });
+  const answer = answered.safeParse(
+    await api.ask("POST", "/config/check", {}).catch(() => undefined),
+  );
+  if (!answer.success || answer.data.mistakes.length === 0) return;
+  throw new Failure([
+    "the gateway was not restarted, because it would not start again:",
+    ...answer.data.mistakes,
+  ]);
+}

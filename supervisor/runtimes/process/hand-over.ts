@@ -1,0 +1,77 @@
+import { readFileSync, rmSync } from "node:fs";
+import { setTimeout as wait } from "node:timers/promises";
+import { writeDurably } from "../../../core/durable-file.ts";
+import { untilWell } from "./health.ts";
+import { isAlive, startTimeOf, type ProcessIdentity } from "./identity.ts";
+import { takeOver } from "./launch.ts";
+import type { ServiceSpec } from "./service.ts";
+import { killGroup, sendSignal } from "./stop.ts";
+
+const lookEveryMs = 25;
+const startedWithinMs = 10_000;
+
+/**
+ * Lets a running process start its successor as `spec` says and end when that is ready, so that no connection is refused in
+ * between. Answers the healthy successor; undefined when there is none, and then the running process may be there still.
+ */
+export async function handOver(
+  running: ProcessIdentity,
+  successorFile: string,
+  spec: ServiceSpec,
+  log: string,
+): Promise<ProcessIdentity | undefined> {
+  const { file, args, cwd, env } = spec.plan();
+  const started = `${successorFile}.started`;
+  rmSync(started, { force: true });
+  writeDurably(
+    successorFile,
+    JSON.stringify({ file, args, cwd, env, log, started }),
+  );
+  try {
+    sendSignal(running, "SIGUSR2");
+    const successor = await untilStarted(started, running);
+    if (successor === undefined) return undefined;
+    const deadline = Date.now() + spec.startWithinMs + spec.stopWithinMs;
+    while (isAlive(running) && isAlive(successor) && Date.now() < deadline)
+      await wait(lookEveryMs);
+    const failure = isAlive(running)
+      ? "it did not take over"
+      : await untilWell(
+          spec,
+          takeOver(successor),
+          new AbortController().signal,
+        );
+    if (failure === undefined) return successor;
+    killGroup(successor);
+    return undefined;
+  } finally {
+    // It holds variables that may be keys.
+    rmSync(successorFile, { force: true });
+    rmSync(started, { force: true });
+  }
+}
+
+async function untilStarted(
+  started: string,
+  running: ProcessIdentity,
+): Promise<ProcessIdentity | undefined> {
+  const deadline = Date.now() + startedWithinMs;
+  while (isAlive(running) && Date.now() < deadline) {
+    const pid = readPid(started);
+    const startTime = pid === undefined ? undefined : startTimeOf(pid);
+    if (pid !== undefined && startTime !== undefined) return { pid, startTime };
+    await wait(lookEveryMs);
+  }
+  return undefined;
+}
+
+function readPid(path: string): number | undefined {
+  try {
+    return (
+      Number(/^(\d+)\n$/.exec(readFileSync(path, "utf8"))?.[1] ?? NaN) ||
+      undefined
+    );
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,390 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import {
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { makeSmallDisk } from "../../../test/servers/small-disk.ts";
+import { answersOk } from "../../checks/http-get.ts";
+import { projectRoot } from "../../home/home.ts";
+import { Failure } from "../../../core/failure.ts";
+import { openHistory, type History } from "../../history/history.ts";
+import {
+  programSpec,
+  testRuntime,
+  type ProgramChoice,
+} from "../../../test/supervisor/specs.ts";
+import { temporaryHome } from "../../../test/supervisor/temporary-home.ts";
+import { waitFor } from "../../../test/supervisor/wait-for.ts";
+import { startTimeOf } from "./identity.ts";
+import { sizeOf } from "./log-files.ts";
+import { freePort, isFree } from "./ports.ts";
+import type { ProcessRuntime } from "./process-runtime.ts";
+import { readRunFile, writeRunFile, type RunFile } from "./run-file.ts";
+import type { ServiceSpec } from "./service.ts";
+import { killGroup } from "./stop.ts";
+
+let place: ReturnType<typeof temporaryHome>;
+let history: History;
+const runtimes: ProcessRuntime[] = [];
+
+beforeEach(() => {
+  place = temporaryHome();
+  mkdirSync(place.home.logs, { recursive: true });
+  history = openHistory(place.home.history);
+});
+afterEach(async () => {
+  for (const runtime of runtimes.splice(0)) {
+    runtime.halt();
+    await runtime.stop("test ended");
+  }
+  history.close();
+  place.remove();
+});
+
+async function program(
+  name: string,
+  args: readonly string[] = [],
+  change: Partial<ServiceSpec> = {},
+): Promise<ServiceSpec> {
+  const choice = { name, port: await freePort(), args };
+  return programSpec(place.directory, choice, change);
+}
+
+function recorded(): readonly string[] {
+  return readFileSync(join(place.directory, "record"), "utf8")
+    .trim()
+    .split("\n");
+}
+
+function runtimeOf(
+  specs: readonly ServiceSpec[],
+  max?: number,
+): ProcessRuntime {
+  const runtime = testRuntime(place.home, history, specs, max);
+  runtimes.push(runtime);
+  return runtime;
+}
+
+function pidOf(runtime: ProcessRuntime, name: string): number {
+  const pid = runtime.inspect(name)?.pid;
+  if (pid == null) throw new Error(`${name} has no process`);
+  return pid;
+}
+
+test("services start after what they need and stop before it", async () => {
+  const runtime = runtimeOf([
+    await program("store"),
+    await program("tool"),
+    await program("front", [], { needs: ["store"], uses: ["tool"] }),
+  ]);
+  await runtime.start();
+  expect(runtime.list().map(({ state }) => state)).toEqual([
+    "running",
+    "running",
+    "running",
+  ]);
+  const started = recorded();
+  expect(started.indexOf("front started")).toBeGreaterThan(
+    started.indexOf("store started"),
+  );
+  await runtime.stop("test");
+  const all = recorded();
+  expect(all.indexOf("front stopped")).toBe(3);
+  expect(all).toHaveLength(6);
+  expect(runtime.list().map(({ state, pid }) => [state, pid])).toEqual([
+    ["stopped", null],
+    ["stopped", null],
+    ["stopped", null],
+  ]);
+  expect(readRunFile(place.home.runFile).supervisor).toBeNull();
+});
+
+test("a program that is killed is started again, and the history says why", async () => {
+  const runtime = runtimeOf([await program("one")]);
+  await runtime.start();
+  const first = pidOf(runtime, "one");
+  process.kill(first, "SIGKILL");
+  const second = await waitFor("a new process", () => {
+    const view = runtime.inspect("one");
+    return view?.state === "running" && view.pid !== first && view;
+  });
+  expect(second.restarts).toBe(1);
+  expect(history.latest(20)).toContainEqual(
+    expect.objectContaining({
+      kind: "act",
+      name: "one",
+      to: "restart",
+      reason: "killed by SIGKILL",
+    }),
+  );
+  expect(readRunFile(place.home.runFile).services["one"]?.pid).toBe(second.pid);
+});
+
+test("a program that ends too often is given up until somebody says restart", async () => {
+  const runtime = runtimeOf([await program("one")], 2);
+  await runtime.start();
+  for (let kills = 0; kills < 3; kills += 1) {
+    const running = await waitFor("it to run", () => {
+      const view = runtime.inspect("one");
+      return view?.state === "running" && view.restarts === kills && view;
+    });
+    process.kill(running.pid ?? 0, "SIGKILL");
+  }
+  const view = await waitFor("giving up", () => {
+    const seen = runtime.inspect("one");
+    return seen?.state === "gave-up" && seen;
+  });
+  expect(view.reason).toBe(
+    "killed by SIGKILL; started again 2 times in 10 min, now it waits for you",
+  );
+  await runtime.restart("one", "told", "operator");
+  expect(runtime.inspect("one")?.state).toBe("running");
+  process.kill(pidOf(runtime, "one"), "SIGKILL");
+  await waitFor("a restart from the renewed budget", () => {
+    const seen = runtime.inspect("one");
+    return seen?.state === "running" && seen.restarts === 3;
+  });
+});
+
+test("run.json is written again when it was damaged or deleted", async () => {
+  const { runFile } = place.home;
+  const runtime = runtimeOf([await program("store")]);
+  await runtime.start();
+  const written = readRunFile(runFile);
+  for (const damage of [
+    () => writeFileSync(runFile, "{"),
+    () => rmSync(runFile),
+  ]) {
+    damage();
+    runtime.keepRunFile();
+    expect(readRunFile(runFile)).toEqual(written);
+  }
+});
+
+test("whatever grows in the directory of logs is rotated, and what cannot be keeps nothing else from it", () => {
+  const { logs } = place.home;
+  const names = ["store.log", "echo-calls.jsonl", "supervisor.log"];
+  for (const name of names) {
+    writeFileSync(join(logs, name), "line\n");
+    truncateSync(join(logs, name), 11 * 1024 * 1024);
+  }
+  const blocked = join(logs, "store.log.1");
+  mkdirSync(blocked);
+  const runtime = runtimeOf([]);
+  expect(() => runtime.rotateLogs()).toThrow();
+  rmSync(blocked, { recursive: true });
+  const sizes = () => names.map((name) => sizeOf(join(logs, name)));
+  expect(sizes()).toEqual([11 * 1024 * 1024, 0, 0]);
+  runtime.rotateLogs();
+  expect(sizes()).toEqual([0, 0, 0]);
+  expect(sizeOf(join(logs, "echo-calls.jsonl.1"))).toBe(11 * 1024 * 1024);
+});
+
+test("what would not start again is not stopped, whoever asks for the restart", async () => {
+  let mistake: string | undefined;
+  const validate = async () => {
+    if (mistake !== undefined) throw new Failure(mistake);
+  };
+  const runtime = runtimeOf([await program("front", [], { validate })]);
+  await runtime.start();
+  const pid = pidOf(runtime, "front");
+  mistake = "front.yaml:3: unknown setting";
+  for (const by of ["operator", "supervisor"] as const)
+    await expect(runtime.restart("front", "test", by)).rejects.toThrow(mistake);
+  expect(runtime.inspect("front")).toMatchObject({ state: "running", pid });
+  mistake = undefined;
+  await runtime.restart("front", "test", "operator");
+  expect(pidOf(runtime, "front")).not.toBe(pid);
+});
+
+test("when one cannot start, its own words are thrown and the others are stopped", async () => {
+  const good = await program("good");
+  const runtime = runtimeOf([good, await program("bad", ["--exit", "3"])]);
+  await expect(runtime.start()).rejects.toThrow("the test wants it so.");
+  expect(runtime.list().map(({ state }) => state)).toEqual([
+    "stopped",
+    "stopped",
+  ]);
+  expect(
+    await answersOk(good.address, AbortSignal.timeout(1000)).catch(() => false),
+  ).toBe(false);
+});
+
+test("a program without last words is shown with how it ended", async () => {
+  const runtime = runtimeOf([
+    await program("silent", ["--exit", "3"], { explain: () => [] }),
+  ]);
+  const failure: unknown = await runtime
+    .start()
+    .catch((error: unknown) => error);
+  expect(failure).toBeInstanceOf(Failure);
+  expect((failure as Failure).sentences).toEqual([
+    'silent did not start (exit code 3, "hearth: the test wants it so."): `hearth logs silent` shows more.',
+  ]);
+});
+
+test("one that does not stop when told is ended by force after its time", async () => {
+  const runtime = runtimeOf([
+    await program("deaf", ["--deaf"], { stopWithinMs: 100 }),
+  ]);
+  await runtime.start();
+  const pid = pidOf(runtime, "deaf");
+  await runtime.stop("test");
+  expect(startTimeOf(pid)).toBeUndefined();
+});
+
+describe("after a supervisor was killed with -9", () => {
+  let choices: readonly ProgramChoice[];
+  let left: RunFile;
+
+  beforeEach(async () => {
+    choices = [
+      {
+        name: "one",
+        port: await freePort(),
+        args: ["--sick-file", join(place.directory, "sick")],
+      },
+      { name: "two", port: await freePort() },
+    ];
+    const supervisor = spawn(
+      process.execPath,
+      [
+        join(projectRoot, "supervisor", "testing", "small-supervisor.ts"),
+        place.home.root,
+        JSON.stringify(choices),
+      ],
+      { stdio: ["ignore", "pipe", "inherit"] },
+    );
+    await once(supervisor.stdout, "data");
+    supervisor.kill("SIGKILL");
+    await once(supervisor, "exit");
+    left = readRunFile(place.home.runFile);
+  });
+
+  afterEach(() => {
+    for (const { pid, startTime } of Object.values(left.services))
+      if (pid !== null && startTime !== null) killGroup({ pid, startTime });
+  });
+
+  function specs(): readonly ServiceSpec[] {
+    return choices.map((choice) => programSpec(place.directory, choice));
+  }
+
+  function leftPid(name: string): number {
+    return left.services[name]?.pid ?? 0;
+  }
+
+  test("its healthy programs are taken over, their processes unchanged, and watched from then on", async () => {
+    const runtime = runtimeOf(specs());
+    await runtime.start();
+    expect(
+      runtime.list().map(({ name, pid, adopted }) => [name, pid, adopted]),
+    ).toEqual([
+      ["one", leftPid("one"), true],
+      ["two", leftPid("two"), true],
+    ]);
+    process.kill(leftPid("two"), "SIGKILL");
+    const view = await waitFor("the second to be started again", () => {
+      const seen = runtime.inspect("two");
+      return seen?.state === "running" && seen.restarts === 1 && seen;
+    });
+    expect(view.adopted).toBe(false);
+    expect(pidOf(runtime, "one")).toBe(leftPid("one"));
+  });
+
+  test("one that is sick is stopped and started anew", async () => {
+    const sick = join(place.directory, "sick");
+    writeFileSync(sick, "");
+    const runtime = runtimeOf(specs());
+    const starting = runtime.start();
+    await waitFor(
+      "the sick one to be gone",
+      () => startTimeOf(leftPid("one")) === undefined,
+    );
+    rmSync(sick);
+    await starting;
+    expect(pidOf(runtime, "one")).not.toBe(leftPid("one"));
+    expect(pidOf(runtime, "two")).toBe(leftPid("two"));
+  });
+
+  test("one that was started with other settings is stopped and started anew", async () => {
+    choices = choices.map((choice) =>
+      choice.name === "two"
+        ? { ...choice, args: ["--sick-file", "/none"] }
+        : choice,
+    );
+    const runtime = runtimeOf(specs());
+    await runtime.start();
+    expect(startTimeOf(leftPid("two"))).toBeUndefined();
+    expect(pidOf(runtime, "one")).toBe(leftPid("one"));
+  });
+
+  test("one that no longer belongs to the stack is stopped", async () => {
+    const runtime = runtimeOf(specs().slice(0, 1));
+    await runtime.start();
+    expect(startTimeOf(leftPid("two"))).toBeUndefined();
+  });
+
+  test("an id that another program has by now is left alone", async () => {
+    const [one] = specs();
+    const entry = left.services["one"];
+    if (one === undefined || entry === undefined) throw new Error("no program");
+    process.kill(leftPid("one"), "SIGKILL");
+    process.kill(leftPid("two"), "SIGKILL");
+    writeRunFile(place.home.runFile, {
+      supervisor: null,
+      services: { one: { ...entry, pid: process.pid, startTime: "long ago" } },
+    });
+    const runtime = runtimeOf([one]);
+    await waitFor("the port to be free", () => isFree(one.port));
+    await runtime.start();
+    expect(runtime.inspect("one")?.adopted).toBe(false);
+  });
+});
+
+const disk = makeSmallDisk(64);
+
+test.skipIf(disk === undefined)(
+  "on a full disk a program is started again beyond its budget, and run.json is written when there is room",
+  async () => {
+    const { path, fill, free, remove } = disk ?? expect.fail();
+    const home = { logs: path, runFile: join(path, "run.json") };
+    let fails = false;
+    const prepare = async () => {
+      if (fails) throw new Failure("no space is left on the disk.");
+    };
+    const one = await program("one", [], { prepare });
+    const runtime = testRuntime(home, history, [one], 1);
+    const pidInFile = () => readRunFile(home.runFile).services["one"]?.pid;
+    try {
+      await runtime.start();
+      const first = pidOf(runtime, "one");
+      fill();
+      fails = true;
+      process.kill(first, "SIGKILL");
+      await waitFor("tries beyond the budget", () => {
+        fill();
+        return (runtime.inspect("one")?.restarts ?? 0) > 3;
+      });
+      fails = false;
+      await waitFor("a start", () => {
+        fill();
+        return runtime.inspect("one")?.state === "running";
+      });
+      expect(pidInFile()).toBe(first);
+      free();
+      runtime.keepRunFile();
+      expect(pidInFile()).toBe(pidOf(runtime, "one"));
+    } finally {
+      free();
+      await runtime.stop("test ended");
+      remove();
+    }
+  },
+);

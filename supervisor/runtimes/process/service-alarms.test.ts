@@ -1,0 +1,48 @@
+import { expect, test } from "vitest";
+import type { Alarm } from "../../alerts/alarm.ts";
+import type { ServiceState } from "../runtime.ts";
+import { alarmOfService } from "./service-alarms.ts";
+
+/** The texts that are raised after each state of a row. */
+function walk(...states: readonly ServiceState[]): readonly (string | null)[] {
+  const raised = new Map<string, Alarm>();
+  return states.map((state) => {
+    alarmOfService(
+      {
+        raise: (alarm) => raised.set(alarm.fingerprint, alarm),
+        clear: (fingerprint) => raised.delete(fingerprint),
+      },
+      {
+        name: "gateway",
+        state,
+        since: 0,
+        pid: null,
+        address: "",
+        port: 1,
+        adopted: false,
+        tookMs: null,
+        restarts: 0,
+        reason: "killed by SIGKILL",
+      },
+    );
+    return raised.get("service:gateway")?.text ?? null;
+  });
+}
+
+const again = "gateway ended and is started again";
+
+test("a service that ended is an alarm until it runs, one that was told to stop is none", () => {
+  expect(walk("running", "backing-off", "starting", "running")).toEqual([
+    null,
+    again,
+    again,
+    null,
+  ]);
+  expect(walk("backing-off", "gave-up", "starting", "running")).toEqual([
+    again,
+    "gateway ended too often and is not started again by itself",
+    "gateway ended too often and is not started again by itself",
+    null,
+  ]);
+  expect(walk("stopping", "stopped")).toEqual([null, null]);
+});

@@ -1,0 +1,47 @@
+import { setTimeout as wait } from "node:timers/promises";
+import { codeOf } from "../../../core/failure.ts";
+import { isAlive, untilGone, type ProcessIdentity } from "./identity.ts";
+
+/**
+ * Asks a process to end, waits `withinMs`, then ends its whole group by force.
+ * Says whether it went by itself.
+ */
+export async function stopProcess(
+  identity: ProcessIdentity,
+  signal: NodeJS.Signals,
+  withinMs: number,
+): Promise<"went" | "forced"> {
+  sendSignal(identity, signal);
+  const gone = untilGone(identity, 25).then(() => "went" as const);
+  const deadline = new AbortController();
+  const late = wait(withinMs, "late" as const, {
+    signal: deadline.signal,
+  }).catch(() => "late" as const);
+  const first = await Promise.race([gone, late]);
+  deadline.abort();
+  if (first === "went") return "went";
+  killGroup(identity);
+  await gone;
+  return "forced";
+}
+
+/** Sends a signal to that very process; nothing happens when it is gone. */
+export function sendSignal(
+  identity: ProcessIdentity,
+  signal: NodeJS.Signals,
+): void {
+  if (isAlive(identity)) deliver(identity.pid, signal);
+}
+
+/** SIGKILL to the process and all that it started. */
+export function killGroup(identity: ProcessIdentity): void {
+  if (isAlive(identity)) deliver(-identity.pid, "SIGKILL");
+}
+
+function deliver(target: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(target, signal);
+  } catch (error) {
+    if (codeOf(error) !== "ESRCH") throw error;
+  }
+}

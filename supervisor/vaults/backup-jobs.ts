@@ -1,0 +1,135 @@
+import { dirname, join } from "node:path";
+import { z } from "zod";
+import { listBackups } from "../backup/manifest.ts";
+import { removeOld } from "../backup/remove-old.ts";
+import { makeRoom, watchLocalSize } from "../backup/size-cap.ts";
+import { chooseBackup } from "../backup/which-backup.ts";
+import { Failure } from "../../core/failure.ts";
+import type { JobContext, JobOutcome } from "../jobs/job.ts";
+import { backupNotes, describeBackup } from "./backup.ts";
+import { optionsOf, type NotesJobParts } from "./job-parts.ts";
+import { drillRestore, type DrilledVault } from "./restore-drill.ts";
+import { restoreNotes } from "./restore.ts";
+
+/** Takes a backup and removes those that are no longer to be kept. */
+export async function backup(
+  parts: NotesJobParts,
+  context: JobContext,
+): Promise<JobOutcome> {
+  const { at_most: most } = parts.config.backups;
+  const root = dirname(parts.backups);
+  const early = makeRoom(root, "notes", most);
+  const taken = await backupNotes({
+    couch: parts.couch,
+    directory: parts.backups,
+    now: context.now,
+    signal: context.signal,
+    progress: context.progress,
+  });
+  const missing = taken.manifest.vaults.filter(
+    (vault) => vault.missing.length > 0,
+  );
+  const fingerprint = "notes-backup-missing";
+  if (missing.length === 0) parts.alarms.clear(fingerprint);
+  else
+    parts.alarms.raise({
+      fingerprint,
+      level: "warning",
+      subject: "notes-backup",
+      text: `the notes store could not give ${missing.flatMap((vault) => vault.missing).length} documents to the backup ${taken.name}: keep the backups before it.`,
+      output: missing
+        .map((vault) => `${vault.name}: ${vault.missing.join(", ")}`)
+        .join("\n"),
+      command: "hearth notes backup --list",
+    });
+  const damaged = "notes-backup-damaged";
+  if (taken.damaged.length === 0) parts.alarms.clear(damaged);
+  else
+    parts.alarms.raise({
+      fingerprint: damaged,
+      level: "warning",
+      subject: "notes-backup",
+      text: `a file of the last backup is not as it was written, and other backups may share it: ${taken.name} was taken in full; examine the disk.`,
+      output: taken.damaged.join("\n"),
+      command: "hearth notes backup --list",
+    });
+  const { notes_backup, time_zone } = parts.config.jobs;
+  const removed =
+    early + removeOld(parts.backups, notes_backup.keep, time_zone);
+  watchLocalSize(parts.alarms, root, most);
+  return {
+    status: "done",
+    summary: `${describeBackup(taken)}${removed === 0 ? "" : `; ${removed} old ${removed === 1 ? "one was" : "ones were"} removed`}.`,
+    details: {
+      name: taken.name,
+      bytes: taken.bytes,
+      vaults: taken.manifest.vaults,
+      users: taken.manifest.users,
+    },
+  };
+}
+
+/** Tries out the newest backup. */
+export async function drill(
+  parts: NotesJobParts,
+  context: JobContext,
+): Promise<JobOutcome> {
+  const [latest] = listBackups(parts.backups);
+  if (latest === undefined)
+    throw new Failure(
+      "there is no backup of the notes to try: `hearth notes backup` takes one.",
+    );
+  const drilled = await drillRestore({
+    couch: parts.couch,
+    backup: join(parts.backups, latest),
+    busy: parts.busy,
+    signal: context.signal,
+    progress: context.progress,
+  });
+  return {
+    status: "done",
+    summary: `the backup ${latest} restores: ${describeDrilled(drilled)}.`,
+    details: { backup: latest, vaults: drilled },
+  };
+}
+
+export function describeDrilled(drilled: readonly DrilledVault[]): string {
+  const words = drilled.map(
+    ({ vault, documents, leaves, compared }) =>
+      `${vault} with ${documents} documents, ${leaves} revisions (${compared} compared)`,
+  );
+  return words.join("; ") || "it holds no vault";
+}
+
+const restoreOptions = z.strictObject({
+  backup: z.string().optional(),
+  vault: z.string().optional(),
+  as: z.string().optional(),
+});
+
+/** Puts a backup back, as a person asked. */
+export async function restore(
+  parts: NotesJobParts,
+  context: JobContext,
+): Promise<JobOutcome> {
+  const { backup, vault, as } = optionsOf(restoreOptions, context.options);
+  const name = chooseBackup(parts.backups, backup);
+  const restored = await restoreNotes({
+    couch: parts.couch,
+    backup: join(parts.backups, name),
+    vault,
+    as,
+    state: parts.state,
+    escrow: parts.escrow,
+    files: parts.files,
+    busy: parts.busy,
+    now: context.now,
+    signal: context.signal,
+    progress: context.progress,
+  });
+  return {
+    status: "done",
+    summary: `from ${name}: ${restored.map(({ vault, documents }) => `vault ${vault} with ${documents} documents`).join("; ") || "no vault"}.`,
+    details: { backup: name, vaults: restored },
+  };
+}

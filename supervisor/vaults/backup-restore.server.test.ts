@@ -1,0 +1,336 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  serversUnderTest,
+  type ServerUnderTest,
+} from "../../test/contract/server-under-test.ts";
+import { ask } from "../../test/contract/start-notes.ts";
+import {
+  noteDocuments,
+  openNotesStand,
+  writeNotes,
+  type NotesStand,
+} from "../../test/supervisor/notes-stand.ts";
+import { backupNotes } from "./backup.ts";
+import type { Couch } from "./couch.ts";
+import { openDatabase, vaultNames, type Database } from "./database.ts";
+import { milestoneId, seedId } from "./livesync.ts";
+import { vaultChoices } from "./plugin-settings.ts";
+import { drillRestore } from "./restore-drill.ts";
+import { dropUnfinished, restoreNotes, restoreVault } from "./restore.ts";
+
+const vault = "vault-kept";
+const seed = { type: "sync-parameters", protocolVersion: 2, pbkdf2salt: "s" };
+const milestone = { type: "milestoneinfo", locked: false };
+
+/** Every leaf with its body and history, in an order of its own. */
+async function allLeaves(database: Database): Promise<readonly unknown[]> {
+  const { results } = await database.changes({
+    since: "0",
+    limit: 100_000,
+    allLeaves: true,
+  });
+  const wanted = results.flatMap(({ id, changes }) =>
+    changes.map(({ rev }) => ({ id, rev })),
+  );
+  const documents = await database.revisions(wanted);
+  return documents
+    .map((document) => [document._id, document._rev, document] as const)
+    .toSorted((a, b) => (`${a[0]} ${a[1]}` < `${b[0]} ${b[1]}` ? -1 : 1));
+}
+
+/** Notes, edits, a conflict, a deleted leaf, a deleted document and strange ids. */
+async function fill(couch: Couch): Promise<void> {
+  const database = openDatabase(couch, vault);
+  await writeNotes(couch, vault, 300);
+  const edited = await database.document("note 1.md");
+  await database.put("note 1.md", { ...edited, mtime: 2 });
+  for (const rev of ["2-aa", "2-bb"])
+    await database.write(
+      [
+        {
+          _id: "conflicted.md",
+          _rev: `${rev}${"0".repeat(30)}`,
+          _revisions: {
+            start: 2,
+            ids: [`${rev.slice(2)}${"0".repeat(30)}`, "c".repeat(32)],
+          },
+          type: "plain",
+          rev,
+        },
+      ],
+      { asTheyAre: true },
+    );
+  await database.write([
+    {
+      _id: "conflicted.md",
+      _rev: `2-aa${"0".repeat(30)}`,
+      _deleted: true,
+    },
+  ]);
+  const gone = await database.document("note 2.md");
+  await database.write([
+    { _id: "note 2.md", _rev: gone?._rev, _deleted: true },
+    { _id: "Ünïcode ☃/+&?.md", type: "plain", data: "🔥\u0000 \u2028" },
+    ...noteDocuments("large.bin", "x".repeat(6_000_000), 1),
+  ]);
+  await database.put(seedId, seed);
+  await database.put(milestoneId, milestone);
+}
+
+const quiet = {
+  signal: new AbortController().signal,
+  progress: () => {},
+};
+
+const backup = (stand: NotesStand, more: Partial<typeof quiet> = {}) =>
+  backupNotes({
+    couch: stand.couch,
+    directory: stand.backups,
+    now: stand.now,
+    ...quiet,
+    ...more,
+  });
+
+const restore = (
+  stand: NotesStand,
+  path: string,
+  more: Partial<Parameters<typeof restoreNotes>[0]> = {},
+) => restoreNotes({ ...stand, backup: path, ...quiet, ...more });
+
+describe.each(serversUnderTest())("on $name", (under) => {
+  let stand: NotesStand;
+  let member: { readonly name: string; readonly password: string };
+  beforeAll(async () => {
+    stand = await openNotesStand(under);
+    const made = await stand.provisioning.add({
+      vault,
+      choices: vaultChoices.parse({}),
+    });
+    member = { name: made.user, password: made.password };
+    await fill(stand.couch);
+    await stand.keeper.look();
+  });
+  afterAll(() => stand.close());
+
+  test("a backup restores into an empty server to the same leaves, and devices go on with their passwords", async () => {
+    const database = openDatabase(stand.couch, vault);
+    const before = await allLeaves(database);
+    const { path, manifest } = await backup(stand);
+    expect(manifest.vaults).toEqual([
+      {
+        name: vault,
+        file: "vault-1.jsonl.gz",
+        documents: 604,
+        leaves: 605,
+        missing: [],
+        parts: [],
+        size: expect.any(Number),
+        instance: expect.any(String),
+      },
+    ]);
+    await stand.provisioning.remove(vault);
+    expect((await ask(`${stand.server.url}/`, { user: member })).status).toBe(
+      401,
+    );
+
+    await restore(stand, path);
+    expect(await allLeaves(database)).toEqual(before);
+    expect(await database.document(seedId)).toMatchObject(seed);
+    expect(await database.document(milestoneId)).toMatchObject(milestone);
+    expect(
+      (await ask(`${stand.server.url}/${vault}`, { user: member })).status,
+    ).toBe(200);
+    await stand.keeper.look();
+    expect([...stand.raised.keys()]).toEqual([]);
+    expect(stand.state.vault(vault).member).toBe(vault);
+
+    // The credentials are in no backup; new ones can be made.
+    await expect(stand.provisioning.setupUri({ vault })).rejects.toThrow(
+      `\`hearth notes rotate ${vault}\` makes new ones`,
+    );
+    const made = await stand.provisioning.rotate({ vault });
+    expect(made.vaultPassphrase).toBeNull();
+  });
+
+  test("a restore never overwrites, but goes beside", async () => {
+    const { path } = await backup(stand);
+    await expect(restore(stand, path)).rejects.toThrow(
+      `restore beside it with --as ${vault}-restored`,
+    );
+    await restore(stand, path, { vault, as: "vault-beside" });
+    expect(await allLeaves(openDatabase(stand.couch, "vault-beside"))).toEqual(
+      await allLeaves(openDatabase(stand.couch, vault)),
+    );
+    await expect(
+      restore(stand, path, { vault: "vault-other" }),
+    ).rejects.toThrow(`has no vault "vault-other"; it has ${vault}.`);
+    // Both have one user: neither a rotation nor a removal may cut the other off.
+    const made = await stand.provisioning.rotate({ vault: "vault-beside" });
+    expect(stand.files.read(vault)?.password).toBe(made.password);
+    await stand.provisioning.remove("vault-beside");
+    const answer = await ask(`${stand.server.url}/${vault}`, {
+      user: { name: made.user, password: made.password },
+    });
+    expect(answer.status).toBe(200);
+  });
+
+  test("what a device wrote since the restore began stays, and its devices stay in", async () => {
+    const { path, manifest } = await backup(stand);
+    const target = "vault-written";
+    const made = await stand.provisioning.add({
+      vault: target,
+      choices: vaultChoices.parse({}),
+    });
+    const database = openDatabase(stand.couch, target);
+    await database.write(noteDocuments("mine.md", "just written", 1));
+    const before = await allLeaves(database);
+    const [entry] = manifest.vaults;
+    await expect(
+      restoreVault({
+        ...{ ...stand, ...quiet, backup: path, entry: entry!, target },
+      }),
+    ).rejects.toThrow("a restore never overwrites");
+    expect(await allLeaves(database)).toEqual(before);
+    expect(await dropUnfinished(stand.couch, new Set())).toEqual([]);
+    const user = { name: made.user, password: made.password };
+    const answer = await ask(`${stand.server.url}/${target}`, { user });
+    expect(answer.status).toBe(200);
+    await stand.provisioning.remove(target);
+  });
+
+  test("a vault that is being restored now is no leftover", async () => {
+    const { path } = await backup(stand);
+    const dropped: string[] = [];
+    let looks = Promise.resolve();
+    await restore(stand, path, {
+      ...{ vault, as: "vault-under-way" },
+      progress: () => {
+        looks = looks.then(async () => {
+          dropped.push(...(await dropUnfinished(stand.couch, stand.busy)));
+        });
+      },
+    });
+    await looks;
+    expect(dropped).toEqual([]);
+    expect(await vaultNames(stand.couch)).toContain("vault-under-way");
+    await stand.provisioning.remove("vault-under-way");
+  });
+
+  test("the drill restores, compares, and leaves nothing behind", async () => {
+    const { path } = await backup(stand);
+    const [drilled] = await drillRestore({ ...stand, ...quiet, backup: path });
+    expect(drilled).toMatchObject({ vault, documents: 604, leaves: 605 });
+    expect(drilled?.compared).toBeGreaterThan(40);
+    expect(await stand.couch.ask("GET", "/_all_dbs")).not.toContainEqual(
+      expect.stringContaining("drill"),
+    );
+  });
+
+  test("a backup that is not as it was written is refused before anything is changed", async () => {
+    const { path } = await backup(stand);
+    const file = join(path, "vault-1.jsonl.gz");
+    const bytes = readFileSync(file);
+    bytes[bytes.length >> 1]! ^= 1;
+    writeFileSync(file, bytes);
+    await expect(
+      restore(stand, path, { vault, as: "vault-broken" }),
+    ).rejects.toThrow("checksum differs");
+    await expect(
+      drillRestore({ ...stand, ...quiet, backup: path }),
+    ).rejects.toThrow("checksum differs");
+    expect(await vaultNames(stand.couch)).not.toContain("vault-broken");
+  });
+
+  test("a backup that is stopped leaves nothing", async () => {
+    const before = readdirSync(stand.backups);
+    const stop = new AbortController();
+    await expect(
+      backup(stand, {
+        signal: stop.signal,
+        progress: () => stop.abort(new Error("stopped")),
+      }),
+    ).rejects.toThrow();
+    expect(readdirSync(stand.backups)).toEqual(before);
+  });
+
+  test("what is written while it runs does not break it", async () => {
+    const database = openDatabase(stand.couch, vault);
+    let written = 0;
+    const { path } = await backup(stand, {
+      progress: () => {
+        if (written < 3)
+          void database.write(noteDocuments(`late ${written}.md`, "late", 1));
+        written += 1;
+      },
+    });
+    const [drilled] = await drillRestore({ ...stand, ...quiet, backup: path });
+    expect(drilled?.documents).toBeGreaterThanOrEqual(604);
+  });
+});
+
+const [embedded] = serversUnderTest() as [ServerUnderTest];
+
+describe("a supervisor that is killed", () => {
+  let stand: NotesStand;
+  beforeAll(async () => {
+    stand = await openNotesStand(embedded);
+    await stand.provisioning.add({ vault, choices: vaultChoices.parse({}) });
+    await fill(stand.couch);
+  });
+  afterAll(() => stand.close());
+
+  /** Lets another process work on the store, and kills it in the middle. */
+  async function killed(
+    work: "backup" | "restore",
+    path: string,
+  ): Promise<void> {
+    const program = join(
+      import.meta.dirname,
+      "../../test/supervisor/notes-worker.ts",
+    );
+    const child = spawn(
+      process.execPath,
+      [program, work, stand.server.url, stand.directory, path],
+      {
+        env: { NOTES_ADMIN_PASSWORD: stand.server.admin.password },
+        stdio: ["ignore", "pipe", "inherit"],
+      },
+    );
+    const ended = once(child, "exit");
+    await Promise.race([once(child.stdout, "data"), ended]);
+    child.kill("SIGKILL");
+    await ended;
+    expect(child.signalCode).toBe("SIGKILL");
+  }
+
+  test("in the middle of a backup leaves no half one: the next removes what there is", async () => {
+    await killed("backup", stand.backups);
+    expect(readdirSync(stand.backups)).toEqual([
+      expect.stringMatching(/^\.making-/),
+    ]);
+    const { name, path } = await backup(stand);
+    expect(readdirSync(stand.backups)).toEqual([name]);
+    await drillRestore({ ...stand, ...quiet, backup: path });
+  });
+
+  test("in the middle of a restore leaves no half vault: the next start drops it", async () => {
+    const { path } = await backup(stand);
+    await killed("restore", path);
+    const half = openDatabase(stand.couch, "vault-half");
+    expect((await half.info())?.doc_count).toBeGreaterThan(0);
+    expect((await half.security()).members.roles).toEqual(["_admin"]);
+    expect(await dropUnfinished(stand.couch, stand.busy)).toEqual([
+      "vault-half",
+    ]);
+    expect(await half.info()).toBeUndefined();
+    await restore(stand, path, { vault, as: "vault-half" });
+    expect(await dropUnfinished(stand.couch, stand.busy)).toEqual([]);
+    expect(await allLeaves(half)).toEqual(
+      await allLeaves(openDatabase(stand.couch, vault)),
+    );
+  });
+});

@@ -1,0 +1,207 @@
+import { Failure } from "../../core/failure.ts";
+import type { CouchDocument, Database } from "./database.ts";
+import { isEncryptedPath } from "./livesync.ts";
+import type { NotesState } from "./notes-state.ts";
+
+/** One revision of a conflicted note, as far as it can be read without the vault's passphrase. */
+export type ConflictVersion = {
+  readonly rev: string;
+  /** The one that devices show. */
+  readonly wins: boolean;
+  /** When the note was written, milliseconds since 1970; null when it is encrypted. */
+  readonly mtime: number | null;
+  readonly bytes: number | null;
+  readonly deleted: boolean;
+};
+
+export type Conflict = {
+  readonly document: string;
+  /** Null when it is encrypted. */
+  readonly path: string | null;
+  /** Known for what a device keeps under its own name (its plugins and settings). */
+  readonly device: string | null;
+  /** When the supervisor saw it first, milliseconds since 1970. */
+  readonly firstSeen: number;
+  readonly versions: readonly ConflictVersion[];
+};
+
+export type ConflictReport = {
+  readonly vault: string;
+  readonly conflicts: readonly Conflict[];
+  /** There are more than the report holds. */
+  readonly more: boolean;
+};
+
+/** The open conflicts of a vault, at most `limit`. What was seen for the first time is remembered. */
+export async function findConflicts(
+  database: Database,
+  state: NotesState,
+  now: number,
+  limit: number,
+  signal?: AbortSignal,
+): Promise<ConflictReport> {
+  const documents = await conflicted(database, limit + 1, signal);
+  const known = state.vault(database.name).conflicts;
+  const shown = documents.slice(0, limit);
+  const leaves = await leavesOf(database, shown, signal);
+  const conflicts = shown.map((document): Conflict => {
+    const { path } = document;
+    const readable =
+      typeof path === "string" && !isEncryptedPath(path) ? path : null;
+    return {
+      document: document._id,
+      path: readable,
+      device: /^ix:([^/]+)\//.exec(readable ?? "")?.[1] ?? null,
+      firstSeen: known[document._id] ?? now,
+      versions: (leaves.get(document._id) ?? [])
+        .map((leaf) => versionOf(leaf, leaf._rev === document._rev))
+        .toSorted((a, b) => Number(b.wins) - Number(a.wins)),
+    };
+  });
+  state.change(database.name, {
+    conflicts: Object.fromEntries(
+      conflicts.map(({ document, firstSeen }) => [document, firstSeen]),
+    ),
+  });
+  return {
+    vault: database.name,
+    conflicts,
+    more: documents.length > limit,
+  };
+}
+
+/** How many documents are conflicted, at most `limit`. */
+export async function countConflicts(
+  database: Database,
+  limit: number,
+  signal?: AbortSignal,
+): Promise<number> {
+  return (await conflicted(database, limit, signal)).length;
+}
+
+async function conflicted(
+  database: Database,
+  limit: number,
+  signal?: AbortSignal,
+): Promise<readonly CouchDocument[]> {
+  return database.find(
+    {
+      selector: { _conflicts: { $exists: true } },
+      conflicts: true,
+      fields: ["_id", "_rev", "_conflicts", "path"],
+      limit,
+    },
+    signal === undefined ? {} : { signal },
+  );
+}
+
+/** The open versions of conflicted documents, all read at once. */
+async function leavesOf(
+  database: Database,
+  documents: readonly CouchDocument[],
+  signal: AbortSignal | undefined,
+): Promise<ReadonlyMap<string, readonly CouchDocument[]>> {
+  if (documents.length === 0) return new Map();
+  const leaves = await database.revisions(
+    documents.flatMap(({ _id: id, _rev, _conflicts = [] }) =>
+      [_rev, ..._conflicts].map((rev) => ({ id, rev })),
+    ),
+    signal === undefined ? {} : { signal },
+  );
+  return Map.groupBy(leaves, ({ _id }) => _id);
+}
+
+function versionOf(leaf: CouchDocument, wins: boolean): ConflictVersion {
+  const { mtime, size, path } = leaf;
+  const encrypted = typeof path === "string" && isEncryptedPath(path);
+  const figure = (value: unknown) =>
+    !encrypted && typeof value === "number" ? value : null;
+  return {
+    rev: leaf._rev,
+    wins,
+    mtime: figure(mtime),
+    bytes: figure(size),
+    deleted: leaf["deleted"] === true,
+  };
+}
+
+/** Which version stays: the one written last, or the one that is named. */
+export type Resolution = "newer" | { readonly rev: string };
+
+export type Resolved = {
+  readonly document: string;
+  readonly kept: string;
+  readonly removed: readonly string[];
+};
+
+/**
+ * Ends one conflict: every other version becomes a deleted leaf. `document` is an id or a readable path. Throws a Failure
+ * when there is no such conflict, no such version, or when times are inside the encryption.
+ */
+export async function resolveConflict(
+  database: Database,
+  document: string,
+  resolution: Resolution,
+): Promise<Resolved> {
+  const id = await idOf(database, document);
+  const leaves = (await database.leaves(id)).filter(
+    (leaf) => leaf._deleted !== true,
+  );
+  if (leaves.length < 2)
+    throw new Failure(
+      `"${document}" of vault ${database.name} has no open conflict: \`hearth notes conflicts ${database.name}\` lists those there are.`,
+    );
+  const kept =
+    resolution === "newer"
+      ? newest(leaves, document)
+      : named(leaves, resolution.rev, document);
+  const removed = leaves.map((leaf) => leaf._rev).filter((rev) => rev !== kept);
+  await database.write(
+    removed.map((rev) => ({ _id: id, _rev: rev, _deleted: true })),
+  );
+  return { document: id, kept, removed };
+}
+
+async function idOf(database: Database, document: string): Promise<string> {
+  const named =
+    (await database.document(document)) ??
+    (await database.document(document.toLowerCase()));
+  if (named !== undefined) return named._id;
+  const [found] = await database.find({
+    selector: { path: document },
+    fields: ["_id", "_rev"],
+    limit: 1,
+  });
+  if (found !== undefined) return found._id;
+  throw new Failure(
+    `vault ${database.name} has no document "${document}": \`hearth notes conflicts ${database.name}\` lists the conflicted ones.`,
+  );
+}
+
+function newest(leaves: readonly CouchDocument[], document: string): string {
+  const times = leaves.map((leaf) => versionOf(leaf, false).mtime);
+  if (times.some((time) => time === null))
+    throw new Failure(
+      `the times of "${document}" are inside the encryption, so only a device can tell which version is newer: choose one with --rev ${leaves[0]?._rev ?? ""}, or merge it on a device.`,
+    );
+  const latest = Math.max(...times.map(Number));
+  const candidates = leaves.filter((_leaf, index) => times[index] === latest);
+  if (candidates.length > 1)
+    throw new Failure(
+      `${candidates.length} versions of "${document}" were written at the same time: choose one with --rev ${candidates[0]?._rev ?? ""}.`,
+    );
+  return candidates[0]?._rev ?? "";
+}
+
+function named(
+  leaves: readonly CouchDocument[],
+  rev: string,
+  document: string,
+): string {
+  const matching = leaves.filter((leaf) => leaf._rev.startsWith(rev));
+  if (matching.length === 1 && matching[0] !== undefined)
+    return matching[0]._rev;
+  throw new Failure(
+    `"${document}" has ${matching.length === 0 ? "no" : "more than one"} version ${rev}; there are ${leaves.map((leaf) => leaf._rev).join(", ")}.`,
+  );
+}

@@ -1,0 +1,153 @@
+import { createServer, type Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { once } from "node:events";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { serversUnderTest } from "../../test/contract/server-under-test.ts";
+import { ask } from "../../test/contract/start-notes.ts";
+import {
+  openNotesStand,
+  type NotesStand,
+} from "../../test/supervisor/notes-stand.ts";
+import { CouchRefusal, NoAnswer, openCouch } from "./couch.ts";
+
+describe.each(serversUnderTest())("on $name", (under) => {
+  let stand: NotesStand;
+  beforeAll(async () => {
+    stand = await openNotesStand(under);
+  });
+  afterAll(() => stand.close());
+
+  const admin = (password: string) =>
+    ask(`${stand.server.url}/_all_dbs`, {
+      user: { name: stand.server.admin.name, password },
+    });
+
+  test("a supervisor with a stale password locks nobody out, however often and at once it asks", async () => {
+    let password = "stale-password";
+    let clock = 1_800_000_000_000;
+    const couch = openCouch({
+      url: stand.server.url,
+      admin: stand.server.admin.name,
+      password: () => password,
+      now: () => clock,
+    });
+    const many = () =>
+      Promise.allSettled(
+        Array.from({ length: 20 }, () => couch.ask("GET", "/_all_dbs")),
+      );
+    for (const result of await many())
+      expect(result).toMatchObject({
+        status: "rejected",
+        reason: { message: expect.stringContaining("password") as string },
+      });
+    // For the next ten minutes it is tried once more, and not again.
+    for (let minute = 0; minute < 10; minute += 1) {
+      await many();
+      clock += 55_000;
+    }
+    expect((await admin(stand.server.admin.password)).status).toBe(200);
+
+    // A new password counts at once.
+    password = stand.server.admin.password;
+    expect(await couch.ask("GET", "/_all_dbs")).toBeInstanceOf(Array);
+  });
+
+  test("what the store refuses is said with its reason", async () => {
+    const refused = stand.couch.ask("PUT", "/Bad-Name");
+    await expect(refused).rejects.toBeInstanceOf(CouchRefusal);
+    await expect(refused).rejects.toMatchObject({
+      status: 400,
+      code: "illegal_database_name",
+    });
+    expect(await stand.couch.look("/vault-nowhere")).toBeUndefined();
+  });
+});
+
+test("an admin who is locked out by others' wrong passwords is tried again after seconds, not minutes", async () => {
+  let locked = true;
+  const store = createServer((_request, response) => {
+    response.writeHead(locked ? 403 : 200, {
+      "content-type": "application/json",
+    });
+    response.end(
+      locked
+        ? '{"error":"forbidden","reason":"Account is temporarily locked due to multiple authentication failures"}'
+        : "[]",
+    );
+  }).listen(0, "127.0.0.1");
+  await once(store, "listening");
+  try {
+    let clock = 1_800_000_000_000;
+    const couch = openCouch({
+      url: `http://127.0.0.1:${(store.address() as AddressInfo).port}`,
+      password: () => "not-a-secret",
+      now: () => clock,
+    });
+    for (let attempt = 0; attempt < 5; attempt += 1) {
+      await expect(couch.ask("GET", "/_all_dbs")).rejects.toThrow(
+        "has locked the admin out for up to five minutes",
+      );
+      clock += 6000;
+    }
+    locked = false;
+    expect(await couch.ask("GET", "/_all_dbs")).toEqual([]);
+  } finally {
+    store.close();
+  }
+});
+
+describe("a store that does not answer", () => {
+  let silent: Server;
+  let url: string;
+  beforeAll(async () => {
+    silent = createServer((request, response) => {
+      if (request.url === "/_session") response.end("{}");
+      else if (request.url === "/broken") {
+        response.writeHead(200, { "content-length": 1000 }).write("{");
+        setTimeout(() => response.destroy(), 20);
+      } else if (request.url === "/page") response.end("<html>");
+    }).listen(0, "127.0.0.1");
+    await once(silent, "listening");
+    url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
+  });
+  afterAll(() => {
+    silent.closeAllConnections();
+    silent.close();
+  });
+  const couch = () => openCouch({ url, password: () => "any" });
+
+  test("is given up after its time, with a sentence", async () => {
+    const answer = couch().ask("GET", "/silence", { timeoutMs: 1000 });
+    await expect(answer).rejects.toBeInstanceOf(NoAnswer);
+    await expect(answer).rejects.toThrow("nothing came within 1 s");
+  });
+
+  test("an answer that breaks off is no answer", async () => {
+    await expect(couch().ask("GET", "/broken")).rejects.toBeInstanceOf(
+      NoAnswer,
+    );
+  });
+
+  test("a page of something else is told from a CouchDB", async () => {
+    await expect(couch().ask("GET", "/page")).rejects.toThrow(
+      "what answers is no CouchDB",
+    );
+  });
+
+  test("who stops a request gets his own reason back", async () => {
+    const stop = new AbortController();
+    const answer = couch().ask("GET", "/silence", { signal: stop.signal });
+    stop.abort(new Error("told to stop"));
+    await expect(answer).rejects.toThrow("told to stop");
+  });
+
+  test("a closed port is named", async () => {
+    const away = openCouch({
+      url: "http://127.0.0.1:1",
+      password: () => "any",
+    });
+    await expect(away.ask("GET", "/")).rejects.toThrow(
+      "the notes store at http://127.0.0.1:1 does not answer (ECONNREFUSED)",
+    );
+  });
+});

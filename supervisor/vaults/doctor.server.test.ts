@@ -1,0 +1,215 @@
+import { once } from "node:events";
+import {
+  createServer as createPlain,
+  request,
+  type RequestListener,
+  type Server,
+} from "node:http";
+import { createServer as createTls } from "node:https";
+import type { AddressInfo } from "node:net";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import {
+  serversUnderTest,
+  type ServerUnderTest,
+} from "../../test/contract/server-under-test.ts";
+import { ask } from "../../test/contract/start-notes.ts";
+import {
+  openNotesStand,
+  type NotesStand,
+} from "../../test/supervisor/notes-stand.ts";
+import { makeSelfSigned } from "../../test/supervisor/self-signed.ts";
+import { openDatabase } from "./database.ts";
+import { examine } from "./doctor.ts";
+import type { DoctorAsk, Finding } from "./finding.ts";
+import { milestoneId } from "./livesync.ts";
+import { vaultChoices } from "./plugin-settings.ts";
+
+const [embedded] = serversUnderTest() as [ServerUnderTest];
+const vault = "vault-doctor";
+let stand: NotesStand;
+let member: { readonly user: string; readonly password: string };
+let proxy: Server | undefined;
+
+beforeAll(async () => {
+  stand = await openNotesStand(embedded);
+  member = await stand.provisioning.add({
+    vault,
+    choices: vaultChoices.parse({}),
+  });
+});
+afterAll(() => stand.close());
+afterEach(() => {
+  proxy?.closeAllConnections();
+  proxy?.close();
+  proxy = undefined;
+});
+
+async function findings(
+  more: Partial<DoctorAsk> = {},
+): Promise<Readonly<Record<string, Finding>>> {
+  const found = await examine({
+    url: stand.server.url,
+    vault,
+    member,
+    couch: stand.couch,
+    heartbeatMs: 500,
+    bodyBytes: 3_000_000,
+    now: Date.now,
+    signal: new AbortController().signal,
+    ...more,
+  });
+  return Object.fromEntries(found.map((each) => [each.name, each]));
+}
+
+/** A proxy in front of the store; `spoil` answers itself what it wants to. */
+async function behind(
+  spoil: (...args: Parameters<RequestListener>) => boolean,
+  tls?: { readonly cert: string; readonly key: string },
+): Promise<string> {
+  const pass: RequestListener = (incoming, outgoing) => {
+    if (spoil(incoming, outgoing)) return;
+    const { method, url, headers } = incoming;
+    const call = request(
+      `${stand.server.url}${url}`,
+      { ...(method === undefined ? {} : { method }), headers },
+      (answer) => {
+        outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+        answer.pipe(outgoing);
+      },
+    );
+    call.on("error", () => outgoing.destroy());
+    outgoing.on("close", () => call.destroy());
+    incoming.pipe(call);
+  };
+  proxy = tls === undefined ? createPlain(pass) : createTls(tls, pass);
+  proxy.listen(0, "127.0.0.1");
+  await once(proxy, "listening");
+  const { port } = proxy.address() as AddressInfo;
+  return `${tls === undefined ? "http" : "https"}://localhost:${port}`;
+}
+
+test("a healthy store is fine through and through, but for the encryption that phones want", async () => {
+  const before = await openDatabase(stand.couch, vault).info();
+  const found = await findings();
+  expect(
+    Object.values(found)
+      .filter(({ state }) => state !== "fine")
+      .map(({ name }) => name),
+  ).toEqual(["certificate"]);
+  expect(found["certificate"]).toMatchObject({
+    state: "warning",
+    text: expect.stringContaining("phones and tablets need HTTPS") as string,
+  });
+  // It leaves nothing behind.
+  const after = await openDatabase(stand.couch, vault).info();
+  expect(after?.update_seq).toBe(before?.update_seq);
+  expect(await stand.couch.ask("GET", "/_all_dbs")).toEqual(["_users", vault]);
+});
+
+test("a vault that a rebuild left locked is reported, with the way out", async () => {
+  const database = openDatabase(stand.couch, vault);
+  const lock = (locked: boolean) =>
+    database.put(milestoneId, {
+      locked,
+      accepted_nodes: ["a"],
+      node_info: { a: { device_name: "laptop" }, b: { device_name: "phone" } },
+    });
+  await lock(true);
+  const { lock: found } = await findings();
+  expect(found).toMatchObject({
+    state: "warning",
+    text: expect.stringMatching(
+      /on phone, fetch everything .* unlock the database/,
+    ) as string,
+  });
+  await lock(false);
+  expect((await findings())["lock"]).toMatchObject({ state: "fine" });
+});
+
+test("a proxy that limits bodies, drops preflights and holds answers back is found out", async () => {
+  const url = await behind((incoming, outgoing) => {
+    if (Number(incoming.headers["content-length"] ?? 0) > 1_000_000) {
+      outgoing.writeHead(413).end();
+      return true;
+    }
+    if (incoming.method === "OPTIONS") {
+      outgoing.writeHead(405).end();
+      return true;
+    }
+    return incoming.url?.includes("longpoll") === true;
+  });
+  const found = await findings({ url, heartbeatMs: 100 });
+  expect(found["large documents"]).toMatchObject({
+    state: "bad",
+    text: expect.stringContaining("answered with 413") as string,
+  });
+  expect(found["preflight app://obsidian.md"]).toMatchObject({ state: "bad" });
+  expect(found["heartbeat"]).toMatchObject({
+    state: "bad",
+    text: expect.stringContaining("no heartbeat of the live feed") as string,
+  });
+  expect(found["member may sync"]).toMatchObject({ state: "fine" });
+}, 30_000);
+
+describe("certificates", () => {
+  const inDays = (days: number) => new Date(Date.now() + days * 86_400_000);
+
+  test("one that nobody trusts is told, and everything else looked at all the same", async () => {
+    const url = await behind(() => false, makeSelfSigned(inDays(90)));
+    const found = await findings({ url });
+    expect(found["certificate"]).toMatchObject({
+      state: "bad",
+      text: expect.stringContaining("is not trusted") as string,
+    });
+    expect(found["member may sync"]).toMatchObject({ state: "fine" });
+  });
+
+  test("one that has ended is told", async () => {
+    const url = await behind(() => false, makeSelfSigned(inDays(-0.5)));
+    expect((await findings({ url }))["certificate"]).toMatchObject({
+      state: "bad",
+      text: expect.stringContaining("the certificate ended on") as string,
+    });
+  });
+});
+
+test("an address where nothing answers is the only thing to be told", async () => {
+  const found = await findings({ url: "http://127.0.0.1:1" });
+  expect(Object.keys(found)).toEqual(["certificate", "reachable"]);
+  expect(found["reachable"]?.text).toContain("ECONNREFUSED");
+});
+
+test("a stale password is tried once, and nobody is locked out by it", async () => {
+  for (let round = 0; round < 4; round += 1) {
+    const found = await findings({
+      member: { user: member.user, password: "stale" },
+    });
+    expect(found["member may sync"]).toMatchObject({
+      state: "bad",
+      text: expect.stringContaining(`hearth notes rotate ${vault}`) as string,
+    });
+    expect(found["heartbeat"]).toMatchObject({ state: "skipped" });
+  }
+  const answer = await ask(`${stand.server.url}/${vault}`, {
+    user: { name: member.user, password: member.password },
+  });
+  expect(answer.status).toBe(200);
+});
+
+test("a user with an administrator's rights is found out", async () => {
+  await openDatabase(stand.couch, vault).secure({
+    admins: { names: [member.user], roles: [] },
+    members: { names: [], roles: [] },
+  });
+  const found = await findings();
+  expect(found["member may not compact"]).toMatchObject({ state: "bad" });
+  expect(found["member may not drop"]).toMatchObject({ state: "fine" });
+});
+
+test("without kept credentials it says how to make some", async () => {
+  const found = await findings({ member: undefined });
+  expect(found["member may sync"]).toMatchObject({
+    state: "skipped",
+    text: expect.stringContaining(`hearth notes rotate ${vault}`) as string,
+  });
+});

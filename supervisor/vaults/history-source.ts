@@ -1,0 +1,183 @@
+import { z } from "zod";
+import { Failure } from "../../core/failure.ts";
+import { CouchRefusal, type Couch } from "./couch.ts";
+import { asExpected, openDatabase } from "./database.ts";
+import { noteTypes, seedId, seedOf } from "./livesync.ts";
+
+const summary = z.looseObject({
+  from: z.number(),
+  now: z.number(),
+  versions: z.number(),
+  bytes: z.number(),
+});
+const rows = z.array(
+  z.looseObject({
+    since: z.number(),
+    until: z.number().nullable(),
+    doc: z.looseObject({ _id: z.string(), _rev: z.string() }),
+  }),
+);
+const page = z.looseObject({
+  at: z.number(),
+  rows,
+  next: z.string().nullable(),
+});
+const heldPage = z.looseObject({
+  notesSeq: z.number(),
+  rows: z.array(z.looseObject({ _id: z.string(), _rev: z.string() })),
+  next: z.string().nullable(),
+});
+const chunkRows = z.looseObject({
+  rows: z.array(
+    z.looseObject({ _id: z.string(), _rev: z.string(), data: z.string() }),
+  ),
+});
+
+const part = z.looseObject({ count: z.number(), bytes: z.number() });
+const storeSpace = z.looseObject({
+  chunkSizes: z.array(z.tuple([z.string(), z.number()])),
+  ...{ notes: part, chunks: part, other: part, superseded: part },
+  history: z.looseObject({ versions: z.number(), bytes: z.number() }),
+  file: z.number(),
+  free: z.number(),
+});
+
+/** What takes up the room of a database, in bytes: each chunk, then sums. */
+export type StoreSpace = Readonly<z.output<typeof storeSpace>>;
+/** How far a vault's history reaches back (milliseconds since 1970), what it takes up, and the salt of its encryption. */
+export type HistorySummary = Pick<
+  z.output<typeof summary>,
+  "from" | "now" | "versions" | "bytes"
+> & { readonly salt: string | null };
+/** Notes as they were at `at`, which can be earlier than asked where the history is thinned. */
+export type HistoryPage = Readonly<z.output<typeof page>>;
+export type HistoryRow = HistoryPage["rows"][number];
+export type ChunkRow = z.output<typeof chunkRows>["rows"][number];
+
+/** Versions of documents that the store has, without chunks; `notesSeq` is the newest change of any when the page was read. */
+export type HeldPage = Readonly<z.output<typeof heldPage>>;
+
+/** Notes that changed, as they are now, the oldest change first; where `next` starts, and whether there are more at once. */
+export type NoteChanges = {
+  readonly rows: readonly {
+    readonly id: string;
+    /** Undefined where the note is gone. */
+    readonly doc: unknown;
+  }[];
+  readonly next: string;
+  readonly more: boolean;
+};
+
+/** The past of a vault, as it is stored: encrypted where the vault is. */
+export type HistorySource = {
+  readonly summary: () => Promise<HistorySummary>;
+  readonly space: () => Promise<StoreSpace>;
+  readonly notesAt: (at: number, start: string) => Promise<HistoryPage>;
+  /** A page of every version that the store still has, current or not, from the `next` of the page before on. */
+  readonly held: (start: string) => Promise<HeldPage>;
+  /** Every version of one document that is kept, the newest first. */
+  readonly versions: (document: string) => Promise<readonly HistoryRow[]>;
+  /** Changes of notes after `since`, "0" for all; waits a while when there are none. */
+  readonly changes: (since: string) => Promise<NoteChanges>;
+  /** Those that there are, also where they are deleted meanwhile. */
+  readonly chunks: (ids: readonly string[]) => Promise<readonly ChunkRow[]>;
+  /** Writes new revisions of notes, and before them those of the named chunks that were deleted meanwhile. */
+  readonly write: (
+    documents: readonly Readonly<Record<string, unknown>>[],
+    chunks: readonly string[],
+  ) => Promise<void>;
+};
+
+const notesPerPage = 500;
+const changesPerPage = 200;
+const waitForChangesMs = 20_000;
+/** A note that was deleted for good has no type any more. */
+const notesAndDeletions = {
+  $or: [{ type: { $in: [...noteTypes, "notes"] } }, { _deleted: true }],
+};
+const noteMembers = [
+  ...["_id", "_rev", "_deleted", "type", "path", "mtime", "ctime", "size"],
+  ...["children", "eden", "deleted", "data"],
+];
+const chunksPerRequest = 8;
+const longAnswerMs = 300_000;
+
+/** The history in the store itself. A CouchDB has none: Failures say so. */
+export function openHistory(couch: Couch, vault: string): HistorySource {
+  const database = openDatabase(couch, vault);
+  const base = `/${encodeURIComponent(vault)}/_history`;
+  const asking = async (path: string, body?: unknown) =>
+    couch
+      .ask(body === undefined ? "GET" : "POST", path, {
+        timeoutMs: longAnswerMs,
+        ...(body === undefined ? {} : { body }),
+      })
+      .catch((error: unknown) => {
+        throw inWords(error, vault);
+      });
+  const ask = async (query: Readonly<Record<string, string>>, body?: unknown) =>
+    asking(`${base}?${new URLSearchParams(query).toString()}`, body);
+  const chunks: HistorySource["chunks"] = async (ids) =>
+    asExpected(chunkRows, await ask({}, { chunks: ids })).rows;
+  return {
+    summary: async () => {
+      const { from, now, versions, bytes } = asExpected(summary, await ask({}));
+      const seed = seedOf(await database.document(seedId));
+      return { from, now, versions, bytes, salt: seed?.pbkdf2salt ?? null };
+    },
+    space: async () =>
+      asExpected(
+        storeSpace,
+        await asking(`/${encodeURIComponent(vault)}/_space`),
+      ),
+    notesAt: async (at, startkey) =>
+      asExpected(
+        page,
+        await ask({ at: String(at), startkey, limit: String(notesPerPage) }),
+      ),
+    held: async (start) => asExpected(heldPage, await ask({ held: start })),
+    versions: async (id) =>
+      asExpected(z.looseObject({ rows }), await ask({ id })).rows,
+    changes: async (since) => {
+      const { results, last_seq, pending } = await database.changes({
+        ...{ since, limit: changesPerPage, longpollMs: waitForChangesMs },
+        ...{ selector: notesAndDeletions, fields: noteMembers },
+      });
+      return {
+        rows: results.map(({ id, deleted, doc }) => ({
+          id,
+          doc: deleted === true ? undefined : doc,
+        })),
+        next: last_seq,
+        more: pending > 0,
+      };
+    },
+    chunks,
+    write: async (documents, ids) => {
+      for (let at = 0; at < ids.length; at += chunksPerRequest) {
+        const some = ids.slice(at, at + chunksPerRequest);
+        const live = new Set(await database.live(some));
+        const gone = some.filter((id) => !live.has(id));
+        if (gone.length === 0) continue;
+        const back = await chunks(gone);
+        await database.write(back.map(({ _rev: _gone, ...chunk }) => chunk));
+      }
+      await database.write(documents);
+    },
+  };
+}
+
+/** The store is a CouchDB. */
+export class NoHistory extends Failure {}
+
+function inWords(error: unknown, vault: string): unknown {
+  if (!(error instanceof CouchRefusal)) return error;
+  if (error.reason.startsWith("The history goes back"))
+    return new Failure(`${error.reason} Name a later time.`);
+  // CouchDB takes the names for those of documents: 404, or 400 where it knows that none may have them.
+  return error.status === 404 || error.code === "illegal_docid"
+    ? new NoHistory(
+        `the store keeps no history of vault ${vault}: only Hearth's own store does, not CouchDB.`,
+      )
+    : error;
+}

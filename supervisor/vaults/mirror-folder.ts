@@ -1,0 +1,240 @@
+import { createHash } from "node:crypto";
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join, parse } from "node:path";
+import { z } from "zod";
+import { writeDurably } from "../../core/durable-file.ts";
+import { codeOf, Failure, sentencesOf } from "../../core/failure.ts";
+import { makeFolderOf, whyNotHeld, whyOutside } from "./vault-paths.ts";
+
+/** What the mirror needs for itself lies here, in the mirrored folder. */
+export const mirrorData = ".hearth-mirror";
+
+const heldFile = z.object({
+  id: z.string(),
+  path: z.string(),
+  rev: z.string(),
+  sha256: z.string(),
+});
+const manifest = z.object({ vault: z.string(), files: z.array(heldFile) });
+type HeldFile = Readonly<z.output<typeof heldFile>>;
+
+export type MirroredFile = {
+  readonly id: string;
+  readonly rev: string;
+  readonly path: string;
+  /** Milliseconds since 1970. */
+  readonly mtime: number;
+};
+
+/** A folder with the files of a vault. What was not written by the mirror is never overwritten or deleted, but renamed and reported. */
+export type MirrorFolder = {
+  /** Whether this revision was written and its file is still there. */
+  readonly has: (file: MirroredFile) => boolean;
+  readonly put: (file: MirroredFile, content: Buffer) => void;
+  readonly remove: (id: string) => void;
+  readonly removeExcept: (ids: ReadonlySet<string>) => void;
+  readonly save: () => void;
+  readonly counts: () => MirrorCounts;
+};
+
+export type MirrorCounts = {
+  readonly files: number;
+  readonly written: number;
+  readonly deleted: number;
+  /** Files that the file system cannot hold. */
+  readonly leftOut: number;
+};
+
+/** Throws a Failure for a folder that holds something else than a mirror of this vault. */
+export function openMirrorFolder(
+  directory: string,
+  vault: string,
+  report: (sentence: string) => void,
+): MirrorFolder {
+  const data = join(directory, mirrorData);
+  const manifestFile = join(data, "files.json");
+  const files = claim(directory, manifestFile, vault);
+  const leftOut = new Map<string, string>();
+  let written = 0;
+  let deleted = 0;
+
+  /** A file that the mirror did not write, or that was edited since, gets another name. */
+  const setAside = (path: string, known: readonly string[]): void => {
+    const target = join(directory, path);
+    const found = lstatSync(target, { throwIfNoEntry: false });
+    if (found === undefined || found.isDirectory()) return;
+    if (found.isFile() && known.includes(sha256Of(readFileSync(target))))
+      return;
+    const other = freeName(directory, path);
+    renameSync(target, join(directory, other));
+    report(
+      `${path} was edited in the mirror; the edited file is now ${other}.`,
+    );
+  };
+  const removeFile = ({ path, sha256 }: HeldFile): void => {
+    const target = join(directory, path);
+    setAside(path, [sha256]);
+    if (!existsSync(target)) return;
+    rmSync(target);
+    pruneFolders(directory, dirname(path));
+  };
+  const remove = (id: string): void => {
+    const held = files.get(id);
+    if (held === undefined) return;
+    guarded(held.path, () => removeFile(held));
+    files.delete(id);
+    deleted += 1;
+  };
+  const write = (file: MirroredFile, content: Buffer): void => {
+    const { id, path, mtime } = file;
+    const target = join(directory, path);
+    const sha256 = sha256Of(content);
+    const held = files.get(id);
+    makeFolderOf(target);
+    setAside(path, [sha256, ...(held?.path === path ? [held.sha256] : [])]);
+    // Renamed into place, so that a stop leaves no half file, which would count as edited.
+    const incoming = join(data, "incoming");
+    writeFileSync(incoming, content);
+    utimesSync(incoming, new Date(), new Date(mtime));
+    renameSync(incoming, target);
+    files.set(id, { id, path, rev: file.rev, sha256 });
+    written += 1;
+  };
+
+  return {
+    has: ({ id, rev, path }) => {
+      const held = files.get(id);
+      return (
+        held?.rev === rev &&
+        held.path === path &&
+        existsSync(join(directory, path))
+      );
+    },
+    put: (file, content) => {
+      const held = files.get(file.id);
+      if (held !== undefined && held.path !== file.path) remove(file.id);
+      const why =
+        whyOutside(file.path) ??
+        whyReserved(file.path) ??
+        guarded(file.path, () => write(file, content));
+      if (why === undefined) leftOut.delete(file.path);
+      else if (leftOut.get(file.path) !== why) {
+        leftOut.set(file.path, why);
+        report(`Not written: ${file.path} (${why}).`);
+      }
+    },
+    remove,
+    removeExcept: (ids) => {
+      for (const id of [...files.keys()]) if (!ids.has(id)) remove(id);
+    },
+    save: () => writeManifest(manifestFile, vault, [...files.values()]),
+    counts: () => ({
+      ...{ files: files.size, written, deleted, leftOut: leftOut.size },
+    }),
+  };
+}
+
+function claim(
+  directory: string,
+  manifestFile: string,
+  vault: string,
+): Map<string, HeldFile> {
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    if (existsSync(manifestFile)) {
+      const known = manifest.parse(
+        JSON.parse(readFileSync(manifestFile, "utf8")),
+      );
+      if (known.vault === vault)
+        return new Map(known.files.map((file) => [file.id, file]));
+      throw new Failure(
+        `${directory} is a mirror of vault ${known.vault}: name another folder.`,
+      );
+    }
+    if (readdirSync(directory).every((name) => name === ".git")) {
+      mkdirSync(dirname(manifestFile));
+      // A first pass that breaks off is continued by the next start.
+      writeManifest(manifestFile, vault, []);
+      return new Map();
+    }
+  } catch (error) {
+    throw error instanceof Failure
+      ? error
+      : new Failure(sentencesOf(error, directory));
+  }
+  throw new Failure(
+    `${directory} is not empty and no mirror: name a new folder, so that nothing in it is overwritten.`,
+  );
+}
+
+function writeManifest(
+  path: string,
+  vault: string,
+  files: readonly HeldFile[],
+): void {
+  const content: z.input<typeof manifest> = { vault, files: [...files] };
+  writeDurably(path, JSON.stringify(content));
+}
+
+/** Why the file system did not do it; undefined when it did. */
+function guarded(path: string, work: () => void): string | undefined {
+  try {
+    work();
+    return undefined;
+  } catch (error) {
+    return whyNotHeld(error, path);
+  }
+}
+
+/** A member of the vault must not write hooks or settings of git, which would run programs here. */
+function whyReserved(path: string): string | undefined {
+  const isReserved = path.split(/[/\\]/).some((part) => {
+    // macOS ignores these characters in names, Windows dots and spaces at their end.
+    const name = part
+      .replace(/[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g, "")
+      .replace(/[. ]+$/, "")
+      .toLowerCase();
+    return name === ".git" || name === mirrorData || /^git~\d+$/.test(name);
+  });
+  return isReserved ? "the name is reserved" : undefined;
+}
+
+function freeName(directory: string, path: string): string {
+  const { dir, name, ext } = parse(path);
+  for (let n = 1; ; n += 1) {
+    const other = join(
+      dir,
+      `${name} (edited in the mirror${n === 1 ? "" : ` ${n}`})${ext}`,
+    );
+    if (
+      lstatSync(join(directory, other), { throwIfNoEntry: false }) === undefined
+    )
+      return other;
+  }
+}
+
+function pruneFolders(directory: string, folder: string): void {
+  if (folder === ".") return;
+  try {
+    rmdirSync(join(directory, folder));
+  } catch (error) {
+    if (["ENOTEMPTY", "EEXIST", "ENOENT"].includes(codeOf(error) ?? "")) return;
+    throw error;
+  }
+  pruneFolders(directory, dirname(folder));
+}
+
+function sha256Of(content: Buffer): string {
+  return createHash("sha256").update(content).digest("hex");
+}

@@ -1,0 +1,65 @@
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { devNull } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { Failure, codeOf } from "../../core/failure.ts";
+import { mirrorData } from "./mirror-folder.ts";
+
+const run = promisify(execFile);
+const commitEveryMs = 15 * 60_000;
+
+/** A mirror's folder as a git repository. */
+export type MirrorGit = {
+  /** Commits what changed, if the last commit was a quarter of an hour ago or there was none. */
+  readonly commitIfDue: () => Promise<void>;
+  readonly commit: () => Promise<void>;
+};
+
+/** Makes the folder a repository unless it is one. Throws a Failure without git. */
+export async function openMirrorGit(
+  directory: string,
+  vault: string,
+  now: () => number,
+): Promise<MirrorGit> {
+  /** Neither hooks nor a signing key of the user: nothing must ask for input. Bytes stay as they are on the devices. */
+  const git = async (...words: readonly string[]): Promise<string> => {
+    const settings = [
+      ...["commit.gpgSign=false", `core.hooksPath=${devNull}`],
+      ...["core.autocrlf=false", "core.fsmonitor=false", "gc.autoDetach=false"],
+      ...["user.name=Hearth", "user.email=hearth@localhost"],
+    ].flatMap((setting) => ["-c", setting]);
+    try {
+      const { stdout } = await run("git", [...settings, ...words], {
+        cwd: directory,
+        maxBuffer: Infinity,
+      });
+      return stdout;
+    } catch (error) {
+      throw new Failure(
+        codeOf(error) === "ENOENT"
+          ? "git is not installed: install it, or run the mirror without --git."
+          : `git ${words[0]} failed in ${directory}: ${String((error as { stderr?: unknown }).stderr ?? error).trim()}`,
+      );
+    }
+  };
+  if (!existsSync(join(directory, ".git"))) await git("init", "--quiet");
+  let committedAt = -Infinity;
+
+  const commit = async (): Promise<void> => {
+    // A vault's own .gitignore hides nothing.
+    await git("add", "--all", "--force", "--", ".", `:(exclude)${mirrorData}`);
+    if ((await git("diff", "--cached", "--name-only")) !== "")
+      await git(
+        ...["commit", "--quiet", "--message"],
+        `Vault ${vault} at ${new Date(now()).toISOString()}`,
+      );
+    committedAt = now();
+  };
+  return {
+    commit,
+    commitIfDue: async () => {
+      if (now() - committedAt >= commitEveryMs) await commit();
+    },
+  };
+}

@@ -1,0 +1,65 @@
+import { Failure } from "../../core/failure.ts";
+
+const unitMs: Readonly<Record<string, number>> = {
+  minute: 60_000,
+  hour: 3_600_000,
+  day: 86_400_000,
+  week: 7 * 86_400_000,
+};
+
+/**
+ * A moment as a person writes it, in the zone of this computer: `18:00`, `yesterday 18:00`, `2026-11-21`, `2026-11-21 18:00`,
+ * `3 hours ago`, or ISO 8601 with a zone. Milliseconds since 1970; throws a Failure for anything else and for the future.
+ */
+export function parseMoment(text: string, now: number): number {
+  const moment = read(text.trim().toLowerCase(), now);
+  if (moment === undefined || Number.isNaN(moment))
+    throw new Failure(
+      `"${text}" is not a time: write one such as "yesterday 18:00", "2026-11-21 18:00" or "3 hours ago".`,
+    );
+  if (moment > now) throw new Failure(`"${text}" is still to come.`);
+  return moment;
+}
+
+function read(text: string, now: number): number | undefined {
+  if (text === "now") return now;
+  const ago = /^(\d+) ?(minute|hour|day|week)s? ago$/.exec(text);
+  if (ago !== null) return now - Number(ago[1]) * (unitMs[ago[2]!] ?? 0);
+  const day =
+    /^(?:(today|yesterday)|(\d{4})-(\d\d)-(\d\d))?(?:(?:^|[ t])(\d{1,2}):(\d\d)(?::(\d\d))?)?$/.exec(
+      text,
+    );
+  if (day === null || text === "") return zoned(text);
+  const [, word, year, month, date, hour = "0", minute = "0", second = "0"] =
+    day;
+  if (Number(hour) > 23 || Number(minute) > 59 || Number(second) > 59)
+    return undefined;
+  const today = new Date(now);
+  const start =
+    year === undefined
+      ? [
+          today.getFullYear(),
+          today.getMonth(),
+          today.getDate() - (word === "yesterday" ? 1 : 0),
+        ]
+      : [Number(year), Number(month) - 1, Number(date)];
+  const found = new Date(
+    start[0]!,
+    start[1]!,
+    start[2]!,
+    Number(hour),
+    Number(minute),
+    Number(second),
+  );
+  // 30 February would become a day in March.
+  return year === undefined ||
+    (found.getDate() === Number(date) && found.getMonth() === Number(month) - 1)
+    ? found.getTime()
+    : undefined;
+}
+
+function zoned(text: string): number | undefined {
+  return /^\d{4}-\d\d-\d\dt\d\d:\d\d.*(?:z|[+-]\d\d:\d\d)$/.test(text)
+    ? Date.parse(text.toUpperCase())
+    : undefined;
+}

@@ -1,0 +1,151 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import {
+  serversUnderTest,
+  type ServerUnderTest,
+} from "../../test/contract/server-under-test.ts";
+import { backupName, listBackups } from "../backup/manifest.ts";
+import { configSchema } from "../config/schema.ts";
+import type { Job, JobOutcome } from "../jobs/job.ts";
+import {
+  openNotesStand,
+  writeNotes,
+  type NotesStand,
+} from "../../test/supervisor/notes-stand.ts";
+import { openDatabase } from "./database.ts";
+import { milestoneId } from "./livesync.ts";
+import { notesJobs } from "./notes-jobs.ts";
+import { vaultChoices } from "./plugin-settings.ts";
+
+const [embedded] = serversUnderTest() as [ServerUnderTest];
+const vault = "vault-jobs";
+let stand: NotesStand;
+let jobs: readonly Job[];
+
+beforeAll(async () => {
+  stand = await openNotesStand(embedded);
+  jobs = notesJobs({
+    ...stand,
+    config: configSchema.parse({}),
+    freeBytes: () => 1e12,
+    address: () => stand.server.url,
+  });
+  await stand.provisioning.add({ vault, choices: vaultChoices.parse({}) });
+  await writeNotes(stand.couch, vault, 3);
+});
+afterAll(() => stand.close());
+
+function run(
+  name: string,
+  options: Readonly<Record<string, unknown>> = {},
+  asked = true,
+): Promise<JobOutcome> {
+  const job = jobs.find((each) => each.name === name);
+  if (job === undefined) throw new Error(`there is no job ${name}`);
+  return job.run({
+    signal: new AbortController().signal,
+    now: stand.now,
+    progress: () => {},
+    asked,
+    options,
+  });
+}
+
+test("a compaction by the calendar leaves a small vault as it is, and says why", async () => {
+  expect(await run("compaction", {}, false)).toMatchObject({
+    status: "skipped",
+    summary: expect.stringMatching(
+      /^Vault vault-jobs \(0\.\d MB\) was left as it is: only 0\.\d MB could be had back\.$/,
+    ) as string,
+  });
+  // The supervisor's own wish, because of the size, passes no gate either.
+  expect(await run("compaction", { vault, large: true })).toMatchObject({
+    status: "skipped",
+  });
+});
+
+test("one that a person asks for is done, and told in figures", async () => {
+  const { status, summary, details } = await run("compaction");
+  expect(status).toBe("done");
+  expect(summary).toMatch(/^Vault vault-jobs went from \S+ MB to \S+ MB\.$/);
+  expect(details).toMatchObject({ vaults: [{ vault, status: "done" }] });
+});
+
+test("what a person said wrong is refused in one sentence", async () => {
+  await expect(run("compaction", { vault: 7 })).rejects.toThrow(/^vault: /);
+  await expect(run("notes-restore", { backup: "../etc" })).rejects.toThrow(
+    "there is no backup",
+  );
+  await expect(run("notes-doctor", { vault: "nowhere" })).rejects.toThrow(
+    'there is no vault "nowhere"',
+  );
+  await expect(run("notes-doctor", { url: "nowhere" })).rejects.toThrow(
+    "is no address for devices",
+  );
+});
+
+test("the drill needs a backup; then it says what it compared", async () => {
+  await expect(run("notes-drill")).rejects.toThrow(
+    "there is no backup of the notes to try",
+  );
+  expect((await run("notes-backup")).summary).toMatch(
+    /^1 vault with 6 revisions in 0\.0 MB: \S+Z\.$/,
+  );
+  expect((await run("notes-drill")).summary).toMatch(
+    /restores: vault-jobs with 6 documents, 6 revisions \(6 compared\)\.$/,
+  );
+});
+
+test("a backup removes those that are no longer to be kept", async () => {
+  const day = 86_400_000;
+  const old = Array.from({ length: 40 }, (_each, index) =>
+    backupName(stand.now() - (index + 1) * day),
+  );
+  for (const name of old)
+    mkdirSync(join(stand.backups, name), { recursive: true });
+  const { summary } = await run("notes-backup");
+  expect(summary).toContain("old ones were removed");
+  const left = listBackups(stand.backups);
+  expect(left.length).toBeLessThan(15);
+  expect(left.length).toBeGreaterThanOrEqual(8);
+});
+
+test("conflicts are reported at once, and an alarm when they are open for a week", async () => {
+  const database = openDatabase(stand.couch, vault);
+  for (const rev of ["1-aa", "1-bb"])
+    await database.write(
+      [{ _id: "a.md", _rev: `${rev}${"0".repeat(30)}`, path: "a.md" }],
+      { asTheyAre: true },
+    );
+  expect((await run("notes-conflicts")).summary).toBe(
+    "vault-jobs: 1 conflicted.",
+  );
+  const fingerprint = `notes-conflicts:${vault}`;
+  expect(stand.raised.has(fingerprint)).toBe(false);
+  stand.pass(8 * 86_400_000);
+  await run("notes-conflicts");
+  expect(stand.raised.get(fingerprint)?.text).toContain(
+    "1 note of vault vault-jobs is conflicted, the oldest for 8 d",
+  );
+  await database.write([
+    { _id: "a.md", _rev: `1-aa${"0".repeat(30)}`, _deleted: true },
+  ]);
+  expect((await run("notes-conflicts")).summary).toBe("no note is conflicted.");
+  expect(stand.raised.has(fingerprint)).toBe(false);
+});
+
+test("a locked vault is an alarm until it is open", async () => {
+  const database = openDatabase(stand.couch, vault);
+  const fingerprint = `notes-locked:${vault}`;
+  await database.put(milestoneId, { locked: true, node_info: {} });
+  await run("notes-devices");
+  expect(stand.raised.get(fingerprint)?.command).toBe(
+    `hearth notes devices ${vault}`,
+  );
+  await database.put(milestoneId, { locked: false, node_info: {} });
+  expect((await run("notes-devices")).summary).toBe(
+    "0 devices, nothing to see to.",
+  );
+  expect(stand.raised.has(fingerprint)).toBe(false);
+});

@@ -1,0 +1,135 @@
+import { z } from "zod";
+import { Failure } from "../../core/failure.ts";
+import { scheduleOf } from "../jobs/config.ts";
+import { whichBackup } from "../backup/which-backup.ts";
+import type { Job, JobContext, JobOption, JobOutcome } from "../jobs/job.ts";
+import { backup, drill, restore } from "./backup-jobs.ts";
+import { compact } from "./compaction-job.ts";
+import { forceWords } from "./compaction-words.ts";
+import { openDatabase } from "./database.ts";
+import { examine } from "./doctor.ts";
+import { optionsOf, type NotesJobParts } from "./job-parts.ts";
+import { publicAddress } from "./plugin-settings.ts";
+import { conflicts, devices } from "./report-jobs.ts";
+import { checkVaultName, NoSuchVault } from "./vault-names.ts";
+
+/** What the supervisor does with the notes store by itself or when asked. */
+export function notesJobs(parts: NotesJobParts): readonly Job[] {
+  const { jobs } = parts.config;
+  const whichVault = (otherwise: string): JobOption => ({
+    ...{ name: "vault", kind: "choice", label: "Vault", otherwise },
+    values: () => parts.state.known().toSorted(),
+  });
+  const asked = (timeoutMs: number) => ({ cron: null, timeoutMs, retries: 0 });
+  return [
+    {
+      name: "compaction",
+      description:
+        "Give back the room of superseded revisions; no leaf is ever removed.",
+      schedule: scheduleOf(jobs.compaction),
+      options: [
+        whichVault("every one"),
+        {
+          ...{ name: "force", kind: "tick" },
+          ...forceWords,
+        },
+      ],
+      run: (context) => compact(parts, context),
+    },
+    {
+      name: "notes-backup",
+      description:
+        "Copy every leaf of every vault with its history, seeds, rules, users and settings.",
+      schedule: scheduleOf(jobs.notes_backup),
+      run: (context) => backup(parts, context),
+    },
+    {
+      name: "notes-drill",
+      description:
+        "Restore the latest backup into scratch databases and compare.",
+      schedule: scheduleOf(jobs.notes_drill),
+      run: (context) => drill(parts, context),
+    },
+    {
+      name: "notes-conflicts",
+      description: "Report notes that were edited on two devices at once.",
+      schedule: scheduleOf(jobs.notes_conflicts),
+      run: (context) => conflicts(parts, context),
+    },
+    {
+      name: "notes-devices",
+      description: "Report devices that are behind, outdated or locked out.",
+      schedule: scheduleOf(jobs.notes_devices),
+      run: () => devices(parts),
+    },
+    {
+      name: "notes-restore",
+      description: "Put vaults of a backup back.",
+      schedule: asked(4 * 3_600_000),
+      options: [
+        whichBackup(parts.backups),
+        {
+          ...{ name: "vault", kind: "text", label: "Vault" },
+          note: "All of the backup when left empty.",
+        },
+        {
+          ...{ name: "as", kind: "text", label: "Under another name" },
+          note: "Beside the vault that is there: a restore never overwrites.",
+        },
+      ],
+      run: (context) => restore(parts, context),
+    },
+    {
+      name: "notes-doctor",
+      description: "Look at the notes store as a device does.",
+      schedule: asked(600_000),
+      options: [
+        whichVault("the first"),
+        {
+          ...{ name: "url", kind: "text", label: "Address" },
+          note: "Where devices reach it; the vault's own when left empty.",
+        },
+      ],
+      run: (context) => doctor(parts, context),
+    },
+  ];
+}
+
+const doctorOptions = z.strictObject({
+  vault: z.string().optional(),
+  url: z.string().optional(),
+});
+
+async function doctor(
+  parts: NotesJobParts,
+  context: JobContext,
+): Promise<JobOutcome> {
+  const options = optionsOf(doctorOptions, context.options);
+  const vault = options.vault ?? parts.files.names()[0];
+  if (vault === undefined)
+    throw new Failure(
+      "there is no vault to look at: `hearth notes add notes` makes one.",
+    );
+  const database = openDatabase(parts.couch, checkVaultName(vault));
+  if ((await database.info()) === undefined) throw new NoSuchVault(vault);
+  const file = parts.files.read(vault);
+  const url = publicAddress(options.url ?? file?.url ?? parts.address());
+  context.progress(`looking at ${url}, which takes half a minute`);
+  const findings = await examine({
+    url,
+    vault,
+    member: file,
+    couch: parts.couch,
+    now: context.now,
+    signal: context.signal,
+  });
+  const bad = findings.filter(({ state }) => state === "bad");
+  return {
+    status: "done",
+    summary:
+      bad.length === 0
+        ? `devices can sync vault ${vault} at ${url}.`
+        : `${bad.length} of ${findings.length} looks went wrong: ${bad.map(({ name }) => name).join(", ")}.`,
+    details: { vault, url, findings },
+  };
+}

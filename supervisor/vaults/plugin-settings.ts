@@ -1,0 +1,174 @@
+import { createHash } from "node:crypto";
+import { z } from "zod";
+import { Failure } from "../../core/failure.ts";
+import type { PluginSettings } from "./setup-uri.ts";
+
+/** Regular expressions that the plugin keeps in one text, so that none may hold what stands between them. */
+const patterns = (separator: string) =>
+  z.array(
+    z
+      .string()
+      .min(1, "must not be empty")
+      .refine(isRegularExpression, { error: "must be a regular expression" })
+      .refine((text) => !text.includes(separator), {
+        error: `must not hold "${separator}": give each pattern alone`,
+      }),
+  );
+const betweenHiddenPatterns = ",";
+const betweenExcludePatterns = "|[]|";
+
+const choices = {
+  mode: z.enum(["live", "on-save"], { error: "must be live or on-save" }),
+  /** Sync Obsidian's own folder too; `hiddenPatterns` of it are left out. */
+  configFolder: z.boolean(),
+  hiddenPatterns: patterns(betweenHiddenPatterns),
+  /** Paths that are not synced. */
+  exclude: patterns(betweenExcludePatterns),
+  /** Conflicts end by themselves: the file with the newer time stays. */
+  newerFile: z.boolean(),
+};
+
+/** How a vault's devices are to sync, as an operator chooses it. */
+export const vaultChoices = z.strictObject({
+  /** End-to-end encryption, on the devices. */
+  e2ee: z.boolean().default(true),
+  mode: choices.mode.default("live"),
+  configFolder: choices.configFolder.default(false),
+  // The plugin's own, and what says which panes are open.
+  hiddenPatterns: choices.hiddenPatterns.default([
+    "\\/node_modules\\/",
+    "\\/\\.git\\/",
+    "\\/obsidian-livesync\\/",
+    "\\/workspace$",
+    "\\/workspace.json$",
+    "\\/workspace-mobile.json$",
+  ]),
+  exclude: choices.exclude.default([]),
+  newerFile: choices.newerFile.default(false),
+});
+
+/** What one device may be given otherwise than the vault's others. */
+export const deviceChoices = z.strictObject(choices).partial();
+export type DeviceChoices = Readonly<z.output<typeof deviceChoices>>;
+
+export type VaultChoices = Readonly<z.output<typeof vaultChoices>>;
+
+export type VaultAccess = {
+  readonly vault: string;
+  /** Where devices reach the store; no trailing slash. */
+  readonly url: string;
+  readonly user: string;
+  readonly password: string;
+  /** Of the vault's encryption; null without. */
+  readonly passphrase: string | null;
+};
+
+/** The plugin's settings for one vault, by its own names (LiveSync 1.0.16). */
+export function buildPluginSettings(
+  access: VaultAccess,
+  choices: VaultChoices,
+): PluginSettings {
+  const { vault, url, user, password, passphrase } = access;
+  const live = choices.mode === "live";
+  const id = remoteId(access);
+  return {
+    couchDB_URI: url,
+    couchDB_USER: user,
+    couchDB_PASSWORD: password,
+    couchDB_DBNAME: vault,
+    customChunkSize: 60,
+    concurrencyOfReadChunksOnline: 30,
+    minimumIntervalOfReadChunksOnline: 25,
+    isConfigured: true,
+    usePluginSyncV2: true,
+    handleFilenameCaseSensitive: false,
+    syncMaxSizeInMB: 50,
+    remoteConfigurations: {
+      [id]: {
+        id,
+        name: vault,
+        uri: connectionUri(access),
+        isEncrypted: false,
+      },
+    },
+    activeConfigurationId: id,
+    configPassphraseStore: "",
+    encryptedCouchDBConnection: "",
+    encryptedPassphrase: "",
+    ...(passphrase === null
+      ? {}
+      : { encrypt: true, passphrase, usePathObfuscation: true }),
+    liveSync: live,
+    syncOnSave: !live,
+    syncOnStart: !live,
+    syncOnFileOpen: !live,
+    syncAfterMerge: !live,
+    ...(live ? { periodicReplication: false, batchSave: false } : {}),
+    ...(choices.configFolder
+      ? {
+          syncInternalFiles: true,
+          syncInternalFilesIgnorePatterns: choices.hiddenPatterns.join(
+            betweenHiddenPatterns,
+          ),
+        }
+      : {}),
+    ...(choices.exclude.length > 0
+      ? { syncIgnoreRegEx: choices.exclude.join(betweenExcludePatterns) }
+      : {}),
+    ...(choices.newerFile ? { resolveConflictsByNewerFile: true } : {}),
+  };
+}
+
+function isRegularExpression(text: string): boolean {
+  try {
+    new RegExp(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** `http://user:password@host:5984/db`, for tools. */
+export function connectionString(access: VaultAccess): string {
+  const { origin, pathname } = withCredentials(access);
+  return `${origin}${pathname}${encodeURIComponent(access.vault)}`;
+}
+
+/** As the plugin keeps a remote: `sls+https://user:password@host/?db=NAME`. */
+function connectionUri(access: VaultAccess): string {
+  const { origin, pathname } = withCredentials(access);
+  return `sls+${origin}${pathname}?db=${encodeURIComponent(access.vault)}`;
+}
+
+function withCredentials({ url, user, password }: VaultAccess): {
+  readonly origin: string;
+  readonly pathname: string;
+} {
+  const { protocol, host, pathname } = new URL(url);
+  return {
+    origin: `${protocol}//${encodeURIComponent(user)}:${encodeURIComponent(password)}@${host}`,
+    pathname: pathname.endsWith("/") ? pathname : `${pathname}/`,
+  };
+}
+
+/** The same for the same remote, so that a second Setup URI does not add it a second time. */
+function remoteId({ vault, url }: VaultAccess): string {
+  return createHash("sha256")
+    .update(`${url}/${vault}`)
+    .digest("hex")
+    .slice(0, 16);
+}
+
+/** An address for devices as the plugin wants it: lower case, no trailing slash, no credentials. Throws a Failure. */
+export function publicAddress(text: string): string {
+  if (!/^https?:\/\//i.test(text) || !URL.canParse(text))
+    throw new Failure(
+      `"${text}" is no address for devices: write one such as https://notes.example.org or http://192.168.1.10:5984.`,
+    );
+  const { username, password, search, hash, href } = new URL(text);
+  if (username !== "" || password !== "" || search !== "" || hash !== "")
+    throw new Failure(
+      "the address for devices holds no user, password or query: write it as https://notes.example.org.",
+    );
+  return href.toLowerCase().replace(/\/+$/, "");
+}

@@ -1,0 +1,240 @@
+import { statSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { newDevice, remote } from "../../test/contract/devices.ts";
+import { serversUnderTest } from "../../test/contract/server-under-test.ts";
+import { ask } from "../../test/contract/start-notes.ts";
+import {
+  openNotesStand,
+  type NotesStand,
+} from "../../test/supervisor/notes-stand.ts";
+import { openDatabase } from "./database.ts";
+import { seedId } from "./livesync.ts";
+import { vaultChoices } from "./plugin-settings.ts";
+import { openProvisioning } from "./provisioning.ts";
+import { openSetupUri } from "./setup-uri.ts";
+
+const choices = vaultChoices.parse({});
+
+describe.each(serversUnderTest())("on $name", (under) => {
+  let stand: NotesStand;
+  beforeAll(async () => {
+    stand = await openNotesStand(under);
+  });
+  afterAll(() => stand.close());
+
+  test("a vault's Setup URI lets a device sync, and nothing more", async () => {
+    const made = await stand.provisioning.add({ vault: "vault-one", choices });
+    const settings = await openSetupUri(made.setupUri, made.setupPassphrase);
+    expect(settings).toMatchObject({
+      couchDB_URI: stand.server.url,
+      couchDB_DBNAME: "vault-one",
+      passphrase: made.vaultPassphrase,
+    });
+    const member = {
+      name: String(settings["couchDB_USER"]),
+      password: String(settings["couchDB_PASSWORD"]),
+    };
+    expect(member.password).not.toBe(stand.server.admin.password);
+    expect(member.password).toMatch(/^[\w-]{32}$/);
+
+    const [one, other] = [newDevice(), newDevice()];
+    const there = remote(stand.server.url, "vault-one", member);
+    await one.put({ _id: "hello.md", text: "hello" });
+    await one.replicate.to(there);
+    await other.replicate.from(there);
+    expect(await other.get("hello.md")).toMatchObject({ text: "hello" });
+
+    const base = `${stand.server.url}/vault-one`;
+    const as = (path: string, method: string) =>
+      ask(base + path, { method, user: member, json: {} });
+    expect((await as("/_compact", "POST")).status).toBe(401);
+    expect((await as("", "DELETE")).status).toBe(401);
+    expect((await as("/_security", "PUT")).status).toBeGreaterThan(400);
+    expect(
+      (
+        await ask(`${stand.server.url}/vault-other`, {
+          method: "PUT",
+          user: member,
+        })
+      ).status,
+    ).toBe(401);
+  });
+
+  test("the credentials lie in a file that only its owner can read", async () => {
+    const path = stand.files.pathOf("vault-one");
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+    const { host } = new URL(stand.server.url);
+    expect(stand.files.read("vault-one")).toMatchObject({
+      vault: "vault-one",
+      user: "vault-one",
+      connection: expect.stringMatching(
+        new RegExp(`^http://vault-one:[\\w-]{32}@${host}/vault-one$`),
+      ) as string,
+      vaultPassphrase: expect.stringMatching(
+        /^([a-z2-9]{5}-){4}[a-z2-9]{5}$/,
+      ) as string,
+    });
+  });
+
+  test("a new Setup URI opens to the same settings, for another address if told", async () => {
+    const again = await stand.provisioning.setupUri({
+      vault: "vault-one",
+      url: "https://Notes.Example.org/",
+      choices: { mode: "on-save" },
+    });
+    const settings = await openSetupUri(again.setupUri, again.setupPassphrase);
+    expect(settings).toMatchObject({
+      couchDB_URI: "https://notes.example.org",
+      couchDB_PASSWORD: stand.files.read("vault-one")?.password,
+      syncOnSave: true,
+    });
+    expect(again.advice).toEqual([]);
+    expect(stand.files.read("vault-one")?.url).toBe(stand.server.url);
+    await stand.provisioning.setupUri({
+      vault: "vault-one",
+      url: "https://notes.example.org",
+      keep: true,
+    });
+    expect(stand.files.read("vault-one")).toMatchObject({
+      url: "https://notes.example.org",
+      connection: expect.stringContaining(
+        "@notes.example.org/vault-one",
+      ) as string,
+    });
+  });
+
+  test("after a rotation only the new password lets devices in", async () => {
+    const before = stand.files.read("vault-one");
+    const made = await stand.provisioning.rotate({ vault: "vault-one" });
+    const statusWith = async (password: string) =>
+      (
+        await ask(`${stand.server.url}/vault-one`, {
+          user: { name: made.user, password },
+        })
+      ).status;
+    expect(await statusWith(made.password)).toBe(200);
+    expect(await statusWith(before?.password ?? "")).toBe(401);
+    expect(made.vaultPassphrase).toBe(before?.vaultPassphrase);
+    expect(stand.files.read("vault-one")?.password).toBe(made.password);
+  });
+
+  test.each(["before", "after"] as const)(
+    "a rotation that breaks off %s the store has taken the password goes on with the same one",
+    async (moment) => {
+      const vault = `vault-broken-${moment}`;
+      const made = await stand.provisioning.add({ vault, choices });
+      const cut = openProvisioning({
+        ...stand,
+        address: () => stand.server.url,
+        couch: {
+          ...stand.couch,
+          ask: async (method, path, options) => {
+            const isUser = method === "PUT" && path.startsWith("/_users/");
+            if (isUser && moment === "before") throw new Error("cut off");
+            const answer = await stand.couch.ask(method, path, options);
+            if (isUser) throw new Error("cut off");
+            return answer;
+          },
+        },
+      });
+      const statusWith = async (password = "") => {
+        const user = { name: made.user, password };
+        return (await ask(`${stand.server.url}/${vault}`, { user })).status;
+      };
+      await expect(cut.rotate({ vault })).rejects.toThrow("cut off");
+      const kept = stand.files.read(vault);
+      expect(kept?.password).toBe(made.password);
+      expect(
+        await statusWith(
+          moment === "before" ? kept?.password : kept?.nextPassword,
+        ),
+      ).toBe(200);
+      await expect(stand.provisioning.setupUri({ vault })).rejects.toThrow(
+        `\`hearth notes rotate ${vault}\` goes on with it`,
+      );
+      const rotated = await stand.provisioning.rotate({ vault });
+      expect(rotated.password).toBe(kept?.nextPassword);
+      expect(await statusWith(rotated.password)).toBe(200);
+      const file = stand.files.read(vault);
+      expect(file?.password).toBe(rotated.password);
+      expect(file?.nextPassword).toBeUndefined();
+      expect(file?.connection).toContain(rotated.password);
+    },
+  );
+
+  test("a passphrase that was to be forgotten is kept nowhere, and must be given for a new URI", async () => {
+    const made = await stand.provisioning.add({
+      vault: "vault-forgetful",
+      choices,
+      forgetPassphrase: true,
+    });
+    expect(stand.files.read("vault-forgetful")?.vaultPassphrase).toBeNull();
+    await expect(
+      stand.provisioning.setupUri({ vault: "vault-forgetful" }),
+    ).rejects.toThrow("give it in HEARTH_VAULT_PASSPHRASE");
+    const again = await stand.provisioning.setupUri({
+      vault: "vault-forgetful",
+      vaultPassphrase: made.vaultPassphrase ?? "",
+    });
+    expect(
+      await openSetupUri(again.setupUri, again.setupPassphrase),
+    ).toMatchObject({ passphrase: made.vaultPassphrase });
+  });
+
+  test.each([
+    ["Notes", "begins with a lower-case letter"],
+    ["9notes", "begins with a lower-case letter"],
+    ["my notes", "begins with a lower-case letter"],
+    ["../etc", "begins with a lower-case letter"],
+    ["hearth_drill_1", "are kept for restore drills"],
+  ])("%s is no vault's name: %s", async (vault, message) => {
+    await expect(stand.provisioning.add({ vault, choices })).rejects.toThrow(
+      message,
+    );
+  });
+
+  test("a vault, or a database of the name, is never taken over", async () => {
+    await expect(
+      stand.provisioning.add({ vault: "vault-one", choices }),
+    ).rejects.toThrow('there is a vault "vault-one" already');
+    await openDatabase(stand.couch, "vault-foreign").create();
+    await expect(
+      stand.provisioning.add({ vault: "vault-foreign", choices }),
+    ).rejects.toThrow('there is a vault "vault-foreign" already');
+  });
+
+  test("a try that broke off is taken up by the next", async () => {
+    const made = await stand.provisioning.add({ vault: "vault-late", choices });
+    // As a supervisor leaves it that is killed before its last step.
+    stand.state.forget("vault-late");
+    await openDatabase(stand.couch, "vault-late").drop();
+    const again = await stand.provisioning.add({
+      vault: "vault-late",
+      choices,
+    });
+    expect(again.user).toBe(made.user);
+    const answer = await ask(`${stand.server.url}/vault-late`, {
+      user: { name: again.user, password: again.password },
+    });
+    expect(answer.status).toBe(200);
+  });
+
+  test("removing a vault says what stays, and keeps its seed", async () => {
+    await openDatabase(stand.couch, "vault-late").put(seedId, {
+      type: "sync-parameters",
+      pbkdf2salt: "late",
+    });
+    await stand.keeper.look();
+    const { stays } = await stand.provisioning.remove("vault-late");
+    expect(stand.escrow.read("vault-late").accepted).toBe("late");
+    expect(stays.join(" ")).toContain(stand.backups);
+    expect(stays.join(" ")).toContain(stand.escrow.pathOf("vault-late"));
+    expect(stand.files.read("vault-late")).toBeUndefined();
+    expect(
+      await openDatabase(stand.couch, "vault-late").info(),
+    ).toBeUndefined();
+    await expect(stand.provisioning.remove("vault-late")).rejects.toThrow(
+      'there is no vault "vault-late"',
+    );
+  });
+});

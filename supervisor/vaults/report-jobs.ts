@@ -1,0 +1,86 @@
+import { inWords } from "../../core/duration.ts";
+import type { JobContext, JobOutcome } from "../jobs/job.ts";
+import { findConflicts, type ConflictReport } from "./conflicts.ts";
+import { openDatabase, vaultNames } from "./database.ts";
+import type { NotesJobParts } from "./job-parts.ts";
+import { readRoster } from "./roster.ts";
+import { fingerprints } from "./vault-alarms.ts";
+
+/** The most conflicts that a report holds. */
+export const mostConflicts = 500;
+
+/** Reports the open conflicts of every vault; old ones are an alarm. */
+export async function conflicts(
+  parts: NotesJobParts,
+  context: JobContext,
+): Promise<JobOutcome> {
+  const reports: ConflictReport[] = [];
+  for (const name of await vaultNames(parts.couch)) {
+    const report = await findConflicts(
+      openDatabase(parts.couch, name),
+      parts.state,
+      context.now(),
+      mostConflicts,
+      context.signal,
+    );
+    reports.push(report);
+    alarmOfOldConflicts(parts, report, context.now());
+  }
+  const open = reports.filter((report) => report.conflicts.length > 0);
+  return {
+    status: "done",
+    summary:
+      open.length === 0
+        ? "no note is conflicted."
+        : `${open.map(({ vault, conflicts, more }) => `${vault}: ${more ? "more than " : ""}${conflicts.length} conflicted`).join("; ")}.`,
+    details: { vaults: reports },
+  };
+}
+
+function alarmOfOldConflicts(
+  { alarms, config }: NotesJobParts,
+  { vault, conflicts }: ConflictReport,
+  now: number,
+): void {
+  const fingerprint = fingerprints.conflicts(vault);
+  const oldest = Math.min(...conflicts.map(({ firstSeen }) => firstSeen));
+  if (now - oldest < config.notes.conflicts_alarm_after || oldest === Infinity)
+    alarms.clear(fingerprint);
+  else
+    alarms.raise({
+      fingerprint,
+      level: "warning",
+      subject: `vault ${vault}`,
+      text: `${conflicts.length} ${conflicts.length === 1 ? "note" : "notes"} of vault ${vault} ${conflicts.length === 1 ? "is" : "are"} conflicted, the oldest for ${inWords(now - oldest)}: open them on a device and merge, or resolve them.`,
+      command: `hearth notes conflicts ${vault}`,
+    });
+}
+
+/** Reports every vault's devices; a locked vault is an alarm. */
+export async function devices(parts: NotesJobParts): Promise<JobOutcome> {
+  const rosters = [];
+  for (const name of await vaultNames(parts.couch)) {
+    const roster = await readRoster(openDatabase(parts.couch, name));
+    rosters.push(roster);
+    const fingerprint = fingerprints.locked(name);
+    if (roster.locked)
+      parts.alarms.raise({
+        fingerprint,
+        level: "warning",
+        subject: `vault ${name}`,
+        text: roster.remarks[0] ?? `vault ${name} is locked.`,
+        command: `hearth notes devices ${name}`,
+      });
+    else parts.alarms.clear(fingerprint);
+  }
+  const remarks = rosters.flatMap((roster) => roster.remarks);
+  const count = rosters.reduce((sum, roster) => sum + roster.devices.length, 0);
+  return {
+    status: "done",
+    summary:
+      remarks.length === 0
+        ? `${count} devices, nothing to see to.`
+        : remarks.join(" "),
+    details: { vaults: rosters },
+  };
+}

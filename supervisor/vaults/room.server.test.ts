@@ -1,0 +1,248 @@
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import {
+  serversUnderTest,
+  type RunningServer,
+  type ServerUnderTest,
+} from "../../test/contract/server-under-test.ts";
+import { ask } from "../../test/contract/start-notes.ts";
+import {
+  startHearth,
+  type CommandResult,
+} from "../../test/supervisor/hearth-command.ts";
+import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
+import { waitFor } from "../../test/supervisor/wait-for.ts";
+import { startWatcher, type Watcher } from "../../embedded/watcher.ts";
+import { openSetupUri } from "./setup-uri.ts";
+
+const [embedded] = serversUnderTest() as [ServerUnderTest];
+const operatorPassword = "operator-password-of-the-test";
+
+let place: ReturnType<typeof temporaryHome>;
+let server: RunningServer;
+let watcher: Watcher;
+const notices: string[] = [];
+
+/** As on a host of its own: the store runs elsewhere, the configuration holds no checks. */
+function start(more: Readonly<Record<string, string>> = {}): Promise<Watcher> {
+  const config = join(place.directory, "supervisor.yaml");
+  writeFileSync(
+    config,
+    "notes:\n  public_url: https://notes.example.org\nchecks: []\n",
+  );
+  return startWatcher({
+    home: place.home,
+    env: {
+      HEARTH_SUPERVISOR_CONFIG: config,
+      HEARTH_SUPERVISOR_PORT: "0",
+      HEARTH_OPERATOR_PASSWORD: operatorPassword,
+      HEARTH_JOBS: "on",
+      NOTES_URL: server.url,
+      NOTES_ADMIN_PASSWORD: server.admin.password,
+      ...more,
+    },
+    containers: false,
+    onNotice: (sentence) => notices.push(sentence),
+    onService: () => {},
+    onCheck: () => {},
+  });
+}
+
+/** The CLI, as an operator runs it. */
+async function hearth(
+  words: readonly string[],
+  more: Readonly<Record<string, string>> = {},
+): Promise<CommandResult> {
+  return startHearth(words, {
+    HEARTH_HOME: place.home.root,
+    HEARTH_URL: watcher.address,
+    HEARTH_OPERATOR_PASSWORD: operatorPassword,
+    ...more,
+  }).ended;
+}
+
+async function asJson(...words: readonly string[]): Promise<unknown> {
+  const { out, error } = await hearth([...words, "--json"]);
+  expect(error).not.toContain("hearth:");
+  return JSON.parse(out);
+}
+
+beforeAll(async () => {
+  place = temporaryHome();
+  server = await embedded.start();
+  watcher = await start();
+});
+afterAll(async () => {
+  await watcher.stop();
+  await server.stop();
+  place.remove();
+});
+
+const file = (vault: string) =>
+  join(place.home.root, "vaults", `${vault}.json`);
+
+test("the first start makes the vault notes, and no later one makes it again", async () => {
+  await waitFor("the first vault", () => existsSync(file("notes")));
+  expect(statSync(file("notes")).mode & 0o777).toBe(0o600);
+  const vaults = () => asJson("notes", "list");
+  await waitFor("it to be open", async () =>
+    JSON.stringify(await vaults()).includes('"open"'),
+  );
+  expect(await vaults()).toMatchObject([
+    { vault: "notes", url: "https://notes.example.org", user: "notes" },
+  ]);
+  expect((await hearth(["notes", "remove", "notes"])).code).toBe(2);
+  expect((await hearth(["notes", "remove", "notes", "--yes"])).code).toBe(0);
+  await watcher.stop();
+  watcher = await start();
+  const state = () =>
+    readFileSync(join(place.home.root, "notes-state.json"), "utf8");
+  expect(state()).toContain('"firstVaultMade":true');
+  expect(await vaults()).toEqual([]);
+});
+
+test("add prints a Setup URI that opens, its passphrase, and a picture", async () => {
+  const picture = join(place.directory, "setup.png");
+  const { code, out } = await hearth([
+    ...["notes", "add", "family", "--mode", "on-save", "--newer-file"],
+    ...["--exclude", "^private/", "--qr", picture],
+  ]);
+  expect(code).toBe(0);
+  const uri = /^obsidian:\S+$/m.exec(out)?.[0] ?? "";
+  const passphrase = /Setup passphrase +(\S+)/.exec(out)?.[1] ?? "";
+  expect(await openSetupUri(uri, passphrase)).toMatchObject({
+    couchDB_URI: "https://notes.example.org",
+    couchDB_DBNAME: "family",
+    syncOnSave: true,
+    resolveConflictsByNewerFile: true,
+    syncIgnoreRegEx: "^private/",
+  });
+  expect(readFileSync(picture).subarray(1, 4).toString()).toBe("PNG");
+  expect(statSync(picture).mode & 0o777).toBe(0o600);
+  // No password is in what it prints but inside the URI.
+  const { password } = JSON.parse(readFileSync(file("family"), "utf8")) as {
+    readonly password: string;
+  };
+  expect(out).not.toContain(password);
+}, 30_000);
+
+test("a vault that an admin rebuilt lets its member in again without waiting for the next look", async () => {
+  const { user, password } = JSON.parse(
+    readFileSync(file("family"), "utf8"),
+  ) as { readonly user: string; readonly password: string };
+  const statusOfMember = async () =>
+    (await ask(`${server.url}/family`, { user: { name: user, password } }))
+      .status;
+  await ask(`${server.url}/family`, { method: "DELETE" });
+  await ask(`${server.url}/family`, { method: "PUT" });
+  await waitFor(
+    "the member to be let in",
+    async () => (await statusOfMember()) === 200,
+  );
+});
+
+test("--json has all that another program needs", async () => {
+  const answer = await asJson("notes", "setup-uri", "family");
+  expect(Object.keys(answer as object)).toEqual(
+    expect.arrayContaining([
+      "vault",
+      "url",
+      "user",
+      "password",
+      "setupUri",
+      "setupPassphrase",
+      "vaultPassphrase",
+    ]),
+  );
+}, 30_000);
+
+test("a command that cannot read secrets.json needs the operator password", async () => {
+  const elsewhere = { HEARTH_HOME: join(place.directory, "elsewhere") };
+  const words = ["notes", "setup-uri", "family"];
+  for (const [password, sentence] of [
+    ["", "asks for the operator password: set HEARTH_OPERATOR_PASSWORD"],
+    ["another-password", "has another operator password"],
+  ] as const) {
+    const env = { ...elsewhere, HEARTH_OPERATOR_PASSWORD: password };
+    const { code, out, error } = await hearth(words, env);
+    expect([code, out]).toEqual([1, ""]);
+    expect(error).toContain(sentence);
+  }
+  expect((await hearth(words, elsewhere)).code).toBe(0);
+  const own = { HEARTH_OPERATOR_PASSWORD: "", HEARTH_URL: "" };
+  expect((await hearth(words, own)).code).toBe(0);
+}, 30_000);
+
+test("backup, restore beside, conflicts, devices", async () => {
+  expect((await hearth(["notes", "backup"])).out).toContain("done after");
+  const listed = (await asJson("notes", "backup", "--list")) as {
+    readonly backups: readonly string[];
+  };
+  expect(listed.backups).toHaveLength(1);
+  const restored = await hearth([
+    ...["notes", "restore", listed.backups[0] ?? ""],
+    ...["--vault", "family", "--as", "family-before"],
+  ]);
+  expect(restored.out).toContain("vault family-before with 0 documents");
+  expect(await asJson("notes", "conflicts", "family")).toEqual({
+    vault: "family",
+    conflicts: [],
+    more: false,
+  });
+  expect((await hearth(["notes", "devices", "family"])).out).toContain(
+    "No device has synced vault family yet",
+  );
+});
+
+test("a half restored vault is dropped at the next start, with a word", async () => {
+  const half = `${server.url}/half`;
+  await ask(half, { method: "PUT" });
+  await ask(`${half}/_local/hearth_restoring`, {
+    method: "PUT",
+    json: { backup: "x" },
+  });
+  await watcher.stop();
+  watcher = await start();
+  await waitFor("the word", () =>
+    notices.some((notice) => notice.includes("restore of vault half")),
+  );
+  expect((await ask(half)).status).toBe(404);
+}, 30_000);
+
+describe("what is not understood is said in one sentence", () => {
+  test.each([
+    [["add", "Bad Name"], 1, "cannot be a vault's name"],
+    [["add", "x", "--mode", "often"], 1, "mode: must be live or on-save."],
+    [
+      ["add", "x", "--exclude", "("],
+      1,
+      "exclude: must be a regular expression.",
+    ],
+    [["add", "x", "--url", "example.org"], 1, "is no address for devices"],
+    [["devices", "nowhere"], 2, 'there is no vault "nowhere"'],
+    [["resolve", "family", "a.md"], 2, "say which version stays"],
+    [["restore", "yesterday"], 1, 'there is no backup "yesterday"'],
+    [["restore-seed", "family"], 1, "there is no copy of a security seed"],
+    [["setup-uri", "family", "--qr", "x.gif"], 2, "must end in .png or .svg"],
+  ])(
+    "hearth notes %j",
+    async (words, code, sentence) => {
+      const seen = await hearth(["notes", ...words]);
+      expect(seen.out + seen.error).toContain(sentence);
+      expect(seen.code).toBe(code);
+    },
+    30_000,
+  );
+});
+
+test("the other host's supervisor says who looks after the notes", async () => {
+  await watcher.stop();
+  watcher = await start({
+    HEARTH_JOBS: "off",
+    HEARTH_PEER_URL: "http://10.0.0.1:4080",
+  });
+  const { code, error } = await hearth(["notes", "list"]);
+  expect(code).toBe(1);
+  expect(error).toContain("such as http://10.0.0.1:4080.");
+}, 30_000);

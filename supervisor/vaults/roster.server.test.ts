@@ -1,0 +1,109 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import {
+  serversUnderTest,
+  type ServerUnderTest,
+} from "../../test/contract/server-under-test.ts";
+import {
+  openNotesStand,
+  type NotesStand,
+} from "../../test/supervisor/notes-stand.ts";
+import { openDatabase, type Database } from "./database.ts";
+import { milestoneId } from "./livesync.ts";
+import { readRoster } from "./roster.ts";
+
+const [under] = serversUnderTest() as [ServerUnderTest];
+let stand: NotesStand;
+let database: Database;
+beforeAll(async () => {
+  stand = await openNotesStand(under);
+  database = openDatabase(stand.couch, "vault-roster");
+  await database.create();
+});
+afterAll(() => stand.close());
+
+/** A milestone as LiveSync 1.0.16 keeps it. */
+const milestone = (more: Readonly<Record<string, unknown>> = {}) => ({
+  type: "milestoneinfo",
+  created: 1_795_229_971_081,
+  locked: false,
+  accepted_nodes: ["25pduyajvq"],
+  node_info: {
+    "25pduyajvq": {
+      app_version: "1.8.9",
+      plugin_version: "1.0.16",
+      vault_name: "home",
+      device_name: "desktop",
+      progress: "3-g1AAAABReJzLYWBg",
+      last_connected: 1_795_230_088_462,
+    },
+    k8had5wo5h: {
+      app_version: "1.8.9",
+      plugin_version: "1.0.9",
+      vault_name: "home",
+      device_name: "phone",
+      progress: "1-g1AAAABReJzLYWBg",
+      last_connected: 1_795_229_980_102,
+    },
+  },
+  tweak_values: {
+    "25pduyajvq": { customChunkSize: 60, encrypt: true, tweakModified: 1 },
+    k8had5wo5h: { customChunkSize: 50, encrypt: true, tweakModified: 2 },
+    PREFERRED: { customChunkSize: 60, encrypt: true, tweakModified: 3 },
+  },
+  ...more,
+});
+
+test("a vault that no device has synced has none", async () => {
+  expect(await readRoster(database)).toEqual({
+    vault: "vault-roster",
+    locked: false,
+    devices: [],
+    remarks: [],
+  });
+});
+
+test("devices with how far behind they are, what is outdated and what differs", async () => {
+  for (let n = 0; n < 4; n += 1) await database.put(`note ${n}`, { n });
+  await database.put(milestoneId, milestone());
+  const roster = await readRoster(database);
+  const { update_seq } = (await database.info()) ?? { update_seq: "" };
+  expect(roster.devices).toEqual([
+    {
+      id: "25pduyajvq",
+      name: "desktop",
+      pluginVersion: "1.0.16",
+      appVersion: "1.8.9",
+      lastSeen: 1_795_230_088_462,
+      behind: Number.parseInt(update_seq, 10) - 3,
+      outdated: false,
+      differs: {},
+      accepted: true,
+    },
+    {
+      id: "k8had5wo5h",
+      name: "phone",
+      pluginVersion: "1.0.9",
+      appVersion: "1.8.9",
+      lastSeen: 1_795_229_980_102,
+      behind: Number.parseInt(update_seq, 10) - 1,
+      outdated: true,
+      differs: { customChunkSize: { here: 50, preferred: 60 } },
+      accepted: false,
+    },
+  ]);
+  expect(roster.remarks).toEqual([
+    "phone has Self-hosted LiveSync 1.0.9, the newest here is 1.0.16: update it.",
+    "phone differs from the vault's settings in customChunkSize: choose the remote's there when the plugin asks.",
+  ]);
+});
+
+test("a locked remote is told, with those that it keeps out", async () => {
+  await database.put(milestoneId, milestone({ locked: true }));
+  const { locked, remarks } = await readRoster(database);
+  expect(locked).toBe(true);
+  expect(remarks[0]).toEqual(
+    expect.stringMatching(
+      /^A device has locked the vault, as a rebuild does: on phone, fetch everything .* choose "I'm ready, unlock the database"\.$/,
+    ) as string,
+  );
+});

@@ -1,0 +1,75 @@
+import { mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Failure, sentencesOf } from "../../core/failure.ts";
+import type { HistorySource } from "./history-source.ts";
+import type { NoteCipher } from "./note-cipher.ts";
+import { contentOf, readVaultAt } from "./vault-past.ts";
+import {
+  filePathOf,
+  makeFolderOf,
+  whyNotHeld,
+  whyOutside,
+  type LeftOut,
+} from "./vault-paths.ts";
+
+export type Exported = {
+  readonly at: number;
+  readonly files: number;
+  /** What the file system could not hold, and why. */
+  readonly left: readonly LeftOut[];
+};
+
+/** Writes a vault as it was at `at` into a folder that is new or empty, byte for byte as on a device. */
+export async function exportVault(
+  source: HistorySource,
+  cipher: NoteCipher,
+  directory: string,
+  at: number,
+): Promise<Exported> {
+  const past = await readVaultAt(source, cipher, at);
+  claim(directory);
+  const left: LeftOut[] = [];
+  let files = 0;
+  for (const { note } of past.notes.values()) {
+    const path = filePathOf(note.path);
+    if (note.deleted || path === undefined) continue;
+    const why =
+      whyOutside(path) ??
+      place(
+        join(directory, path),
+        await contentOf(source, cipher, note),
+        note.mtime,
+      );
+    if (why === undefined) files += 1;
+    else left.push({ path, why });
+  }
+  return { at: past.at, files, left };
+}
+
+function claim(directory: string): void {
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    if (readdirSync(directory).length === 0) return;
+  } catch (error) {
+    throw new Failure(sentencesOf(error, directory));
+  }
+  throw new Failure(
+    `${directory} is not empty: name a new folder, so that nothing in it is overwritten.`,
+  );
+}
+
+/** Why the file could not be written; undefined when it was. Throws a Failure for what is wrong with the disk. */
+function place(
+  path: string,
+  content: Buffer,
+  mtime: number,
+): string | undefined {
+  try {
+    makeFolderOf(path);
+    writeFileSync(path, content, { flag: "wx" });
+    utimesSync(path, new Date(), new Date(mtime));
+    return undefined;
+  } catch (error) {
+    return whyNotHeld(error, path);
+  }
+}

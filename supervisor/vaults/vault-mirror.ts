@@ -1,0 +1,100 @@
+import { Failure } from "../../core/failure.ts";
+import type { HistorySource, NoteChanges } from "./history-source.ts";
+import type { MirrorCounts, MirrorFolder } from "./mirror-folder.ts";
+import type { NoteCipher, NoteDocument } from "./note-cipher.ts";
+import { contentOf, MissingChunk } from "./vault-past.ts";
+import { filePathOf } from "./vault-paths.ts";
+
+export type MirrorOptions = {
+  readonly source: HistorySource;
+  readonly cipher: NoteCipher;
+  readonly folder: MirrorFolder;
+  /** Called after the first pass, and then whenever the vault was asked for changes, at least every 20 s. */
+  readonly passed: (counts: MirrorCounts) => Promise<void>;
+  /** What the operator should know, a sentence. */
+  readonly report: (sentence: string) => void;
+  readonly stop: AbortSignal;
+  /** Waits before the vault is asked again after a failure. */
+  readonly pause: (stop: AbortSignal) => Promise<void>;
+};
+
+/** Notes to be written: also those with a part that is not on the server yet. */
+type Pending = Map<string, { readonly note: NoteDocument; reported: boolean }>;
+
+/**
+ * Writes a vault into a folder and follows its changes until `stop`. What fails before the first pass is complete rejects with a
+ * Failure; later failures are reported and tried again.
+ */
+export async function mirrorVault(options: MirrorOptions): Promise<void> {
+  const { source, folder, report, stop } = options;
+  const pending: Pending = new Map();
+  /** Notes that the vault has; until the first pass is complete. */
+  const live = new Set<string>();
+  let since = "0";
+  let isFirstPass = true;
+  let lastFailure = "";
+
+  const followOnce = async (): Promise<void> => {
+    const { rows, next, more } = await source.changes(since);
+    await enlist(options, rows, pending, live);
+    await writePending(options, pending);
+    since = next;
+    if (more) return;
+    if (isFirstPass) folder.removeExcept(live);
+    isFirstPass = false;
+    folder.save();
+    await options.passed(folder.counts());
+    lastFailure = "";
+  };
+
+  while (!stop.aborted) {
+    try {
+      await followOnce();
+    } catch (error) {
+      if (stop.aborted) return;
+      if (!(error instanceof Failure) || isFirstPass) throw error;
+      if (error.message !== lastFailure) report(error.message);
+      lastFailure = error.message;
+      await options.pause(stop);
+    }
+  }
+}
+
+async function enlist(
+  { cipher, folder }: MirrorOptions,
+  rows: NoteChanges["rows"],
+  pending: Pending,
+  live: Set<string>,
+): Promise<void> {
+  for (const { id, doc } of rows) {
+    const note = await cipher.read(doc);
+    if (note === undefined || note.deleted) {
+      pending.delete(id);
+      live.delete(id);
+      folder.remove(id);
+    } else {
+      pending.set(id, { note, reported: false });
+      live.add(id);
+    }
+  }
+}
+
+async function writePending(
+  { source, cipher, folder, report }: MirrorOptions,
+  pending: Pending,
+): Promise<void> {
+  for (const [id, waiting] of pending) {
+    const { note } = waiting;
+    const path = filePathOf(note.path);
+    const file = { id, rev: note._rev, path: path ?? "", mtime: note.mtime };
+    try {
+      if (path !== undefined && !folder.has(file))
+        folder.put(file, await contentOf(source, cipher, note));
+      pending.delete(id);
+    } catch (error) {
+      if (!(error instanceof MissingChunk)) throw error;
+      if (!waiting.reported) report(error.message);
+      waiting.reported = true;
+    }
+  }
+}

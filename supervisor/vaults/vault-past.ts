@@ -1,0 +1,213 @@
+import { isDeepStrictEqual } from "node:util";
+import { Failure } from "../../core/failure.ts";
+import type { HistorySource } from "./history-source.ts";
+import {
+  joinChunks,
+  type NoteCipher,
+  type NoteDocument,
+} from "./note-cipher.ts";
+
+/** A note as it was at a time: readable, and as it is stored. */
+export type PastNote = {
+  readonly note: NoteDocument;
+  readonly stored: Readonly<Record<string, unknown>>;
+  /** When this version was current; milliseconds since 1970. */
+  readonly since: number;
+  readonly until: number | null;
+};
+
+export type PastVault = {
+  /** The time that is shown; earlier than asked where the history is thinned. */
+  readonly at: number;
+  /** By document id; deleted notes are left out unless the document still says so. */
+  readonly notes: ReadonlyMap<string, PastNote>;
+};
+
+export type Difference = {
+  readonly past: PastVault;
+  readonly present: PastVault;
+  /** As they were: other now, or gone. */
+  readonly changed: readonly PastNote[];
+  /** As they are: not there then. */
+  readonly added: readonly PastNote[];
+  readonly unchanged: number;
+};
+
+export type Restored = {
+  readonly at: number;
+  readonly written: readonly string[];
+  readonly deleted: readonly string[];
+  /** What was already as it should be. */
+  readonly unchanged: number;
+};
+
+const chunksPerRequest = 8;
+const documentsPerRequest = 100;
+
+/** All notes of a vault as they were at `at`, milliseconds since 1970. */
+export async function readVaultAt(
+  source: HistorySource,
+  cipher: NoteCipher,
+  at: number,
+): Promise<PastVault> {
+  const notes = new Map<string, PastNote>();
+  let start: string | null = "";
+  let shown = at;
+  while (start !== null) {
+    const page = await source.notesAt(at, start);
+    shown = page.at;
+    start = page.next;
+    for (const { doc, since, until } of page.rows) {
+      const note = await cipher.read(doc);
+      if (note !== undefined)
+        notes.set(doc._id, { note, stored: doc, since, until });
+    }
+  }
+  return { at: shown, notes };
+}
+
+/** Whether a file is the named one, or lies in the named folder. */
+export function isBelow(path: string, named: string | undefined): boolean {
+  if (named === undefined) return true;
+  const folder = named.replace(/\/+$/, "");
+  return path === folder || path.startsWith(`${folder}/`);
+}
+
+/** Part of a note is not on the server, as while a device uploads it. */
+export class MissingChunk extends Failure {}
+
+/** The bytes of a note. Throws a MissingChunk where a chunk is missing. */
+export async function contentOf(
+  source: HistorySource,
+  cipher: NoteCipher,
+  note: NoteDocument,
+): Promise<Buffer> {
+  const { children, eden, type, path } = note;
+  // The oldest versions of the plugin kept short notes in one piece.
+  if (type === "notes") return Buffer.from(String(note["data"] ?? ""));
+  const wanted = [...new Set(children)].filter((id) => !(id in eden));
+  const data = new Map(
+    Object.entries(eden).map(([id, each]) => [id, each.data]),
+  );
+  for (let at = 0; at < wanted.length; at += chunksPerRequest)
+    for (const chunk of await source.chunks(
+      wanted.slice(at, at + chunksPerRequest),
+    ))
+      data.set(
+        chunk._id,
+        await cipher.chunk(chunk as typeof chunk & { e_?: boolean }),
+      );
+  const pieces = children.map((id) => {
+    const piece = data.get(id);
+    if (piece !== undefined) return piece;
+    throw new MissingChunk(
+      `part of "${path}" is missing on the server: sync the device that wrote it, then try again.`,
+    );
+  });
+  return joinChunks(type, pieces);
+}
+
+/**
+ * Makes a vault, or what lies under `path`, what it was at `at`: by new revisions, which devices then fetch. Notes that were
+ * not there then are deleted, except when `path` names one that was not there: that throws.
+ */
+export async function restoreVault(
+  source: HistorySource,
+  cipher: NoteCipher,
+  wish: {
+    readonly at: number;
+    readonly path: string | undefined;
+    readonly now: number;
+  },
+): Promise<Restored> {
+  const { path, now } = wish;
+  const difference = await differenceSince(source, cipher, wish);
+  const { past, present, changed, added, unchanged } = difference;
+  if (path !== undefined && changed.length + unchanged === 0)
+    throw new Failure(
+      `there was no "${path}" at ${new Date(past.at).toLocaleString()}: \`hearth notes history\` lists what there was.`,
+    );
+  const documents = [
+    ...(await Promise.all(
+      changed.map(async ({ note, stored }) => {
+        const { _rev: _then, deleted: _no, ...rest } = stored;
+        const rev = present.notes.get(note._id)?.note._rev;
+        return cipher.change(
+          { ...rest, ...(rev === undefined ? {} : { _rev: rev }) },
+          { mtime: now },
+        );
+      }),
+    )),
+    ...(await Promise.all(
+      added.map(({ stored }) =>
+        cipher.change(stored, { mtime: now, deleted: true }),
+      ),
+    )),
+  ];
+  const chunks = new Set(
+    changed.flatMap(({ note }) =>
+      note.children.filter((id) => !(id in note.eden)),
+    ),
+  );
+  await source.write([], [...chunks]);
+  for (let at = 0; at < documents.length; at += documentsPerRequest)
+    await source.write(documents.slice(at, at + documentsPerRequest), []);
+  return {
+    at: past.at,
+    written: changed.map(({ note }) => note.path).toSorted(),
+    deleted: added.map(({ note }) => note.path).toSorted(),
+    unchanged,
+  };
+}
+
+/** What is not as it was at `at`: in the vault, or under `path`. */
+export async function differenceSince(
+  source: HistorySource,
+  cipher: NoteCipher,
+  {
+    at,
+    path,
+    now,
+  }: {
+    readonly at: number;
+    readonly path: string | undefined;
+    readonly now: number;
+  },
+): Promise<Difference> {
+  const past = await readVaultAt(source, cipher, at);
+  // The store's own clock may be ahead of this one.
+  const present = await readVaultAt(
+    source,
+    cipher,
+    Math.max(now, (await source.summary()).now),
+  );
+  const isWanted = ({ note }: PastNote) =>
+    !note.deleted && isBelow(note.path, path);
+  const then = [...past.notes.values()].filter(isWanted);
+  const ids = new Set(then.map(({ note }) => note._id));
+  const changed = then.filter(
+    ({ note }) => !isSame(note, present.notes.get(note._id)?.note),
+  );
+  return {
+    ...{ past, present, changed },
+    added: [...present.notes.values()]
+      .filter(isWanted)
+      .filter(({ note }) => !ids.has(note._id)),
+    unchanged: then.length - changed.length,
+  };
+}
+
+function isSame(
+  past: NoteDocument,
+  present: NoteDocument | undefined,
+): boolean {
+  return (
+    present !== undefined &&
+    !present.deleted &&
+    present.path === past.path &&
+    present.type === past.type &&
+    present["data"] === past["data"] &&
+    isDeepStrictEqual(present.children, past.children) &&
+    isDeepStrictEqual(Object.keys(present.eden), Object.keys(past.eden))
+  );
+}

@@ -1,0 +1,51 @@
+import { mkdirSync } from "node:fs";
+import { dirname } from "node:path";
+import { codeOf, Failure, sentencesOf } from "../../core/failure.ts";
+
+/** A file of a vault that the file system cannot hold, and why. */
+export type LeftOut = { readonly path: string; readonly why: string };
+
+/** Obsidian's own files are stored under their path behind this; what else has such a mark is the plugin's. */
+const hiddenFile = "i:";
+const pluginData = /^(?:ps|ix):/;
+const reasons: Readonly<Record<string, string>> = {
+  ENAMETOOLONG: "the name is too long",
+  EINVAL: "the name has characters that this file system does not allow",
+  EILSEQ: "the name has characters that this file system does not allow",
+  EEXIST: "the name differs from another only in upper and lower case",
+  EISDIR: "a folder has the same name",
+  ENOTDIR: "a file has the name of its folder",
+};
+
+/** The path of a note's file in the vault; undefined for what the plugin keeps for itself. */
+export function filePathOf(notePath: string): string | undefined {
+  if (pluginData.test(notePath)) return undefined;
+  return notePath.startsWith(hiddenFile)
+    ? notePath.slice(hiddenFile.length)
+    : notePath;
+}
+
+/** Why a path may not be written below a folder; undefined when it may. A member of the vault writes the paths: none may leave the folder. */
+export function whyOutside(path: string): string | undefined {
+  const isInside =
+    !path.includes("\0") &&
+    path.split(/[/\\]/).every((part) => !["", ".", ".."].includes(part));
+  return isInside ? undefined : "the name leads out of the folder";
+}
+
+/** Creates the folder of a file. Where one of its parts is a file, that is ENOTDIR on every system. */
+export function makeFolderOf(file: string): void {
+  try {
+    mkdirSync(dirname(file), { recursive: true });
+  } catch (error) {
+    if (codeOf(error) !== "EEXIST") throw error;
+    throw Object.assign(new Error("not a folder"), { code: "ENOTDIR" });
+  }
+}
+
+/** Why the file system did not take a file. Throws a Failure for what is wrong with the disk. */
+export function whyNotHeld(error: unknown, path: string): string {
+  const why = reasons[codeOf(error) ?? ""];
+  if (why === undefined) throw new Failure(sentencesOf(error, path));
+  return why;
+}

@@ -1,0 +1,272 @@
+import { join } from "node:path";
+import { readVariable } from "../../core/environment.ts";
+import { Failure, sentencesOf } from "../../core/failure.ts";
+import { freeBytesOf } from "../../core/free-bytes.ts";
+import { registerNotesRoutes } from "../../console/http/notes-routes.ts";
+import { jobsAreOn } from "../jobs/job-switch.ts";
+import { registerNotesPage } from "../../console/pages/notes/notes-page.ts";
+import { openNotesLook } from "../../console/pages/notes/notes-look.ts";
+import { notesOffsiteDrill } from "../offsite/offsite-jobs.ts";
+import type { Room, Surroundings } from "../supervision.ts";
+import type { DeviceView } from "../../console/pages/status/status-view.ts";
+import { largeBytes } from "./compaction.ts";
+import { impatient, openCouch, type Couch } from "./couch.ts";
+import { openDatabase, vaultNames } from "./database.ts";
+import { followDatabases } from "./database-updates.ts";
+import { openKeeper } from "./keeper.ts";
+import { notesJobs } from "./notes-jobs.ts";
+import { openPendingConflicts } from "./pending-conflicts.ts";
+import { openNotesState } from "./notes-state.ts";
+import { vaultChoices } from "./plugin-settings.ts";
+import { openProvisioning } from "./provisioning.ts";
+import { dropUnfinished } from "./restore.ts";
+import { openQuietVaults } from "./quiet-vaults.ts";
+import { readRoster } from "./roster.ts";
+import { openEscrow } from "./seed-escrow.ts";
+import { takeTurns } from "./turns.ts";
+import { openVaultActs } from "./vault-acts.ts";
+import { openVaultFiles } from "./vault-file.ts";
+
+const tickEveryMs = 2000;
+const lookEveryMs = 60_000;
+const largeAgainAfterMs = 24 * 3_600_000;
+const pageWaitsAtMostMs = 2500;
+const stopWithinMs = 5000;
+const beginFingerprint = "notes-begin";
+
+/** Everything the supervisor does about the notes store; where no jobs run it only says who does. */
+export function openNotesRoom(surroundings: Surroundings): Room {
+  const { home, env, config, alarms, jobs, onNotice } = surroundings;
+  const url = readVariable("NOTES_URL", env);
+  if (url === undefined || !jobsAreOn(env)) {
+    const peer = readVariable("HEARTH_PEER_URL", env);
+    const why =
+      url === undefined
+        ? "NOTES_URL is not set, so this supervisor knows no notes store."
+        : `this supervisor does not look after the notes store (HEARTH_JOBS is off): ask the one on the host that has it${peerHint(peer)}.`;
+    return {
+      routes: (server) => {
+        registerNotesRoutes(server, why);
+        registerNotesPage(server, { why, peer });
+      },
+      begin: () => {},
+      stop: async () => {},
+    };
+  }
+  const couch = openCouch({
+    url,
+    password: () => readVariable("NOTES_ADMIN_PASSWORD", env),
+  });
+  const address = () => config.notes.public_url ?? url;
+  const state = openNotesState(join(home.root, "notes-state.json"), onNotice);
+  const escrow = openEscrow(join(home.root, "escrow"));
+  const files = openVaultFiles(join(home.root, "vaults"));
+  const backups = join(home.backups, "notes");
+  const busy = new Set<string>();
+  const quiet = openQuietVaults(Date.now);
+  const devices = openDevices(couch);
+  const pendingConflicts = openPendingConflicts(couch, state, Date.now);
+  const turns = takeTurns();
+  const freeBytes = () => freeBytesOf(home.root);
+  const largeAt = new Map<string, number>();
+  const keeper = openKeeper({
+    couch,
+    state,
+    escrow,
+    alarms,
+    deletionLimits: config.notes.mass_deletion,
+    largeFrom: largeBytes,
+    turns,
+    busy,
+    onLarge: (vault) => {
+      const last = Math.max(
+        largeAt.get(vault) ?? 0,
+        state.vault(vault).compactedAt ?? 0,
+      );
+      if (Date.now() - last < largeAgainAfterMs) return;
+      largeAt.set(vault, Date.now());
+      try {
+        jobs.run("compaction", { vault, large: true });
+      } catch (error) {
+        if (!(error instanceof Failure)) throw error;
+        largeAt.delete(vault);
+      }
+    },
+    ...{ freeBytes, now: Date.now },
+  });
+  const provisioning = openProvisioning({
+    couch,
+    files,
+    state,
+    address,
+    escrow,
+    backups,
+  });
+  const actParts = {
+    ...{ couch, state, escrow, files, keeper, provisioning, turns },
+    freeBytes,
+    now: Date.now,
+    note: (sentence: string) =>
+      surroundings.history.act("notes", "asked", sentence),
+  };
+  const acts = openVaultActs(actParts);
+  const look = openNotesLook({
+    acts: openVaultActs({
+      ...actParts,
+      couch: impatient(couch, pageWaitsAtMostMs),
+    }),
+    ...{ escrow, files, jobs, backups, now: Date.now },
+    timeZone: config.jobs.time_zone,
+  });
+  for (const job of notesJobs({
+    couch,
+    state,
+    escrow,
+    files,
+    alarms,
+    config,
+    backups,
+    busy,
+    address,
+    freeBytes,
+  }))
+    jobs.add(job);
+  jobs.add(notesOffsiteDrill(surroundings, couch, busy));
+
+  let leftoversDropped = false;
+
+  /** Each step once after a start, as soon as the store answers. */
+  async function prepare(): Promise<void> {
+    if (!leftoversDropped)
+      for (const vault of await dropUnfinished(couch, busy))
+        onNotice(
+          `the restore of vault ${vault} was broken off; what was there of it is dropped: run it again.`,
+        );
+    leftoversDropped = true;
+    await makeFirstVault();
+  }
+
+  async function makeFirstVault(): Promise<void> {
+    const vault = config.notes.first_vault;
+    if (vault === "off" || state.firstVaultMade()) return;
+    const others = (await vaultNames(couch)).filter(
+      (name) => name !== vault || files.read(name) === undefined,
+    );
+    if (others.length === 0 && state.vault(vault).member === null)
+      await provisioning.add({ vault, choices: vaultChoices.parse({}) });
+    state.rememberFirstVault();
+  }
+
+  const stopping = new AbortController();
+  let timer: NodeJS.Timeout | undefined;
+  let looking: Promise<void> | undefined;
+  let prepared = false;
+  let nextLook = 0;
+  let seenStart = "";
+
+  async function lookOnce(): Promise<void> {
+    let trouble: unknown;
+    try {
+      if (!prepared) await turns(prepare);
+      prepared = true;
+    } catch (error) {
+      trouble = error;
+    }
+    const skipped = quiet.take();
+    const restored = new Set(busy);
+    const answered = await keeper.look(skipped);
+    // Where nothing can be done at all, the look has told so.
+    if (trouble === undefined) alarms.clear(beginFingerprint);
+    else if (answered)
+      alarms.raise({
+        fingerprint: beginFingerprint,
+        level: "warning",
+        subject: "notes",
+        text: `the first vault cannot be made, or what a restore left cannot be cleared: ${sentencesOf(trouble).join(" ")}`,
+        command: "hearth notes list",
+      });
+    if (answered) {
+      const vaults = await vaultNames(couch);
+      surroundings.showDevices(await devices(vaults, skipped));
+      surroundings.need("conflicts", await pendingConflicts(vaults, skipped));
+      quiet.read(
+        vaults.filter((vault) => !restored.has(vault) && !busy.has(vault)),
+      );
+    }
+    nextLook = Date.now() + (answered ? lookEveryMs : 0);
+  }
+
+  function tick(): void {
+    const service = surroundings.runtime()?.inspect("notes");
+    const start =
+      service === undefined
+        ? ""
+        : `${service.pid} ${service.state} ${service.since}`;
+    if (start !== seenStart) nextLook = 0;
+    seenStart = start;
+    if (looking !== undefined || Date.now() < nextLook) return;
+    looking = lookOnce()
+      .catch((error: unknown) => onNotice(sentencesOf(error).join(" ")))
+      .finally(() => {
+        looking = undefined;
+      });
+  }
+
+  return {
+    routes: (server) => {
+      registerNotesRoutes(server, { acts, backups });
+      registerNotesPage(server, {
+        ...{ acts, look, now: Date.now },
+        timeZone: config.jobs.time_zone,
+      });
+    },
+    begin: () => {
+      tick();
+      timer = setInterval(tick, tickEveryMs);
+      void followDatabases(
+        couch,
+        { created: keeper.lookAt, quiet },
+        stopping.signal,
+      );
+    },
+    stop: async () => {
+      clearInterval(timer);
+      stopping.abort();
+      const patience = Promise.withResolvers<void>();
+      const giveUp = setTimeout(patience.resolve, stopWithinMs);
+      await Promise.race([looking, patience.promise]);
+      clearTimeout(giveUp);
+    },
+  };
+}
+
+/** The devices of vaults, as the status page shows them; those of quiet vaults as they were read last. */
+function openDevices(couch: Couch) {
+  const known = new Map<string, readonly DeviceView[]>();
+  return async (
+    vaults: readonly string[],
+    quiet: ReadonlySet<string>,
+  ): Promise<readonly DeviceView[]> => {
+    const all: DeviceView[] = [];
+    for (const vault of vaults) {
+      if (!quiet.has(vault)) known.set(vault, await devicesOf(couch, vault));
+      all.push(...(known.get(vault) ?? []));
+    }
+    return all;
+  };
+}
+
+async function devicesOf(
+  couch: Couch,
+  vault: string,
+): Promise<readonly DeviceView[]> {
+  const { devices } = await readRoster(openDatabase(couch, vault));
+  return devices.map(({ name, lastSeen, behind }) => ({
+    ...{ vault, name, behind },
+    seenAt: lastSeen === 0 ? null : lastSeen,
+  }));
+}
+
+function peerHint(peer: string | undefined): string {
+  return peer === undefined ? "" : `, such as ${peer}`;
+}

@@ -1,0 +1,74 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
+import { describe, expect, test } from "vitest";
+import { programEnv } from "../servers/program-env.ts";
+import { redisServerHere } from "../servers/redis.ts";
+import type { Results } from "./results.ts";
+
+const BENCH = fileURLToPath(new URL("./bench.ts", import.meta.url));
+
+async function bench(...args: readonly string[]) {
+  const child = spawn(process.execPath, [BENCH, ...args], {
+    stdio: ["ignore", "pipe", "pipe"],
+    env: programEnv(),
+  });
+  const ended = once(child, "exit") as Promise<[number | null]>;
+  const [out, said, [code]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    ended,
+  ]);
+  return { out, said, code };
+}
+
+describe.runIf(redisServerHere())("npm run bench", () => {
+  test("prints one JSON value with a run for each target and load, and proves that nothing was skipped", async () => {
+    const { out, said, code } = await bench(
+      ...["--json", "--loads", "plain,stream,mix", "--concurrency", "4"],
+      ...["--rates", "50", "--seconds", "0.2", "--warmup", "0.05"],
+    );
+    expect(code, said).toBe(0);
+    const results = JSON.parse(out) as Results;
+    const kinds = results.runs.map(
+      ({ target, load, mode }) => `${target} ${load} ${mode}`,
+    );
+    expect(kinds).toEqual([
+      ...["mock plain closed", "bare plain closed", "gateway plain closed"],
+      ...["mock stream closed", "bare stream closed", "gateway stream closed"],
+      ...["gateway mix count", "gateway mix count"],
+      ...["mock plain open", "bare plain open", "gateway plain open"],
+      ...["mock stream open", "gateway stream open"],
+    ]);
+    for (const run of results.runs) {
+      expect(run.errors, run.first_error ?? "").toBe(0);
+      expect(run.calls_per_second).toBeGreaterThan(0);
+      expect(run.concurrency).toBe(
+        { closed: 4, count: 16, open: null }[run.mode],
+      );
+    }
+    const mixes = results.runs.filter(({ load }) => load === "mix");
+    expect(mixes.map(({ calls, tenants }) => [calls, tenants])).toEqual([
+      [2_000, 1],
+      [2_000, 5],
+    ]);
+    for (const { cache_hit_rate } of mixes)
+      expect(cache_hit_rate).toBeGreaterThan(0.5);
+    expect(results.proofs.filter(({ holds }) => !holds)).toEqual([]);
+    expect(results.proofs).toHaveLength(6);
+    expect(results.ratios.map(({ to, load }) => `${to} ${load}`)).toEqual([
+      ...["mock plain", "bare plain", "mock stream", "bare stream"],
+    ]);
+    // Seconds on a machine that rests; the time is not what is tested.
+  });
+
+  test.each([
+    [["--loads", "plian"], "plian is not one of plain"],
+    [["--peer", "portkey"], "also needs --peer-dir"],
+  ])("refuses %s with one sentence", async (args, sentence) => {
+    const { said, code } = await bench(...args);
+    expect(code).toBe(2);
+    expect(said).toContain(sentence);
+  });
+});

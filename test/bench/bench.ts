@@ -1,0 +1,102 @@
+// How fast the gateway is with everything on, beside the provider alone and the least that a proxy can be (npm run bench).
+import { withCleanup, type Cleanup } from "./cleanup.ts";
+import { countExpenses } from "./expenses.ts";
+import { describeMachine } from "./machine.ts";
+import { measure, rounded, type Run, type Tally } from "./measure.ts";
+import { readOptions, type BenchOptions } from "./options.ts";
+import { writeToPage } from "./performance-page.ts";
+import { planSteps, type Step } from "./plan.ts";
+import { proveAll } from "./proofs.ts";
+import { describeResults } from "./report.ts";
+import { addedBy, ratiosOf, type Results } from "./results.ts";
+import { costOf, startStage, type Stage } from "./stage.ts";
+
+/** When `--quick` begins nothing new, so that it ends within a minute. */
+const QUICK_UNTIL_MS = 48_000;
+
+async function bench(
+  options: BenchOptions,
+  cleanup: Cleanup,
+): Promise<Results> {
+  const startedAt = performance.now();
+  const machine = describeMachine();
+  tell("starting Postgres, Redis, the provider, the proxy and the gateway …");
+  const stage = await startStage(cleanup, options);
+  const rssAfterStart = await rssOf(stage);
+  const expenses = await countExpenses(stage);
+  const steps = planSteps(
+    options,
+    stage.targets.map(({ name }) => name),
+  );
+  const tally: Tally = { answered: 0, fromCache: 0 };
+  const runs: Run[] = [];
+  for (const [at, step] of steps.entries()) {
+    if (options.quick && performance.now() - startedAt > QUICK_UNTIL_MS) break;
+    tell(`${at + 1}/${steps.length} ${nameOf(step)}`);
+    runs.push(await measure(stage, step, tally));
+  }
+  const spent = await expenses();
+  const rssAtEnd = await rssOf(stage);
+  tell("checking that nothing was skipped …");
+  return {
+    runs,
+    ratios: ratiosOf(runs),
+    added: addedBy(runs),
+    proofs: await proveAll(stage, tally),
+    gateway: {
+      ready_ms: rounded(stage.gateway.readyMs, 0),
+      rss_after_start_mb: rssAfterStart,
+      rss_most_mb: Math.max(
+        rssAfterStart,
+        ...runs
+          .filter(({ target }) => target === "gateway")
+          .map((run) => run.rss_mb ?? 0),
+      ),
+      rss_at_end_mb: rssAtEnd,
+    },
+    expenses: spent,
+    left_out: steps.length - runs.length,
+    machine,
+  };
+}
+
+async function rssOf({ targets }: Stage): Promise<number> {
+  const gateway = targets.find(({ name }) => name === "gateway");
+  const cost = gateway === undefined ? null : await costOf(gateway);
+  return rounded(cost?.rssMb ?? 0, 0);
+}
+
+function nameOf({ target, load, schedule }: Step): string {
+  const how =
+    schedule.kind === "open"
+      ? `${schedule.rate} calls/s`
+      : `${schedule.concurrency} connections`;
+  return `${target}: ${load}, ${how}`;
+}
+
+/** Progress; standard output is for the results. */
+function tell(line: string): void {
+  process.stderr.write(`${line}\n`);
+}
+
+function passed({ runs, proofs }: Results): boolean {
+  const failed = runs.filter(
+    ({ target, errors }) => target === "gateway" && errors > 0,
+  );
+  for (const { load, errors, first_error } of failed)
+    tell(`hearth: ${errors} ${load} calls failed, first: ${first_error}`);
+  for (const { name, detail } of proofs.filter(({ holds }) => !holds))
+    tell(`hearth: not proven: ${name} (${detail})`);
+  return failed.length === 0 && proofs.every(({ holds }) => holds);
+}
+
+const options = readOptions();
+process.exitCode = await withCleanup(async (cleanup) => {
+  const results = await bench(options, cleanup);
+  const text = describeResults(results);
+  if (options.write) writeToPage("results", text);
+  process.stdout.write(
+    options.json ? `${JSON.stringify(results, null, 2)}\n` : text,
+  );
+  return passed(results) ? 0 : 1;
+});

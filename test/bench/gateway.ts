@@ -1,0 +1,148 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { freePort } from "../servers/postgres.ts";
+import { CHAT_ALIAS, EMBEDDING_ALIAS } from "./load-requests.ts";
+import { programFile, startProgram, type Program } from "./programs.ts";
+
+export interface BenchGateway extends Program {
+  readonly port: number;
+  /** From the start of its process to the first readiness answer of 200. */
+  readonly readyMs: number;
+  /** One request with the master key. */
+  admin(method: string, path: string, body?: unknown): Promise<Json>;
+  /** Waits until everything that was journaled is in the ledger. */
+  drained(): Promise<void>;
+  /** Rows that are in the journal and not in the ledger now. */
+  journaled(): Promise<number>;
+}
+
+export type Json = Readonly<Record<string, unknown>>;
+
+export interface GatewayOptions {
+  readonly directory: string;
+  readonly databaseUrl: string;
+  readonly redisPort: number;
+  readonly providerPort: number;
+}
+
+/** Dollars per token of every alias. */
+export const INPUT_PRICE = 0.000_000_15;
+export const OUTPUT_PRICE = 0.000_000_6;
+
+const MASTER_KEY = "sk-master-key-of-the-benchmark";
+const MAIN = fileURLToPath(new URL("../../gateway/main.ts", import.meta.url));
+const READY_WITHIN_MS = 60_000;
+const DRAINED_WITHIN_MS = 300_000;
+
+/** Starts the gateway as `npm run gateway` does, with everything on, and waits until it serves calls. */
+export async function startBenchGateway(
+  options: GatewayOptions,
+): Promise<BenchGateway> {
+  const file = join(options.directory, "gateway.yaml");
+  writeFileSync(file, configuration(options.providerPort));
+  const port = await freePort();
+  const startedAt = performance.now();
+  const program = startProgram(MAIN, {
+    name: "gateway",
+    args: ["--config", file, "--port", String(port)],
+    nodeArgs: ["--max-semi-space-size=16", "--import", programFile("probe.ts")],
+    env: {
+      DATABASE_URL: options.databaseUrl,
+      PROXY_MASTER_KEY: MASTER_KEY,
+      HEARTH_JOURNAL_DIR: join(options.directory, "journal"),
+      HEARTH_DRAIN_NOTICE: "0s",
+      REDIS_HOST: "127.0.0.1",
+      REDIS_PORT: String(options.redisPort),
+    },
+  });
+  const readiness = () =>
+    fetch(`http://127.0.0.1:${port}/health/readiness`).then(
+      async (answer) =>
+        answer.status === 200 ? ((await answer.json()) as Readiness) : null,
+      () => null,
+    );
+  try {
+    await until(
+      async () => !program.running() || (await readiness()) !== null,
+      READY_WITHIN_MS,
+      5,
+    );
+    if (!program.running()) throw new Error("it ended");
+  } catch (error) {
+    await program.stop();
+    throw new Error(
+      `the gateway did not become ready. It said: ${program.said().trim()}`,
+      { cause: error },
+    );
+  }
+  const readyMs = performance.now() - startedAt;
+
+  async function journaled(): Promise<number> {
+    const ready = await readiness();
+    if (ready === null) throw new Error("the gateway is no longer ready");
+    return ready.journal.pending;
+  }
+
+  return {
+    ...program,
+    port,
+    readyMs,
+    journaled,
+    drained: () =>
+      until(async () => (await journaled()) === 0, DRAINED_WITHIN_MS, 50),
+    async admin(method, path, body) {
+      const answer = await fetch(`http://127.0.0.1:${port}${path}`, {
+        method,
+        headers: {
+          authorization: `Bearer ${MASTER_KEY}`,
+          "content-type": "application/json",
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
+      const text = await answer.text();
+      if (!answer.ok) throw new Error(`${method} ${path} answered ${text}`);
+      return JSON.parse(text) as Json;
+    },
+  };
+}
+
+interface Readiness {
+  readonly journal: { readonly pending: number };
+}
+
+/** Entries live a minute: unique prompts would else fill Redis with answers that nobody asks for again. */
+function configuration(providerPort: number): string {
+  const deployment = (model: string) => `
+    provider_params:
+      model: openai/${model}
+      api_base: http://127.0.0.1:${providerPort}/v1
+      api_key: key-of-the-mock-provider
+      input_cost_per_token: ${INPUT_PRICE}
+      output_cost_per_token: ${OUTPUT_PRICE}`;
+  return `
+model_list:
+  - model_name: ${CHAT_ALIAS}${deployment("gpt-4o-mini")}
+  - model_name: ${EMBEDDING_ALIAS}${deployment("text-embedding-3-small")}
+    model_info: { mode: embedding }
+proxy_settings:
+  cache: true
+  cache_params: { type: redis, ttl: 60 }
+  max_budget: 1000000
+  budget_duration: 30d
+`;
+}
+
+async function until(
+  reached: () => Promise<boolean>,
+  withinMs: number,
+  everyMs: number,
+): Promise<void> {
+  const latest = performance.now() + withinMs;
+  while (!(await reached())) {
+    if (performance.now() > latest)
+      throw new Error(`was not reached within ${withinMs / 1_000} s`);
+    await sleep(everyMs);
+  }
+}

@@ -1,0 +1,206 @@
+// Measures how fast the pages answer, and what they weigh: npm run bench:pages -- --rows 1000000 --keys 10000
+import { availableParallelism, loadavg } from "node:os";
+import { pino } from "pino";
+import { createPool } from "../../gateway/database/pool.ts";
+import { statsOf } from "../../supervisor/runtimes/process/stats.ts";
+import { prepareStack, type Stack } from "../stack/stack.ts";
+import { generateLedger, type LedgerSize } from "./ledger-rows.ts";
+import { readLedgerOptions } from "./ledger-options.ts";
+import { withCleanup } from "./cleanup.ts";
+
+interface Server {
+  readonly url: string;
+  readonly pid: number;
+}
+
+interface Page {
+  /** Where it is asked for, with what. */
+  readonly server: Server;
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+interface Timing {
+  readonly path: string;
+  /** ms; the first answer since the start, with nothing warm. */
+  readonly first: number;
+  readonly p50: number;
+  readonly p99: number;
+  /** CPU of the server for one answer, ms: what is left when others use the machine too. */
+  readonly cpu: number;
+  readonly bytes: number;
+  /** p50 of /healthz of the same server, asked in turns with the page. */
+  readonly floor: number;
+}
+
+const goalMs = 100;
+const goalBytes = 150_000;
+
+const { size, rounds } = readLedgerOptions("bench:pages", {
+  keys: 10_000,
+  rounds: 200,
+  asked: "page",
+});
+
+process.exitCode = await withCleanup(async (cleanup) => {
+  const stack = await cleanup.keep(prepareStack(), (started) =>
+    started.remove(),
+  );
+  say("the whole stack, as `npm start` starts it");
+  await stack.start();
+  await fill(stack, size);
+  const timings: Timing[] = [];
+  for (const page of await pagesOf(stack)) {
+    const timing = await measure(page, rounds);
+    if (timing !== null) timings.push(timing);
+  }
+  report(size, timings);
+  return timings.every(isHeld) ? 0 : 1;
+});
+
+/** Keys, users, teams and a ledger of calls, in the Postgres of the stack. */
+async function fill(stack: Stack, size: LedgerSize): Promise<void> {
+  const port = stack.run().services["postgres"]?.port ?? 0;
+  const password = stack.secrets()["gatewayDbPassword"] ?? "";
+  const pool = createPool(
+    `postgres://gateway_a:${password}@127.0.0.1:${port}/hearth`,
+    2,
+    pino({ level: "silent" }),
+  );
+  try {
+    await generateLedger(pool, size, say);
+  } finally {
+    await pool.end();
+  }
+}
+
+/** Every page of the navigation, the pages behind them, and the key holder's own. */
+async function pagesOf(stack: Stack): Promise<readonly Page[]> {
+  const { supervisorUrl, gatewayUrl } = stack;
+  const { supervisor, services } = stack.run();
+  const console = { url: supervisorUrl, pid: supervisor?.pid ?? 0 };
+  const gateway = { url: gatewayUrl, pid: services["gateway"]?.pid ?? 0 };
+  const headers = stack.asOperator();
+  const home = await (await fetch(supervisorUrl, { headers })).text();
+  const nav = /<nav aria-label="Pages">(.*?)<\/nav>/s.exec(home)?.[1] ?? "";
+  const links = [...nav.matchAll(/href="([^"]+)"/g)].map(([, path]) => path);
+  const [{ token } = { token: "" }] = await stack.ledger<{ token: string }>(
+    "SELECT token FROM keys WHERE key_alias = 'bench-7'",
+  );
+  const behind = [
+    "/services/gateway",
+    "/services/gateway?span=month",
+    "/spend?by=key",
+    `/spend?by=key&pick=${token}`,
+    "/spend?by=user&period=last-month",
+    "/spend?by=day&find=nov",
+    `/keys/${token}`,
+    "/users",
+    "/teams",
+    "/jobs/retention",
+  ];
+  const made = await fetch(`${gatewayUrl}/key/generate`, {
+    method: "POST",
+    headers: {
+      authorization: `Bearer ${stack.secrets()["masterKey"]}`,
+      "content-type": "application/json",
+    },
+    body: JSON.stringify({ user_id: "user-1" }),
+  });
+  const { key } = (await made.json()) as { readonly key: string };
+  return [
+    ...[...links, ...behind].flatMap((path) =>
+      path === undefined ? [] : [{ server: console, path, headers }],
+    ),
+    { server: gateway, path: "/me" },
+    {
+      ...{ server: gateway, path: "/me/usage" },
+      headers: { authorization: `Bearer ${key}` },
+    },
+  ];
+}
+
+/** Asks for a page so often, each time after its server's /healthz; null for a page that is not there. */
+async function measure(page: Page, rounds: number): Promise<Timing | null> {
+  say(page.path);
+  const first = await ask(page);
+  if (first.status === 404) return null;
+  const floors: number[] = [];
+  const times: number[] = [];
+  let bytes = first.bytes;
+  const before = cpuOf(page.server);
+  for (let round = 0; round < rounds; round += 1) {
+    floors.push((await ask({ ...page, path: "/healthz" })).ms);
+    const answer = await ask(page);
+    if (answer.status !== 200)
+      throw new Error(`${page.path} answered ${answer.status}`);
+    times.push(answer.ms);
+    bytes = Math.max(bytes, answer.bytes);
+  }
+  return {
+    ...{ path: page.path, first: first.ms, bytes },
+    cpu: (1000 * (cpuOf(page.server) - before)) / rounds,
+    ...{ p50: at(times, 0.5), p99: at(times, 0.99), floor: at(floors, 0.5) },
+  };
+}
+
+async function ask({ server, path, headers }: Page): Promise<{
+  readonly status: number;
+  readonly ms: number;
+  readonly bytes: number;
+}> {
+  const before = performance.now();
+  const answer = await fetch(server.url + path, {
+    headers: { accept: "text/html", ...headers },
+  });
+  const { byteLength } = await answer.arrayBuffer();
+  return {
+    status: answer.status,
+    ms: performance.now() - before,
+    bytes: byteLength,
+  };
+}
+
+/** Seconds of CPU since it began. */
+function cpuOf({ pid }: Server): number {
+  return statsOf(pid)?.cpuSeconds ?? 0;
+}
+
+function at(times: readonly number[], share: number): number {
+  const sorted = times.toSorted((one, other) => one - other);
+  const place = Math.min(sorted.length - 1, Math.floor(sorted.length * share));
+  return sorted[place] ?? 0;
+}
+
+function isHeld({ p99, bytes }: Timing): boolean {
+  return p99 < goalMs && bytes < goalBytes;
+}
+
+function report(
+  { rows, keys, days }: LedgerSize,
+  timings: readonly Timing[],
+): void {
+  const lines = timings.map((timing) => {
+    const { path, first, p50, p99, cpu, bytes, floor } = timing;
+    const cells = [
+      first.toFixed(0).padStart(8),
+      p50.toFixed(1).padStart(8),
+      p99.toFixed(1).padStart(8),
+      cpu.toFixed(1).padStart(8),
+      (bytes / 1000).toFixed(0).padStart(5),
+      (p50 / floor).toFixed(1).padStart(9),
+      isHeld(timing) ? "yes " : "NO  ",
+    ];
+    return `${cells.join("  ")}  ${path.replace(/[0-9a-f]{64}/, "…")}\n`;
+  });
+  process.stdout.write(
+    `${rows.toLocaleString("en")} rows of ${keys.toLocaleString("en")} keys over ${days} days; goals: p99 below ${goalMs} ms, below ${goalBytes / 1000} kB; load of the machine ${loadavg()[0]?.toFixed(1)} on ${availableParallelism()} cores\n\n` +
+      `first ms    p50 ms    p99 ms    CPU ms     kB  ×/healthz  held  page\n${lines.join("")}`,
+  );
+}
+
+function say(step: string): void {
+  process.stderr.write(
+    `${(performance.now() / 1000).toFixed(1).padStart(7)} s  ${step}\n`,
+  );
+}

@@ -1,0 +1,79 @@
+import { existsSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { freePort } from "../servers/postgres.ts";
+import { programFile, startProgram, type Program } from "./programs.ts";
+
+/** Another gateway that calls can go through. */
+export interface Peer extends Program {
+  readonly port: number;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export const PEERS = ["portkey"] as const;
+export type PeerName = (typeof PEERS)[number];
+
+const PORTKEY = "@portkey-ai/gateway";
+const ANSWERS_WITHIN_MS = 30_000;
+
+/** The program of a peer installed in `directory`; throws one sentence where it is not. */
+export function findPeer(name: PeerName, directory: string): string {
+  switch (name) {
+    case "portkey": {
+      const file = join(
+        resolve(directory),
+        "node_modules",
+        PORTKEY,
+        "build",
+        "start-server.js",
+      );
+      if (existsSync(file)) return file;
+      throw new Error(
+        `${PORTKEY} is not installed in ${directory}: run \`npm install --prefix ${directory} ${PORTKEY}\`, then give that directory as --peer-dir.`,
+      );
+    }
+  }
+}
+
+/** Starts it with nothing switched on, before the same provider. */
+export async function startPeer(
+  name: PeerName,
+  file: string,
+  providerPort: number,
+): Promise<Peer> {
+  const port = await freePort();
+  const program = startProgram(file, {
+    name,
+    args: [`--port=${port}`, "--headless"],
+    nodeArgs: ["--import", programFile("probe.ts")],
+    env: { NODE_ENV: "production" },
+    stopWithinMs: 2_000,
+  });
+  const latest = performance.now() + ANSWERS_WITHIN_MS;
+  while (!(await answers(port))) {
+    if (!program.running() || performance.now() > latest) {
+      await program.stop();
+      throw new Error(`${name} did not start. It said: ${program.said()}`);
+    }
+    await sleep(100);
+  }
+  return {
+    ...program,
+    port,
+    headers: {
+      authorization: "Bearer key-of-the-mock-provider",
+      "x-portkey-provider": "openai",
+      "x-portkey-custom-host": `http://127.0.0.1:${providerPort}/v1`,
+    },
+  };
+}
+
+async function answers(port: number): Promise<boolean> {
+  return fetch(`http://127.0.0.1:${port}/`).then(
+    async (answer) => {
+      await answer.body?.cancel();
+      return true;
+    },
+    () => false,
+  );
+}

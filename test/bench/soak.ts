@@ -1,0 +1,159 @@
+// Whether memory and event-loop delay stay flat under a steady load (npm run bench:soak).
+import { numberOf, readCommandLine } from "../../scripts/command-line.ts";
+import { withCleanup, type Cleanup } from "./cleanup.ts";
+import { describeMachine, type Machine } from "./machine.ts";
+import { addTo, rounded, type Tally } from "./measure.ts";
+import { writeToPage } from "./performance-page.ts";
+import { proveAll, type Proof } from "./proofs.ts";
+import { slopeOf } from "./slope.ts";
+import { costOf, resetCost, startStage } from "./stage.ts";
+
+const USAGE = `Usage: npm run bench:soak -- [options]
+  --minutes N   how long (30)
+  --rate N      calls a second: plain, streamed (a fifth as many), repeated ones and embeddings, in turn (300)
+  --json        one JSON value on standard output
+  --write       write the results into docs/performance.md
+`;
+
+interface SoakOptions {
+  readonly minutes: number;
+  readonly rate: number;
+  readonly json: boolean;
+  readonly write: boolean;
+}
+
+/** One sample, as `--json` prints it. */
+interface Sample {
+  readonly minute: number;
+  readonly calls_per_second: number;
+  readonly rss_mb: number;
+  readonly heap_mb: number;
+  readonly loop_delay_p50_ms: number;
+  readonly loop_delay_p99_ms: number;
+  readonly p50_ms: number | null;
+  readonly p99_ms: number | null;
+  readonly errors: number;
+}
+
+interface Soaked {
+  readonly samples: readonly Sample[];
+  /** Over the second half: what happens before is warming up. */
+  readonly rss_slope_mb_per_hour: number;
+  readonly loop_delay_p99_slope_ms_per_hour: number;
+  readonly proofs: readonly Proof[];
+  readonly machine: Machine;
+}
+
+const LOADS = ["plain", "stream", "cached", "embeddings"] as const;
+/** At most; short soaks have shorter ones. */
+const SAMPLE_SECONDS = 15;
+const LEAST_SAMPLES = 8;
+
+async function soak(
+  { minutes, rate }: SoakOptions,
+  cleanup: Cleanup,
+): Promise<Soaked> {
+  const machine = describeMachine();
+  const stage = await startStage(cleanup, { peer: null });
+  const target = stage.targets.find(({ name }) => name === "gateway");
+  if (target === undefined) throw new Error("there is no gateway here");
+  const tally: Tally = { answered: 0, fromCache: 0 };
+  const samples: Sample[] = [];
+  const startedAt = performance.now();
+  const elapsedMinutes = () => (performance.now() - startedAt) / 60_000;
+  const seconds = Math.min(SAMPLE_SECONDS, (minutes * 60) / LEAST_SAMPLES);
+  for (let at = 0; elapsedMinutes() < minutes; at++) {
+    const load = LOADS[at % LOADS.length] ?? "plain";
+    await resetCost(target);
+    const result = await stage.load(target, {
+      load,
+      // Streams weigh many times what other calls do.
+      schedule: {
+        kind: "open",
+        rate: load === "stream" ? Math.max(1, rate / 5) : rate,
+        warmupMs: 0,
+        durationMs: seconds * 1_000,
+      },
+      salt: `soak ${at}`,
+    });
+    addTo(tally, result);
+    const cost = await costOf(target);
+    if (cost === null) throw new Error("the gateway does not tell its cost");
+    const sample: Sample = {
+      minute: rounded(elapsedMinutes(), 2),
+      calls_per_second: rounded(result.calls / result.seconds, 1),
+      rss_mb: rounded(cost.rssMb, 1),
+      heap_mb: rounded(cost.heapMb, 1),
+      loop_delay_p50_ms: rounded(cost.loopDelay.p50, 2),
+      loop_delay_p99_ms: rounded(cost.loopDelay.p99, 2),
+      p50_ms: result.latency?.p50 ?? null,
+      p99_ms: result.latency?.p99 ?? null,
+      errors: result.errors,
+    };
+    samples.push(sample);
+    process.stderr.write(`${load}: ${JSON.stringify(sample)}\n`);
+  }
+  await stage.gateway.drained();
+  const late = samples.slice(Math.floor(samples.length / 2));
+  const slope = (value: (sample: Sample) => number) =>
+    slopeOf(late.map((sample) => [sample.minute / 60, value(sample)] as const));
+  return {
+    samples,
+    rss_slope_mb_per_hour: rounded(
+      slope(({ rss_mb }) => rss_mb),
+      1,
+    ),
+    loop_delay_p99_slope_ms_per_hour: rounded(
+      slope(({ loop_delay_p99_ms }) => loop_delay_p99_ms),
+      2,
+    ),
+    proofs: await proveAll(stage, tally),
+    machine,
+  };
+}
+
+function describe({ minutes, rate }: SoakOptions, soaked: Soaked): string {
+  const { samples, machine } = soaked;
+  const [first, last] = [samples[0], samples.at(-1)];
+  const most = Math.max(...samples.map(({ rss_mb }) => rss_mb));
+  const errors = samples.reduce((sum, sample) => sum + sample.errors, 0);
+  return [
+    `${minutes} minutes at ${rate} calls/s (streams ${rate / 5}/s), ${machine.date}, ${machine.cores} × ${machine.cpu}, Node ${machine.node}:`,
+    "",
+    `- RSS ${first?.rss_mb} MB at first, ${most} MB at most, ${last?.rss_mb} MB at the end; slope over the second half ${soaked.rss_slope_mb_per_hour} MB an hour`,
+    `- event-loop delay p99 ${first?.loop_delay_p99_ms} ms at first, ${last?.loop_delay_p99_ms} ms at the end; slope ${soaked.loop_delay_p99_slope_ms_per_hour} ms an hour`,
+    `- ${errors} failed calls; ${soaked.proofs.filter(({ holds }) => holds).length} of ${soaked.proofs.length} proofs hold`,
+    "",
+  ].join("\n");
+}
+
+const OPTIONS = {
+  minutes: { type: "string", default: "30" },
+  rate: { type: "string", default: "300" },
+  json: { type: "boolean", default: false },
+  write: { type: "boolean", default: false },
+} as const;
+
+const options = readCommandLine(
+  USAGE,
+  OPTIONS,
+  ({ minutes, rate, json, write }): SoakOptions => ({
+    minutes: numberOf("minutes", minutes),
+    rate: numberOf("rate", rate),
+    json,
+    write,
+  }),
+);
+process.exitCode = await withCleanup(async (cleanup) => {
+  const soaked = await soak(options, cleanup);
+  const text = describe(options, soaked);
+  if (options.write) writeToPage("soak", text);
+  process.stdout.write(
+    options.json ? `${JSON.stringify(soaked, null, 2)}\n` : text,
+  );
+  const whole =
+    soaked.samples.every(({ errors }) => errors === 0) &&
+    soaked.proofs.every(({ holds }) => holds);
+  if (!whole) process.stderr.write("hearth: the soak did not hold.\n");
+  return whole ? 0 : 1;
+});

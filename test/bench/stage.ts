@@ -1,0 +1,181 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import pg from "pg";
+import {
+  ROLES_SQL,
+  startPostgres,
+  type TestPostgres,
+} from "../servers/postgres.ts";
+import { startRedis, type TestRedis } from "../servers/redis.ts";
+import type { Cleanup } from "./cleanup.ts";
+import { startBenchGateway, type BenchGateway } from "./gateway.ts";
+import type { Load } from "./load-requests.ts";
+import type { LoadResult, LoadRun, Schedule } from "./load-program.ts";
+import { findPeer, startPeer, type Peer, type PeerName } from "./peers.ts";
+import type { Cost } from "./probe.ts";
+import { programFile, startProgram, type Program } from "./programs.ts";
+import { createTenants, type Tenant } from "./tenants.ts";
+
+/** Everything that a benchmark needs, each in a process of its own. */
+export interface Stage {
+  readonly directory: string;
+  readonly databaseUrl: string;
+  readonly superuserUrl: string;
+  readonly redis: TestRedis;
+  readonly mock: Program;
+  readonly gateway: BenchGateway;
+  readonly tenants: readonly Tenant[];
+  readonly targets: readonly Target[];
+  /** Loads one target, all other things resting. */
+  load(target: Target, order: LoadOrder): Promise<LoadResult>;
+}
+
+/** Where calls are sent. */
+export interface Target {
+  readonly name: "mock" | "bare" | "gateway" | PeerName;
+  readonly port: number;
+  readonly keys: readonly string[];
+  readonly headers: Readonly<Record<string, string>>;
+  /** Its process, where its cost is told. */
+  readonly program: Program | null;
+}
+
+export interface LoadOrder {
+  readonly load: Load;
+  readonly schedule: Schedule;
+  readonly salt: string;
+  /** How many of the target's keys take part; all by default. */
+  readonly tenants?: number;
+}
+
+export interface StageOptions {
+  readonly peer: { readonly name: PeerName; readonly directory: string } | null;
+}
+
+const PASSWORD = "gateway-bench-password";
+
+export async function startStage(
+  cleanup: Cleanup,
+  options: StageOptions,
+): Promise<Stage> {
+  const { peer } = options;
+  const peerFile = peer === null ? null : findPeer(peer.name, peer.directory);
+  const directory = await cleanup.keep(
+    mkdtempSync(join(tmpdir(), "hearth-bench-")),
+    (made) => rmSync(made, { recursive: true, force: true }),
+  );
+  const start = (file: string, name: string, args: readonly string[] = []) =>
+    cleanup.keep(
+      startProgram(programFile(file), {
+        name,
+        args,
+        nodeArgs: ["--import", programFile("probe.ts")],
+      }),
+      (it) => it.stop(),
+    );
+  const [redis, postgres, load, mock] = await Promise.all([
+    cleanup.keep(startRedis(), (it) => it.remove()),
+    // As in production: a row that is in the ledger is on the disk.
+    cleanup.keep(startPostgres(["-c", "fsync=on"]), (it) => it.remove()),
+    start("load-program.ts", "load generator"),
+    start("mock-program.ts", "mock provider"),
+  ]);
+  const databaseUrl = await createDatabase(postgres);
+  const { port: mockPort } = await mock.ask<{ port: number }>({ ask: "port" });
+  const bare = await start("bare-program.ts", "bare proxy", [
+    `http://127.0.0.1:${mockPort}`,
+  ]);
+  const { port: barePort } = await bare.ask<{ port: number }>({});
+  const startGateway = () =>
+    startBenchGateway({
+      directory,
+      databaseUrl,
+      redisPort: redis.port,
+      providerPort: mockPort,
+    });
+  // The first start makes the schema; the time to be ready is measured at the second, as at every later one.
+  const first = await cleanup.keep(startGateway(), (it) => it.stop());
+  const tenants = await createTenants(first, databaseUrl);
+  await first.stop();
+  const gateway = await cleanup.keep(startGateway(), (it) => it.stop());
+
+  const targets: Target[] = [
+    { name: "mock", port: mockPort, keys: [""], headers: {}, program: null },
+    { name: "bare", port: barePort, keys: [""], headers: {}, program: bare },
+    {
+      name: "gateway",
+      port: gateway.port,
+      keys: tenants.map(({ key }) => key),
+      headers: {},
+      program: gateway,
+    },
+  ];
+  if (peer !== null && peerFile !== null) {
+    const it: Peer = await cleanup.keep(
+      startPeer(peer.name, peerFile, mockPort),
+      (started) => started.stop(),
+    );
+    const { port, headers } = it;
+    targets.push({ name: peer.name, port, keys: [""], headers, program: it });
+  }
+  return {
+    directory,
+    databaseUrl,
+    superuserUrl: postgres.url("hearth"),
+    redis,
+    mock,
+    gateway,
+    tenants,
+    targets,
+    load: (target, { load: kind, schedule, salt, tenants: count }) =>
+      load.ask<LoadResult>({
+        load: kind,
+        schedule,
+        salt,
+        port: target.port,
+        headers: target.headers,
+        keys: target.keys.slice(0, count),
+      } satisfies LoadRun),
+  };
+}
+
+/** Forgets what a target has cost so far. */
+export async function resetCost(target: Target): Promise<void> {
+  await target.program?.ask({ probe: "reset" });
+}
+
+/** What a target has cost since. */
+export async function costOf(target: Target): Promise<Cost | null> {
+  return (await target.program?.ask<Cost>({ probe: "read" })) ?? null;
+}
+
+/** The database and its roles, as `hearth up` makes them; the gateway makes the schema. */
+async function createDatabase(postgres: TestPostgres): Promise<string> {
+  await asSuperuser(postgres.url("postgres"), [
+    "CREATE DATABASE hearth",
+    `CREATE ROLE gateway_a LOGIN PASSWORD '${PASSWORD}'`,
+  ]);
+  await asSuperuser(postgres.url("hearth"), [
+    ROLES_SQL,
+    "GRANT hearth_owner TO gateway_a",
+    "ALTER ROLE gateway_a SET role hearth_owner",
+  ]);
+  const url = new URL(postgres.url("hearth"));
+  url.username = "gateway_a";
+  url.password = PASSWORD;
+  return url.href;
+}
+
+async function asSuperuser(
+  url: string,
+  statements: readonly string[],
+): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    for (const statement of statements) await client.query(statement);
+  } finally {
+    await client.end();
+  }
+}

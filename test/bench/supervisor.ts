@@ -1,0 +1,209 @@
+// Measures what a supervisor with 50 checks costs: npm run bench:supervisor -- --seconds 120
+import { spawn, type ChildProcess } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as wait } from "node:timers/promises";
+import { operatorHeaders } from "../../supervisor/credentials.ts";
+import { statsOf } from "../../supervisor/runtimes/process/stats.ts";
+import { freePort, startPostgres } from "../servers/postgres.ts";
+import { redisServerHere, startRedis } from "../servers/redis.ts";
+import { createCleanup } from "./cleanup.ts";
+import {
+  numberOf,
+  readCommandLine,
+  wholeNumberOf,
+} from "../../scripts/command-line.ts";
+import { projectRoot } from "../../supervisor/home/home.ts";
+import { smallMemory } from "../../supervisor/small-memory.ts";
+
+const USAGE = `Usage: npm run bench:supervisor -- [options]
+  --seconds N   measured time (120)
+  --checks N    how many checks it looks after (50)
+`;
+const OPTIONS = {
+  seconds: { type: "string", default: "120" },
+  checks: { type: "string", default: "50" },
+} as const;
+const options = readCommandLine(USAGE, OPTIONS, ({ seconds, checks }) => ({
+  seconds: numberOf("seconds", seconds),
+  checks: wholeNumberOf("checks", checks),
+}));
+const operatorPassword = "of-the-benchmark";
+/** Until every check has been looked at and what is needed once is loaded. */
+const settleMs = 45_000;
+const cleanup = createCleanup();
+
+try {
+  process.exitCode = await measure(options.seconds, options.checks);
+} finally {
+  await cleanup.run();
+}
+
+async function measure(seconds: number, count: number): Promise<0 | 1> {
+  const checks = await makeChecks(count);
+  const home = mkdtempSync(join(tmpdir(), "hearth-bench-supervisor-"));
+  await cleanup.keep(home, (path) =>
+    rmSync(path, { recursive: true, force: true }),
+  );
+  const config = join(home, "checks.yaml");
+  writeFileSync(config, JSON.stringify({ checks }));
+  const port = await freePort();
+  // Once for nothing: the first start of a version compiles its sources, every later one finds them compiled.
+  const first = await startSupervisor(home, config, port);
+  await stopSupervisor(first);
+  const supervisor = await cleanup.keep(
+    startSupervisor(home, config, port),
+    stopSupervisor,
+  );
+  await wait(settleMs);
+  const before = statsOf(supervisor.pid ?? 0);
+  if (before === undefined) throw new Error("the supervisor has ended");
+  await wait(seconds * 1000);
+  const after = statsOf(supervisor.pid ?? 0);
+  if (after === undefined) throw new Error("the supervisor has ended");
+  const core = (100 * (after.cpuSeconds - before.cpuSeconds)) / seconds;
+  const memory = memoryOf(supervisor.pid ?? 0) ?? {
+    residentBytes: after.memoryBytes,
+    shareBytes: after.memoryBytes,
+  };
+  const sick = await sickOnes(port);
+  report("checks, each every 30 s", `${checks.length} (${kindsOf(checks)})`);
+  report("of a core", `${core.toFixed(2)} %, limit 1 %`);
+  report("memory", `${mb(memory.shareBytes)} MB, limit 100 MB`);
+  report(
+    "  with all of what it shares",
+    `${mb(memory.residentBytes)} MB (Node's own program is shared by all that run on it)`,
+  );
+  if (sick.length > 0) report("not up", sick.join(", "));
+  return core < 1 && memory.shareBytes < 100_000_000 && sick.length === 0
+    ? 0
+    : 1;
+}
+
+async function startSupervisor(
+  home: string,
+  config: string,
+  port: number,
+): Promise<ChildProcess> {
+  const child = spawn(
+    process.execPath,
+    [...smallMemory, join(projectRoot, "supervisor", "main.ts")],
+    {
+      stdio: ["ignore", "ignore", "inherit"],
+      env: {
+        ...process.env,
+        HEARTH_HOME: home,
+        HEARTH_RUNTIME: "none",
+        HEARTH_SUPERVISOR_CONFIG: config,
+        HEARTH_SUPERVISOR_PORT: String(port),
+        HEARTH_OPERATOR_PASSWORD: operatorPassword,
+        NODE_COMPILE_CACHE: join(home, "cache"),
+      },
+    },
+  );
+  while (child.exitCode === null) {
+    const up = await fetch(`http://127.0.0.1:${port}/healthz`).catch(
+      () => null,
+    );
+    if (up?.ok === true) return child;
+    await wait(100);
+  }
+  throw new Error("the supervisor ended before it was up");
+}
+
+async function stopSupervisor(child: ChildProcess): Promise<void> {
+  const ended = new Promise((resolve) => child.once("exit", resolve));
+  child.kill("SIGTERM");
+  await ended;
+}
+
+/** Checks of all kinds that need no container, on servers of their own; each tenth is a store's. */
+async function makeChecks(
+  count: number,
+): Promise<readonly Readonly<Record<string, unknown>>[]> {
+  const site = createServer((_request, response) =>
+    response.end('{"status":"ok"}'),
+  );
+  await new Promise<void>((resolve) => site.listen(0, "127.0.0.1", resolve));
+  await cleanup.keep(site, (server) => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const { port } = site.address() as AddressInfo;
+  const postgres = await cleanup.keep(startPostgres(), (server) =>
+    server.remove(),
+  );
+  const redis = redisServerHere()
+    ? await cleanup.keep(startRedis(), (server) => server.remove())
+    : undefined;
+  const url = `http://127.0.0.1:${port}`;
+  const kinds: readonly Readonly<Record<string, unknown>>[] = [
+    { kind: "http", url },
+    { kind: "http", url, expect: { json: { status: "ok" }, within: "2s" } },
+    { kind: "couchdb", url },
+    { kind: "tcp", port },
+    { kind: "postgres", url: postgres.url("postgres") },
+    { kind: "http", url },
+    redis === undefined
+      ? { kind: "tcp", port }
+      : { kind: "redis", url: `redis://127.0.0.1:${redis.port}` },
+    {
+      kind: "disk",
+      path: tmpdir(),
+      every: "30s",
+      expect: { free_above_percent: 1 },
+    },
+    { kind: "backup", directory: "/nowhere", every: "30s" },
+    { kind: "heartbeat" },
+  ];
+  return Array.from({ length: count }, (_, index) => ({
+    name: `check-${index + 1}`,
+    ...kinds[index % kinds.length],
+  }));
+}
+
+async function sickOnes(port: number): Promise<readonly string[]> {
+  const answer = await fetch(`http://127.0.0.1:${port}/api/status`, {
+    headers: operatorHeaders(operatorPassword),
+  });
+  const status = (await answer.json()) as {
+    readonly checks: readonly {
+      readonly name: string;
+      readonly kind: string;
+      readonly state: string;
+      readonly latest: { readonly text: string } | null;
+    }[];
+  };
+  return status.checks
+    .filter(({ state }) => state !== "up")
+    .map(
+      ({ name, kind, latest }) => `${name} (${kind}: ${latest?.text ?? ""})`,
+    );
+}
+
+/** Linux tells what a process holds, and its share of what it holds together with others. */
+function memoryOf(
+  pid: number,
+): { readonly residentBytes: number; readonly shareBytes: number } | undefined {
+  if (process.platform !== "linux") return undefined;
+  const rollup = readFileSync(`/proc/${pid}/smaps_rollup`, "utf8");
+  const bytesOf = (field: string) =>
+    1024 *
+    Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, "m").exec(rollup)?.[1]);
+  return { residentBytes: bytesOf("Rss"), shareBytes: bytesOf("Pss") };
+}
+
+function kindsOf(checks: readonly Readonly<Record<string, unknown>>[]): string {
+  return [...new Set(checks.map(({ kind }) => String(kind)))].join(", ");
+}
+
+function mb(bytes: number): number {
+  return Math.round(bytes / 1e6);
+}
+
+function report(what: string, value: string): void {
+  process.stdout.write(`${what.padEnd(34)}${value}\n`);
+}

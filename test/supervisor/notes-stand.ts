@@ -1,0 +1,168 @@
+import { createHash } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Alarm, Alarms } from "../../supervisor/alerts/alarm.ts";
+import { openCouch, type Couch } from "../../supervisor/vaults/couch.ts";
+import { openDatabase } from "../../supervisor/vaults/database.ts";
+import { openKeeper, type Keeper } from "../../supervisor/vaults/keeper.ts";
+import {
+  openNotesState,
+  type NotesState,
+} from "../../supervisor/vaults/notes-state.ts";
+import {
+  openProvisioning,
+  type Provisioning,
+} from "../../supervisor/vaults/provisioning.ts";
+import {
+  openEscrow,
+  type EscrowFiles,
+} from "../../supervisor/vaults/seed-escrow.ts";
+import { takeTurns } from "../../supervisor/vaults/turns.ts";
+import {
+  openVaultFiles,
+  type VaultFiles,
+} from "../../supervisor/vaults/vault-file.ts";
+import type {
+  RunningServer,
+  ServerUnderTest,
+} from "../contract/server-under-test.ts";
+
+/** What the supervisor does about one notes store, on files of its own and with a clock that a test may move. */
+export type NotesStand = {
+  readonly server: RunningServer;
+  readonly directory: string;
+  readonly backups: string;
+  readonly couch: Couch;
+  readonly state: NotesState;
+  readonly escrow: EscrowFiles;
+  readonly files: VaultFiles;
+  readonly provisioning: Provisioning;
+  readonly keeper: Keeper;
+  readonly busy: Set<string>;
+  readonly alarms: Alarms;
+  /** What is raised and not cleared, by fingerprint. */
+  readonly raised: ReadonlyMap<string, Alarm>;
+  /** Vaults that were reported as large. */
+  readonly large: string[];
+  readonly now: () => number;
+  /** Moves the clock, milliseconds. */
+  readonly pass: (ms: number) => void;
+  /** The same on the same files, as after a restart of the supervisor. */
+  readonly again: () => NotesStand;
+  readonly close: () => Promise<void>;
+};
+
+/** Starts a store of its own, or empties the CouchDB of COUCHDB_URL. */
+export async function openNotesStand(
+  under: ServerUnderTest,
+): Promise<NotesStand> {
+  const server = await under.start();
+  const directory = mkdtempSync(join(tmpdir(), "hearth-notes-"));
+  return standOn(server, directory, 0);
+}
+
+function standOn(
+  server: RunningServer,
+  directory: string,
+  ahead: number,
+): NotesStand {
+  let shift = ahead;
+  const now = () => Date.now() + shift;
+  const couch = openCouch({
+    url: server.url,
+    admin: server.admin.name,
+    password: () => server.admin.password,
+    now,
+  });
+  const state = openNotesState(join(directory, "notes-state.json"), () => {});
+  const escrow = openEscrow(join(directory, "escrow"));
+  const files = openVaultFiles(join(directory, "vaults"));
+  const backups = join(directory, "backups", "notes");
+  const raised = new Map<string, Alarm>();
+  const alarms: Alarms = {
+    raise: (alarm) => void raised.set(alarm.fingerprint, alarm),
+    clear: (fingerprint) => void raised.delete(fingerprint),
+  };
+  const busy = new Set<string>();
+  const large: string[] = [];
+  const keeper = openKeeper({
+    couch,
+    state,
+    escrow,
+    alarms,
+    deletionLimits: { least: 5, percent: 20, within: 3_600_000 },
+    largeFrom: 2_000_000,
+    turns: takeTurns(),
+    busy,
+    onLarge: (vault) => large.push(vault),
+    freeBytes: () => 1e8,
+    now,
+  });
+  const provisioning = openProvisioning({
+    couch,
+    files,
+    state,
+    address: () => server.url,
+    escrow,
+    backups,
+  });
+  return {
+    server,
+    directory,
+    backups,
+    couch,
+    state,
+    escrow,
+    files,
+    provisioning,
+    keeper,
+    busy,
+    alarms,
+    raised,
+    large,
+    now,
+    pass: (ms) => {
+      shift += ms;
+    },
+    again: () => standOn(server, directory, shift),
+    close: async () => {
+      rmSync(directory, { recursive: true, force: true });
+      await server.stop();
+    },
+  };
+}
+
+/** Notes as the plugin writes them without encryption: a document and its chunk. */
+export function noteDocuments(
+  path: string,
+  text: string,
+  mtime: number,
+): readonly Readonly<Record<string, unknown>>[] {
+  const chunk = `h:${createHash("sha256").update(`${path}:${text}`).digest("hex")}`;
+  return [
+    { _id: chunk, type: "leaf", data: text },
+    {
+      _id: path.toLowerCase(),
+      type: "plain",
+      path,
+      mtime,
+      ctime: mtime,
+      size: text.length,
+      children: [chunk],
+      eden: {},
+    },
+  ];
+}
+
+/** Writes notes as one device does. */
+export async function writeNotes(
+  couch: Couch,
+  vault: string,
+  count: number,
+): Promise<void> {
+  const documents = Array.from({ length: count }, (_each, index) =>
+    noteDocuments(`note ${index}.md`, `text of ${index}`, 1_800_000_000_000),
+  );
+  await openDatabase(couch, vault).write(documents.flat());
+}

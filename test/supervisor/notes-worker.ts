@@ -1,0 +1,43 @@
+// A supervisor to be killed in the middle of a backup or restore: says a word and holds still when it is half done.
+import { join } from "node:path";
+import { backupNotes } from "../../supervisor/vaults/backup.ts";
+import { openCouch } from "../../supervisor/vaults/couch.ts";
+import { openNotesState } from "../../supervisor/vaults/notes-state.ts";
+import { restoreNotes } from "../../supervisor/vaults/restore.ts";
+import { openEscrow } from "../../supervisor/vaults/seed-escrow.ts";
+import { openVaultFiles } from "../../supervisor/vaults/vault-file.ts";
+
+const [work = "", url = "", directory = "", path = ""] = process.argv.slice(2);
+const couch = openCouch({
+  url,
+  password: () => process.env["NOTES_ADMIN_PASSWORD"],
+});
+const forEver = new Int32Array(new SharedArrayBuffer(4));
+const signal = new AbortController().signal;
+const holdStill = (text: string, done = 0): void => {
+  if (!text.startsWith("vault") || done === 0) return;
+  process.stdout.write("half done\n");
+  Atomics.wait(forEver, 0, 0);
+};
+
+if (work === "backup")
+  await backupNotes({
+    couch,
+    directory: path,
+    now: Date.now,
+    signal,
+    progress: holdStill,
+  });
+else
+  await restoreNotes({
+    couch,
+    backup: path,
+    as: "vault-half",
+    state: openNotesState(join(directory, "notes-state.json"), () => {}),
+    escrow: openEscrow(join(directory, "escrow")),
+    files: openVaultFiles(join(directory, "vaults")),
+    busy: new Set(),
+    now: Date.now,
+    signal,
+    progress: holdStill,
+  });

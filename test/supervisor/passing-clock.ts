@@ -1,0 +1,49 @@
+import { setImmediate as breathe } from "node:timers/promises";
+import type { Clock } from "../../supervisor/jobs/clock.ts";
+
+/** A clock that stands until it is moved. */
+export type PassingClock = Clock & {
+  /** Moves on to `until` (milliseconds since 1970), stopping at each wake on the way and letting what it began go on. */
+  readonly pass: (until: number) => Promise<void>;
+  /** Jumps without waking anybody: the machine slept, was off, or its clock was set. */
+  readonly jump: (to: number) => void;
+  /** Forgets all wakes: the program ended. */
+  readonly forget: () => void;
+};
+
+export function passingClock(start: number): PassingClock {
+  let now = start;
+  const wakes = new Set<{
+    at: number;
+    readonly act: () => void;
+    readonly awake: boolean;
+  }>();
+  const wakeAt = (at: number, act: () => void, awake: boolean) => {
+    const wake = { at, act, awake };
+    wakes.add(wake);
+    return () => void wakes.delete(wake);
+  };
+  return {
+    now: () => now,
+    wakeAt: (at, act) => wakeAt(at, act, false),
+    wakeAfter: (ms, act) => wakeAt(now + ms, act, true),
+    pass: async (until) => {
+      for (;;) {
+        await breathe();
+        const [first] = [...wakes].toSorted((a, b) => a.at - b.at);
+        if (first === undefined || first.at > until) break;
+        now = Math.max(now, first.at);
+        wakes.delete(first);
+        first.act();
+      }
+      now = until;
+    },
+    jump: (to) => {
+      for (const wake of wakes)
+        if (wake.awake) wake.at += to - now;
+        else if (to < now) wake.at = to;
+      now = to;
+    },
+    forget: () => wakes.clear(),
+  };
+}
