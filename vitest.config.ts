@@ -1,10 +1,10 @@
 import { configDefaults, defineConfig } from "vitest/config";
 import { SystemsFirst } from "./test/servers/sequencer.ts";
 
-const code =
+const CODE =
   "{core,gateway,notes,supervisor,console,embedded,cli,infra,scripts}/**";
-const servers = [`${code}/*.server.test.ts`, "test/**/*.test.ts"];
-const mocked = [`${code}/*.mocked.test.ts`];
+const SERVERS = [`${CODE}/*.server.test.ts`, "test/**/*.test.ts"];
+const MOCKED = [`${CODE}/*.mocked.test.ts`];
 
 /** What tests need decides where they run, and the name of their file says it (CONTRIBUTING.md). */
 export default defineConfig({
@@ -22,7 +22,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: "servers",
-          include: servers,
+          include: SERVERS,
           globalSetup: ["test/servers/setup.ts"],
           pool: "forks",
         },
@@ -31,8 +31,8 @@ export default defineConfig({
         extends: true,
         test: {
           name: "unit",
-          include: [`${code}/*.test.ts`],
-          exclude: [...configDefaults.exclude, ...servers, ...mocked],
+          include: [`${CODE}/*.test.ts`],
+          exclude: [...configDefaults.exclude, ...SERVERS, ...MOCKED],
           // Makes test/servers refuse to start any.
           env: { TEST_PROJECT: "unit" },
           pool: "threads",
@@ -44,7 +44,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: "mocked",
-          include: mocked,
+          include: MOCKED,
           pool: "threads",
           // A replaced module would stay with those that import it.
           isolate: true,

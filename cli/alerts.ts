@@ -6,7 +6,7 @@ import { addressArg, findStack, type StackClient } from "./stack-client.ts";
 import { alignColumns, paint, print, type Cell } from "./terminal.ts";
 import { defineVerb, type ExitCode } from "./verb.ts";
 
-const longestTestMs = 60_000;
+const LONGEST_TEST_MS = 60_000;
 
 export const alerts = defineVerb({
   name: "alerts",
@@ -63,7 +63,7 @@ async function sendTest(
   const { sinks } = (await stack.ask(
     "POST",
     "/api/alerts/test",
-    longestTestMs,
+    LONGEST_TEST_MS,
   )) as { readonly sinks: readonly SinkState[] };
   if (json) print(JSON.stringify(sinks, null, 2));
   else printSinks(sinks);

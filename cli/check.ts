@@ -4,7 +4,7 @@ import { checkCell } from "./states.ts";
 import { alignColumns, print } from "./terminal.ts";
 import { defineVerb } from "./verb.ts";
 
-const longestCheckMs = 120_000;
+const LONGEST_CHECK_MS = 120_000;
 
 export const check = defineVerb({
   name: "check",
@@ -24,7 +24,7 @@ export const check = defineVerb({
     const view = (await findStack(url).ask(
       "POST",
       path,
-      longestCheckMs,
+      LONGEST_CHECK_MS,
     )) as CheckView;
     const [line] = alignColumns([
       [

@@ -18,8 +18,8 @@ import { print } from "./terminal.ts";
 import { defineVerb } from "./verb.ts";
 
 /** The gateway's drain and the others after it. */
-const longestStopMs = 180_000;
-const sayEveryMs = 5000;
+const LONGEST_STOP_MS = 180_000;
+const SAY_EVERY_MS = 5000;
 
 export const down = defineVerb({
   name: "down",
@@ -43,16 +43,16 @@ export const down = defineVerb({
         print(
           `  running calls may finish; ${inWords(Date.now() - begun)} so far`,
         ),
-      sayEveryMs,
+      SAY_EVERY_MS,
     );
     const gone = await Promise.race([
       untilGone(supervisor, 50).then(() => true),
-      wait(longestStopMs, false, { ref: false }),
+      wait(LONGEST_STOP_MS, false, { ref: false }),
     ]);
     clearInterval(talking);
     if (!gone) {
       print(
-        `Hearth still runs after ${inWords(longestStopMs)}: \`hearth logs supervisor\` says what it waits for.`,
+        `Hearth still runs after ${inWords(LONGEST_STOP_MS)}: \`hearth logs supervisor\` says what it waits for.`,
       );
       return 1;
     }

@@ -3,9 +3,9 @@ import type { Status } from "../supervisor/status.ts";
 import type { StackClient } from "./stack-client.ts";
 import { paint, print } from "./terminal.ts";
 
-const followEveryMs = 2000;
+const FOLLOW_EVERY_MS = 2000;
 /** Asked for each time while following: more lines than that in two seconds are not all shown. */
-const followLines = 500;
+const FOLLOW_LINES = 500;
 
 /** Shows what services wrote last as their supervisor tells it, where their logs do not lie here. */
 export async function showFarLogs(
@@ -46,12 +46,12 @@ async function followAll(
 ): Promise<never> {
   const seen = new Map<string, readonly string[]>();
   for (const name of names)
-    seen.set(name, await linesOf(stack, name, followLines));
+    seen.set(name, await linesOf(stack, name, FOLLOW_LINES));
   const wide = Math.max(...names.map((name) => name.length));
   for (;;) {
-    await wait(followEveryMs);
+    await wait(FOLLOW_EVERY_MS);
     for (const name of names) {
-      const lines = await linesOf(stack, name, followLines);
+      const lines = await linesOf(stack, name, FOLLOW_LINES);
       const lead =
         names.length > 1 ? `${paint("soft", name.padEnd(wide))}  ` : "";
       for (const line of addedSince(seen.get(name) ?? [], lines))

@@ -1,6 +1,6 @@
 import type { FoundRunner } from "../embedded/discovery/runners.ts";
 import { inWords } from "../core/duration.ts";
-import { echoAlias } from "../embedded/echo.ts";
+import { ECHO_ALIAS } from "../embedded/echo.ts";
 import { asTyped } from "../supervisor/home/home.ts";
 import { openAdminApi } from "../supervisor/gateway/admin-api.ts";
 import {
@@ -8,7 +8,7 @@ import {
   listModels,
   type Model,
 } from "../supervisor/gateway/first-call.ts";
-import { linkMinutes } from "../console/http/sign-in-links.ts";
+import { LINK_MINUTES } from "../console/http/sign-in-links.ts";
 import { alignColumns, paint } from "./terminal.ts";
 
 export type FirstSteps = {
@@ -50,7 +50,7 @@ export function describeFirstSteps(
   const local = usable.find((id) =>
     steps.runners.some((runner) => runner.models.includes(id)),
   );
-  const first = local ?? usable.find((id) => id === echoAlias) ?? usable[0];
+  const first = local ?? usable.find((id) => id === ECHO_ALIAS) ?? usable[0];
   const verdict = steps.gatewayReady
     ? paint("ok", `Hearth is up in ${inWords(steps.tookMs)}.`)
     : paint(
@@ -90,7 +90,7 @@ export function describeFirstSteps(
     ...(first === undefined
       ? ["2. Chat: no model can be called yet, see below."]
       : [
-          `2. Chat with ${first === echoAlias ? `${echoAlias}, which only repeats what it is told` : first}:`,
+          `2. Chat with ${first === ECHO_ALIAS ? `${ECHO_ALIAS}, which only repeats what it is told` : first}:`,
           "",
           ...chatCommand(addresses.gateway, "$KEY", first).map(
             (line) => `  ${line}`,
@@ -114,7 +114,7 @@ function signInLines(link: string | undefined): readonly string[] {
   return link === undefined
     ? [`To open the status page in a browser: ${command} prints a link.`, ""]
     : [
-        `Open the status page; this link signs one browser in, within ${linkMinutes} minutes (${command} prints another):`,
+        `Open the status page; this link signs one browser in, within ${LINK_MINUTES} minutes (${command} prints another):`,
         "",
         `  ${paint("ember", link)}`,
         "",

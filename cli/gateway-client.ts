@@ -19,7 +19,7 @@ export const gatewayArg = {
   },
 } as const;
 
-const timeoutMs = 30_000;
+const TIMEOUT_MS = 30_000;
 
 /**
  * Finds the gateway: `--url`, GATEWAY_URL, else run.json. The master key comes from PROXY_MASTER_KEY, for our own gateway
@@ -43,7 +43,7 @@ export function findGateway(
     throw new Failure(
       `the master key of the gateway at ${address} is not known here: set PROXY_MASTER_KEY, or PROXY_MASTER_KEY_FILE to a file with it.`,
     );
-  return openAdminApi({ address, credential: () => masterKey, timeoutMs });
+  return openAdminApi({ address, credential: () => masterKey, timeoutMs: TIMEOUT_MS });
 }
 
 function addressHere(home: Home): string {

@@ -8,8 +8,8 @@ import { alignColumns, paint, print, widthOf, type Tone } from "./terminal.ts";
 import type { ExitCode } from "./verb.ts";
 import { setTimeout as wait } from "node:timers/promises";
 
-const lookEveryMs = 300;
-const barWidth = 24;
+const LOOK_EVERY_MS = 300;
+const BAR_WIDTH = 24;
 
 /** Begins a job, shows how far it is until it ends, and prints its last word; with `json` only the finished run. */
 export async function runJob(
@@ -40,7 +40,7 @@ async function follow(
     const run = (await stack.ask("GET", `/api/job-runs/${id}`)) as RunView;
     show(run);
     if (run.status !== "running") return run;
-    await wait(lookEveryMs);
+    await wait(LOOK_EVERY_MS);
   }
 }
 
@@ -109,8 +109,8 @@ function progressLine({ progress, startedAt }: RunView, now: number): string {
     parts.push(`tried again in ${inWords(progress.nextTryAt - now)}`);
   if (progress.done === null) return cut(parts.join(" · "));
   const done = Math.min(1, Math.max(0, progress.done));
-  const full = Math.round(done * barWidth);
-  const bar = `${"█".repeat(full)}${"░".repeat(barWidth - full)}`;
+  const full = Math.round(done * BAR_WIDTH);
+  const bar = `${"█".repeat(full)}${"░".repeat(BAR_WIDTH - full)}`;
   const left =
     done > 0.02 && done < 1
       ? `, about ${inWords((passed / done) * (1 - done))} left`

@@ -164,7 +164,7 @@ const list = defineVerb({
   },
 });
 
-const pageSize = 100;
+const PAGE_SIZE = 100;
 async function readKeys(
   gateway: AdminApi,
   most: number,
@@ -175,7 +175,7 @@ async function readKeys(
     const query = new URLSearchParams({
       ...filter,
       page: String(page),
-      size: String(pageSize),
+      size: String(PAGE_SIZE),
       return_full_object: "true",
     });
     const answer = keyPage.parse(

@@ -11,7 +11,7 @@ export type LiveScreen = {
   readonly end: () => void;
 };
 
-const redrawEveryMs = 100;
+const REDRAW_EVERY_MS = 100;
 
 /** What is starting (or stopping): a table drawn in place on a terminal, elsewhere one plain line for each change. */
 export function openScreen(stream: Stream = process.stdout): LiveScreen {
@@ -32,7 +32,7 @@ function drawnScreen(stream: Stream): LiveScreen {
     stream.write(`${erase()}${lines.map((line) => `${line}\n`).join("")}`);
     drawn = lines.length;
   };
-  const timer = setInterval(draw, redrawEveryMs);
+  const timer = setInterval(draw, REDRAW_EVERY_MS);
   return {
     show: (view) => {
       if (ended) return;

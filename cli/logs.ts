@@ -10,7 +10,7 @@ import { addressArg, findStack, supervisorHere } from "./stack-client.ts";
 import { paint, print } from "./terminal.ts";
 import { defineVerb, UsageError } from "./verb.ts";
 
-const followEveryMs = 200;
+const FOLLOW_EVERY_MS = 200;
 
 export const logs = defineVerb({
   name: "logs",
@@ -101,7 +101,7 @@ async function followAll(home: Home, names: readonly string[]): Promise<never> {
   );
   const wide = Math.max(...names.map((name) => name.length));
   for (;;) {
-    await wait(followEveryMs);
+    await wait(FOLLOW_EVERY_MS);
     for (const name of names) {
       const size = sizeOf(fileOf(home, name));
       const from = shown.get(name) ?? 0;

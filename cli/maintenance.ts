@@ -5,12 +5,12 @@ import { findStack, type StackClient } from "./stack-client.ts";
 import { print } from "./terminal.ts";
 import { defineVerb, type ExitCode } from "./verb.ts";
 
-const example = 'hearth maintenance gateway 2h --why "new disk"';
+const EXAMPLE = 'hearth maintenance gateway 2h --why "new disk"';
 
 export const maintenance = defineVerb({
   name: "maintenance",
   description: "Blame and heal nothing for a while; looking goes on.",
-  example,
+  example: EXAMPLE,
   args: {
     name: {
       type: "positional",
@@ -30,7 +30,7 @@ export const maintenance = defineVerb({
     if (list) return show(findStack(url), json);
     const wanted = readWanted(
       { name, duration, why },
-      `\`hearth maintenance\` needs a check (or all), how long, and --why, for example: ${example}`,
+      `\`hearth maintenance\` needs a check (or all), how long, and --why, for example: ${EXAMPLE}`,
     );
     const window = (await findStack(url).ask(
       "POST",

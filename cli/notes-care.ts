@@ -13,7 +13,7 @@ import { findStack } from "./stack-client.ts";
 import { paint, print, type Cell, type Tone } from "./terminal.ts";
 import { defineVerb, UsageError } from "./verb.ts";
 
-const slowMs = 60_000;
+const SLOW_MS = 60_000;
 const pathOf = (vault: string, act: string) =>
   `/api/notes/${encodeURIComponent(vault)}/${act}`;
 
@@ -27,7 +27,7 @@ export const devices = defineVerb({
     const roster = (await findStack(supervisor).ask(
       "GET",
       pathOf(vault, "devices"),
-      slowMs,
+      SLOW_MS,
     )) as Roster;
     if (json) print(JSON.stringify(roster, null, 2));
     else if (roster.devices.length === 0)
@@ -67,7 +67,7 @@ export const conflicts = defineVerb({
     const report = (await findStack(supervisor).ask(
       "GET",
       pathOf(vault, "conflicts"),
-      slowMs,
+      SLOW_MS,
     )) as ConflictReport;
     if (json) print(JSON.stringify(report, null, 2));
     else if (report.conflicts.length === 0)
@@ -141,7 +141,7 @@ export const resolve = defineVerb({
     const resolved = (await findStack(supervisor).ask(
       "POST",
       pathOf(vault, "resolve"),
-      slowMs,
+      SLOW_MS,
       { document, ...(rev === undefined ? { newer: true } : { rev }) },
     )) as Resolved;
     print(
@@ -172,7 +172,7 @@ export const restoreSeed = defineVerb({
     const answer = (await findStack(supervisor).ask(
       "POST",
       pathOf(vault, "restore-seed"),
-      slowMs,
+      SLOW_MS,
       accept === true ? { accept } : {},
     )) as SeedAnswer;
     print(

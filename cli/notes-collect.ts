@@ -2,7 +2,7 @@ import { sizeWords } from "../supervisor/backup/size-words.ts";
 import { inWords } from "../core/duration.ts";
 import {
   findUnused,
-  unusedForDays,
+  UNUSED_FOR_DAYS,
   type Collection,
 } from "../supervisor/vaults/collection.ts";
 import { printTable } from "./job-run.ts";
@@ -13,7 +13,7 @@ import { openPast } from "./vault-history.ts";
 import { passphraseArg } from "./vault-passphrase.ts";
 import { defineVerb } from "./verb.ts";
 
-const slowMs = 300_000;
+const SLOW_MS = 300_000;
 
 export const collect = defineVerb({
   name: "notes collect",
@@ -43,7 +43,7 @@ export const collect = defineVerb({
     const collection = (await stack.ask(
       "POST",
       `/api/notes/${encodeURIComponent(vault)}/collect`,
-      slowMs,
+      SLOW_MS,
       {
         ...(await findUnused(source, cipher)),
         free: yes === true,
@@ -62,7 +62,7 @@ const inChunks = ({ count, bytes }: Collection["unused"]): string =>
 function printCollection(vault: string, collection: Collection): void {
   const { unused, old, due, freed, waitingFor, notesSeq } = collection;
   print(
-    `Vault ${vault}: ${inChunks(unused)} unused: in no version of a note that the store has. Of these, ${inChunks(old)} for ${unusedForDays} days.`,
+    `Vault ${vault}: ${inChunks(unused)} unused: in no version of a note that the store has. Of these, ${inChunks(old)} for ${UNUSED_FOR_DAYS} days.`,
   );
   if (freed.count > 0)
     print(

@@ -31,8 +31,8 @@ import { temporaryHome } from "../test/supervisor/temporary-home.ts";
 import { waitFor } from "../test/supervisor/wait-for.ts";
 import { startWatcher, type Watcher } from "../embedded/watcher.ts";
 
-const operatorPassword = "operator-password-of-the-test";
-const passphrase = "not-a-secret-passphrase";
+const OPERATOR_PASSWORD = "operator-password-of-the-test";
+const PASSPHRASE = "not-a-secret-passphrase";
 
 let notes: NotesProcess;
 let place: ReturnType<typeof temporaryHome>;
@@ -48,7 +48,7 @@ beforeAll(async () => {
     env: {
       HEARTH_SUPERVISOR_CONFIG: config,
       HEARTH_SUPERVISOR_PORT: "0",
-      HEARTH_OPERATOR_PASSWORD: operatorPassword,
+      HEARTH_OPERATOR_PASSWORD: OPERATOR_PASSWORD,
       HEARTH_JOBS: "on",
       NOTES_URL: notes.url,
       NOTES_ADMIN_PASSWORD: admin.password,
@@ -69,7 +69,7 @@ const start = (...words: readonly string[]): RunningCommand =>
   startHearth(["notes", ...words], {
     HEARTH_HOME: place.home.root,
     HEARTH_URL: watcher.address,
-    HEARTH_OPERATOR_PASSWORD: operatorPassword,
+    HEARTH_OPERATOR_PASSWORD: OPERATOR_PASSWORD,
   });
 const hearth = (...words: readonly string[]): Promise<CommandResult> =>
   start(...words).ended;
@@ -89,7 +89,7 @@ describe.each([
   beforeAll(async () => {
     directory = mkdtempSync(join(tmpdir(), "hearth-notes-files-"));
     const file = join(directory, "passphrase");
-    writeFileSync(file, `${passphrase}\n`);
+    writeFileSync(file, `${PASSPHRASE}\n`);
     more = isEncrypted ? ["--passphrase-file", file] : [];
     await ask(`${notes.url}/${vault}`, { method: "PUT" });
     const salt = createPBKDF2Salt();
@@ -105,7 +105,7 @@ describe.each([
     );
     device = newVaultDevice(
       Date.now,
-      isEncrypted ? encryptionOf(passphrase, salt) : undefined,
+      isEncrypted ? encryptionOf(PASSPHRASE, salt) : undefined,
     );
     server = remote(notes.url, vault, admin);
     await device.write("daily/a.md", "first äß漢");

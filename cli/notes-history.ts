@@ -31,7 +31,7 @@ export const atArg = {
   },
 } as const;
 
-const nameTheTime = 'name the time with --at, for example --at "18:00".';
+const NAME_THE_TIME = 'name the time with --at, for example --at "18:00".';
 const inZone = (at: number) => new Date(at).toLocaleString();
 
 export type HistoryWish = {
@@ -72,7 +72,7 @@ export const history = defineVerb({
 /** Lists a vault as it was at a time, the versions of one note, or how far the history reaches back. */
 async function showHistory(wish: HistoryWish): Promise<0> {
   const { vault, path, at } = wish;
-  if (wish.diff === true && at === undefined) throw new UsageError(nameTheTime);
+  if (wish.diff === true && at === undefined) throw new UsageError(NAME_THE_TIME);
   const opened = await openPast(
     findStack(wish.supervisor),
     vault,
@@ -163,7 +163,7 @@ function list(
 /** Writes a vault, a folder or a note as it was at a time. */
 export async function restoreFromHistory(wish: HistoryWish): Promise<0> {
   const { vault, path, at } = wish;
-  if (at === undefined) throw new UsageError(nameTheTime);
+  if (at === undefined) throw new UsageError(NAME_THE_TIME);
   const now = Date.now();
   const moment = parseMoment(at, now);
   const { source, cipher } = await openPast(

@@ -13,7 +13,7 @@ import { openPast } from "./vault-history.ts";
 import { passphraseArg } from "./vault-passphrase.ts";
 import { defineVerb } from "./verb.ts";
 
-const pauseMs = 5000;
+const PAUSE_MS = 5000;
 
 export const mirror = defineVerb({
   name: "notes mirror",
@@ -59,7 +59,7 @@ export const mirror = defineVerb({
         await git?.commitIfDue();
       },
       pause: async (signal) =>
-        wait(pauseMs, undefined, { signal }).catch(() => {}),
+        wait(PAUSE_MS, undefined, { signal }).catch(() => {}),
     });
     await git?.commit();
     forget();

@@ -15,7 +15,7 @@ import { openPast } from "./vault-history.ts";
 import { passphraseArg } from "./vault-passphrase.ts";
 import { defineVerb } from "./verb.ts";
 
-const slowMs = 60_000;
+const SLOW_MS = 60_000;
 
 export const space = defineVerb({
   name: "notes space",
@@ -38,7 +38,7 @@ export const space = defineVerb({
     const { growth } = (await stack.ask(
       "GET",
       `/api/notes/${encodeURIComponent(vault)}/growth`,
-      slowMs,
+      SLOW_MS,
     )) as VaultGrowth;
     // Before what can fail: a CouchDB says no more than this.
     if (json !== true) print(`Vault ${vault}: ${growthWords(growth)}`);

@@ -35,7 +35,7 @@ export const json = {
   description: "Print it as JSON",
 } as const;
 
-const slowMs = 60_000;
+const SLOW_MS = 60_000;
 
 const deviceUrl = {
   type: "string",
@@ -129,7 +129,7 @@ export const add = defineVerb({
     const answer = (await findStack(supervisor).ask(
       "POST",
       "/api/notes",
-      slowMs,
+      SLOW_MS,
       {
         vault,
         e2ee,
@@ -167,7 +167,7 @@ export const setupUri = defineVerb({
     const answer = (await findStack(supervisor).ask(
       "POST",
       `/api/notes/${encodeURIComponent(vault)}/setup-uri`,
-      slowMs,
+      SLOW_MS,
       {
         ...(url === undefined ? {} : { url }),
         ...(keep === true ? { keep } : {}),
@@ -190,7 +190,7 @@ export const rotate = defineVerb({
     const answer = (await findStack(supervisor).ask(
       "POST",
       `/api/notes/${encodeURIComponent(vault)}/rotate`,
-      slowMs,
+      SLOW_MS,
       passphraseGiven(),
     )) as SetupAnswer;
     await printSetup(
@@ -211,7 +211,7 @@ export const list = defineVerb({
     const { vaults } = (await findStack(supervisor).ask(
       "GET",
       "/api/notes",
-      slowMs,
+      SLOW_MS,
     )) as { readonly vaults: readonly VaultView[] };
     if (json) print(JSON.stringify(vaults, null, 2));
     else if (vaults.length === 0)
@@ -276,7 +276,7 @@ export const remove = defineVerb({
     const removed = (await findStack(supervisor).ask(
       "POST",
       `/api/notes/${encodeURIComponent(vault)}/remove`,
-      slowMs,
+      SLOW_MS,
       {},
     )) as Removed;
     if (json) print(JSON.stringify(removed, null, 2));

@@ -16,7 +16,7 @@ import { complain, print } from "./terminal.ts";
 import { up } from "./up.ts";
 import { defineVerb, runVerb, UsageError, type ExitCode } from "./verb.ts";
 
-const settingsWithinMs = 300_000;
+const SETTINGS_WITHIN_MS = 300_000;
 
 export const restore = defineVerb({
   name: "offsite restore",
@@ -106,7 +106,7 @@ async function prepareNewHome(name: string | undefined): Promise<void> {
   const { env } = process;
   const settings = needOffsite(home, env);
   const place = await openOffsite(home, env, settings, "settings");
-  const signal = AbortSignal.timeout(settingsWithinMs);
+  const signal = AbortSignal.timeout(SETTINGS_WITHIN_MS);
   const taken = await takeSettings(home, place, name, signal);
   if (taken.length > 0) print(`Taken from the backup: ${taken.join(", ")}.`);
 }
@@ -115,7 +115,7 @@ async function kindsThere(): Promise<ReadonlySet<OffsiteKind>> {
   const home = locateHome();
   const { env } = process;
   const place = await openOffsite(home, env, needOffsite(home, env), "list");
-  const files = await place.remote.list(AbortSignal.timeout(settingsWithinMs));
+  const files = await place.remote.list(AbortSignal.timeout(SETTINGS_WITHIN_MS));
   return new Set(backupsIn(files).map(({ kind }) => kind));
 }
 

@@ -18,7 +18,7 @@ import { addressArg, findStack } from "./stack-client.ts";
 import { complain, print } from "./terminal.ts";
 import { defineVerb, type Verb } from "./verb.ts";
 
-const answerWithinMs = 120_000;
+const ANSWER_WITHIN_MS = 120_000;
 const json = { type: "boolean", description: "Print it as JSON" } as const;
 
 const setup = defineVerb({
@@ -61,7 +61,7 @@ const setup = defineVerb({
 
 /** A target that can be read and not written would fail at night. */
 async function tryToWrite({ remote, staging }: OffsitePlace): Promise<void> {
-  const signal = AbortSignal.timeout(answerWithinMs);
+  const signal = AbortSignal.timeout(ANSWER_WITHIN_MS);
   const name = "write-test";
   mkdirSync(staging, { recursive: true, mode: 0o700 });
   try {
@@ -121,7 +121,7 @@ const list = defineVerb({
     const home = locateHome();
     const settings = needOffsite(home, process.env);
     const { remote } = await openOffsite(home, process.env, settings, "list");
-    const signal = AbortSignal.timeout(answerWithinMs);
+    const signal = AbortSignal.timeout(ANSWER_WITHIN_MS);
     const backups = backupsIn(await remote.list(signal));
     if (json) print(JSON.stringify(backups, null, 2));
     else if (backups.length === 0)

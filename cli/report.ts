@@ -4,14 +4,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Failure, sentencesOf } from "../core/failure.ts";
 import {
-  reportFormats,
+  REPORT_FORMATS,
   type ReportKind,
 } from "../supervisor/reports/report.ts";
 import { addressArg, findStack } from "./stack-client.ts";
 import { print } from "./terminal.ts";
 import { defineVerb, UsageError, type Verb } from "./verb.ts";
 
-const makeWithinMs = 130_000;
+const MAKE_WITHIN_MS = 130_000;
 
 function reportVerb(kind: ReportKind, description: string): Verb {
   return defineVerb({
@@ -54,7 +54,7 @@ function reportVerb(kind: ReportKind, description: string): Verb {
       const format =
         args.format ??
         (args.json === true ? "json" : args.open === true ? "html" : "text");
-      if (!reportFormats.some((each) => each === format))
+      if (!REPORT_FORMATS.some((each) => each === format))
         throw new UsageError(
           `--format must be text, json, csv or html, not "${format}".`,
         );
@@ -66,7 +66,7 @@ function reportVerb(kind: ReportKind, description: string): Verb {
       });
       const text = await findStack(args.url).askText(
         `/api/reports/${kind}?${query}`,
-        makeWithinMs,
+        MAKE_WITHIN_MS,
       );
       const file =
         args.out ??

@@ -5,7 +5,7 @@ import { print } from "./terminal.ts";
 import { defineVerb } from "./verb.ts";
 
 /** The gateway may finish its calls first. */
-const longestRestartMs = 240_000;
+const LONGEST_RESTART_MS = 240_000;
 
 export const restart = defineVerb({
   name: "restart",
@@ -27,7 +27,7 @@ export const restart = defineVerb({
     const view = (await stack.ask(
       "POST",
       path,
-      longestRestartMs,
+      LONGEST_RESTART_MS,
     )) as ServiceView;
     print(
       `${view.name} is up again, pid ${view.pid}${view.tookMs === null ? "" : `, after ${inWords(view.tookMs)}`}.`,

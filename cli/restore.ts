@@ -4,7 +4,7 @@ import { redisPlace } from "../supervisor/backup/forget-limits.ts";
 import { momentOf } from "../supervisor/backup/manifest.ts";
 import { peerOf } from "../supervisor/backup/peer.ts";
 import {
-  restartWithinMs,
+  RESTART_WITHIN_MS,
   restore as restoreBackup,
   type RestorePlaces,
 } from "../supervisor/backup/restore.ts";
@@ -120,7 +120,7 @@ function placesHere(databaseUrl: string | undefined): RestorePlaces {
           findStack(undefined).ask(
             "POST",
             "/api/restart/gateway",
-            restartWithinMs,
+            RESTART_WITHIN_MS,
           )
       : undefined,
   };

@@ -3,7 +3,7 @@ import { asTyped, locateHome } from "../supervisor/home/home.ts";
 import {
   endGrace,
   rotateSecret,
-  rotationKinds,
+  ROTATION_KINDS,
   type RotationKind,
   type RotationPlace,
 } from "../embedded/rotation.ts";
@@ -70,14 +70,14 @@ export const rotate = defineVerb({
 });
 
 function kindOf(word: string): RotationKind {
-  const kind = rotationKinds.find((each) => each === word);
+  const kind = ROTATION_KINDS.find((each) => each === word);
   if (kind !== undefined) return kind;
   if (word === "provider")
     throw new UsageError(
       "a provider's key comes from your environment or from config/gateway.local.yaml: change it there. The gateway reads a file again at `POST /config/reload` (docs/gateway.md), its environment at `hearth down` and `hearth up`.",
     );
   throw new UsageError(
-    `"${word}" cannot be rotated here: ${rotationKinds.join(", ")} can. On two hosts: npm run deploy -- rotate.`,
+    `"${word}" cannot be rotated here: ${ROTATION_KINDS.join(", ")} can. On two hosts: npm run deploy -- rotate.`,
   );
 }
 

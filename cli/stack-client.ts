@@ -35,8 +35,8 @@ export const addressArg = {
   },
 } as const;
 
-const usualTimeoutMs = 15_000;
-const longestText = 64 * 1024 * 1024;
+const USUAL_TIMEOUT_MS = 15_000;
+const LONGEST_TEXT = 64 * 1024 * 1024;
 
 /** Finds the supervisor: `--url`, HEARTH_URL, else run.json; `stop` ends what is being asked. Throws a Failure when none runs here. */
 export function findStack(
@@ -72,7 +72,7 @@ export function findStack(
     });
   return {
     address,
-    ask: async (method, path, timeoutMs = usualTimeoutMs, body) => {
+    ask: async (method, path, timeoutMs = USUAL_TIMEOUT_MS, body) => {
       const content =
         body === undefined
           ? {}
@@ -83,7 +83,7 @@ export function findStack(
       return bodyOf(
         await send(path, timeoutMs, {
           method,
-          longestBody: longestText,
+          longestBody: LONGEST_TEXT,
           ...content,
         }),
         address,
@@ -91,7 +91,7 @@ export function findStack(
       );
     },
     askText: async (path, timeoutMs) => {
-      const answer = await send(path, timeoutMs, { longestBody: longestText });
+      const answer = await send(path, timeoutMs, { longestBody: LONGEST_TEXT });
       if (answer.status !== 200) {
         bodyOf(answer, address, proven);
         throw unexpected(address, answer.status);

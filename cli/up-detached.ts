@@ -13,7 +13,7 @@ import { Failure } from "../core/failure.ts";
 import { lastLines, sizeOf } from "../supervisor/runtimes/process/log-files.ts";
 import { readRunFile } from "../supervisor/runtimes/process/run-file.ts";
 import { alreadyRunsSentence } from "../supervisor/release/version.ts";
-import { smallMemory } from "../supervisor/small-memory.ts";
+import { SMALL_MEMORY } from "../supervisor/small-memory.ts";
 import type { Status } from "../supervisor/status.ts";
 import { findFirstSteps } from "./first-steps.ts";
 import { openScreen } from "./live-screen.ts";
@@ -30,7 +30,7 @@ export type DetachedStart = {
   readonly begun: number;
 };
 
-const lookEveryMs = 100;
+const LOOK_EVERY_MS = 100;
 
 /** Starts the supervisor as a process of its own, shows what it starts, and returns when all is up. */
 export async function upDetached(start: DetachedStart): Promise<ExitCode> {
@@ -45,7 +45,7 @@ export async function upDetached(start: DetachedStart): Promise<ExitCode> {
   const log = openSync(logFile, "a", 0o600);
   const child = spawn(
     process.execPath,
-    [...smallMemory, join(home.project, "supervisor", "main.ts")],
+    [...SMALL_MEMORY, join(home.project, "supervisor", "main.ts")],
     {
       cwd: home.checkout,
       detached: true,
@@ -96,7 +96,7 @@ async function untilUp(
       if (status !== undefined) on.show(status);
       if (status?.phase === "running") return status;
     }
-    await wait(lookEveryMs);
+    await wait(LOOK_EVERY_MS);
   }
   return undefined;
 }

@@ -27,7 +27,7 @@ import { paint, print } from "./terminal.ts";
 import { upDetached } from "./up-detached.ts";
 import { defineVerb, type ExitCode } from "./verb.ts";
 
-const sayThatItWaitsAfterMs = 2500;
+const SAY_THAT_IT_WAITS_AFTER_MS = 2500;
 
 export const up = defineVerb({
   name: "up",
@@ -148,7 +148,7 @@ async function stopStack(
       screen.say(
         "  the gateway finishes the calls that run; Ctrl-C once more ends everything at once",
       ),
-    sayThatItWaitsAfterMs,
+    SAY_THAT_IT_WAITS_AFTER_MS,
   );
   try {
     await stack.stop(reason);

@@ -35,10 +35,10 @@ import { print } from "./terminal.ts";
 import { defineVerb, type ExitCode } from "./verb.ts";
 
 /** The gateway may finish its calls first, and Postgres replay its log. */
-const switchedWithinMs = 600_000;
+const SWITCHED_WITHIN_MS = 600_000;
 /** Another major version of Postgres copies all data first. */
-const migratedWithinMs = 24 * 3_600_000;
-const lookEveryMs = 250;
+const MIGRATED_WITHIN_MS = 24 * 3_600_000;
+const LOOK_EVERY_MS = 250;
 
 export const upgrade = defineVerb({
   name: "upgrade",
@@ -146,7 +146,7 @@ async function untilSwitched(
 ): Promise<ExitCode> {
   const begun = Date.now();
   const withinMs =
-    majorChangeOf(from, to) === undefined ? switchedWithinMs : migratedWithinMs;
+    majorChangeOf(from, to) === undefined ? SWITCHED_WITHIN_MS : MIGRATED_WITHIN_MS;
   let left = false;
   while (Date.now() - begun < withinMs) {
     if (!isAlive(supervisor)) return rescue(home, from, to);
@@ -167,7 +167,7 @@ async function untilSwitched(
       print(failed);
       return 1;
     }
-    await wait(lookEveryMs);
+    await wait(LOOK_EVERY_MS);
   }
   print(
     `Release ${nameOf(to)} is not up after ${inWords(withinMs)}: \`hearth status\` and \`hearth logs supervisor\` show what it waits for.`,

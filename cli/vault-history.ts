@@ -6,7 +6,7 @@ import {
 import type { StackClient } from "./stack-client.ts";
 import { vaultPassphrase } from "./vault-passphrase.ts";
 
-const longMs = 300_000;
+const LONG_MS = 300_000;
 
 /** A vault's past through the supervisor's API. */
 export function historyThrough(
@@ -14,9 +14,9 @@ export function historyThrough(
   vault: string,
 ): HistorySource {
   const base = `/api/notes/${encodeURIComponent(vault)}/history`;
-  const get = async (path: string) => stack.ask("GET", base + path, longMs);
+  const get = async (path: string) => stack.ask("GET", base + path, LONG_MS);
   const post = async (path: string, body: unknown) =>
-    stack.ask("POST", base + path, longMs, body);
+    stack.ask("POST", base + path, LONG_MS, body);
   return {
     summary: async () =>
       (await get("")) as Awaited<ReturnType<HistorySource["summary"]>>,

@@ -8,7 +8,7 @@ export interface CouchSettings {
   readonly adminPassword: string;
 }
 
-const hashIterations = 50_000;
+const HASH_ITERATIONS = 50_000;
 
 /**
  * The one static ini of the notes server, for CouchDB 3.5 and the embedded store alike; only a rotated password is set over HTTP.
@@ -68,6 +68,6 @@ export function hashAdminPassword(password: string, uuid: string): string {
     .update(`hearth:couchdb:${uuid}:${password}`)
     .digest("hex")
     .slice(0, 32);
-  const key = pbkdf2Sync(password, salt, hashIterations, 32, "sha256");
-  return `-pbkdf2:sha256-${key.toString("hex")},${salt},${hashIterations}`;
+  const key = pbkdf2Sync(password, salt, HASH_ITERATIONS, 32, "sha256");
+  return `-pbkdf2:sha256-${key.toString("hex")},${salt},${HASH_ITERATIONS}`;
 }

@@ -20,7 +20,7 @@ export function codeOf(error: unknown): string | undefined {
 }
 
 /** SQLITE_FULL, and SQLITE_IOERR_SHMSIZE for the index of the write-ahead log (https://www.sqlite.org/rescode.html). */
-const fullDiskCodes: readonly unknown[] = [13, 4874];
+const FULL_DISK_CODES: readonly unknown[] = [13, 4874];
 
 export function isFullDisk(error: unknown): boolean {
   if (["ENOSPC", "EDQUOT"].includes(codeOf(error) ?? "")) return true;
@@ -28,7 +28,7 @@ export function isFullDisk(error: unknown): boolean {
     typeof error === "object" &&
     error !== null &&
     "errcode" in error &&
-    fullDiskCodes.includes(error.errcode)
+    FULL_DISK_CODES.includes(error.errcode)
   );
 }
 

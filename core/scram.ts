@@ -1,6 +1,6 @@
 import { createHash, createHmac, pbkdf2Sync } from "node:crypto";
 
-const iterations = 4096;
+const ITERATIONS = 4096;
 
 /**
  * The SCRAM-SHA-256 verifier that Postgres keeps for a password (RFC 5803's form), given to the postgresql provider instead of
@@ -13,12 +13,12 @@ export function scramVerifier(role: string, password: string): string {
     .update(`hearth:${role}:${password}`)
     .digest()
     .subarray(0, 16);
-  const salted = pbkdf2Sync(password, salt, iterations, 32, "sha256");
+  const salted = pbkdf2Sync(password, salt, ITERATIONS, 32, "sha256");
   const storedKey = createHash("sha256")
     .update(hmac(salted, "Client Key"))
     .digest("base64");
   const serverKey = hmac(salted, "Server Key").toString("base64");
-  return `SCRAM-SHA-256$${iterations}:${salt.toString("base64")}$${storedKey}:${serverKey}`;
+  return `SCRAM-SHA-256$${ITERATIONS}:${salt.toString("base64")}$${storedKey}:${serverKey}`;
 }
 
 function hmac(key: Buffer, text: string): Buffer {

@@ -7,7 +7,7 @@ import type { ServiceSpec } from "../supervisor/runtimes/process/service.ts";
 import type { Home } from "../supervisor/home/home.ts";
 import { explainHearth, plainEnvironment } from "./node-program.ts";
 
-export const echoAlias = "hearth-echo";
+export const ECHO_ALIAS = "hearth-echo";
 
 /** The echo: a stand-in for a model, so that a first call works on any machine. */
 export function echoService(home: Home, port: number): ServiceSpec {
@@ -48,9 +48,9 @@ export function writeEchoConfig(home: Home, port: number | undefined): void {
       ? []
       : [
           {
-            model_name: echoAlias,
+            model_name: ECHO_ALIAS,
             provider_params: {
-              model: `openai/${echoAlias}`,
+              model: `openai/${ECHO_ALIAS}`,
               api_base: `http://127.0.0.1:${port}/v1`,
               api_key: "echo",
               input_cost_per_token: 0.000001,

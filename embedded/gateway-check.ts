@@ -5,7 +5,7 @@ import type { Home } from "../supervisor/home/home.ts";
 import { explainHearth } from "./node-program.ts";
 
 /** On a machine that is very busy, a program that starts takes tens of seconds. */
-const answerWithinMs = 120_000;
+const ANSWER_WITHIN_MS = 120_000;
 
 /** What is wrong with the gateway's configuration, in the words of its own program; empty when it would start. */
 export function gatewayMistakes(
@@ -16,14 +16,14 @@ export function gatewayMistakes(
     execFile(
       process.execPath,
       [join(project, "gateway", "main.ts"), "--check"],
-      { cwd: checkout, timeout: answerWithinMs, env },
+      { cwd: checkout, timeout: ANSWER_WITHIN_MS, env },
       (error, _output, errors) => {
         if (error === null) return resolve([]);
         const sentences = explainHearth(errors.split("\n"));
         if (sentences.length > 0) return resolve(sentences);
         const ended =
           error.killed === true
-            ? `took longer than ${answerWithinMs / 1000} s`
+            ? `took longer than ${ANSWER_WITHIN_MS / 1000} s`
             : `ended with ${error.signal ?? error.code ?? "an error"}`;
         resolve([
           `the gateway's configuration could not be checked: the check ${ended}`,

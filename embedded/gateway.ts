@@ -8,7 +8,7 @@ import { operatorFile, type Home } from "../supervisor/home/home.ts";
 import { explainHearth, operatorEnvironment } from "./node-program.ts";
 import { handOver, type Secrets } from "../supervisor/home/secrets.ts";
 
-const ours = [
+const OURS = [
   "DATABASE_URL",
   "PROXY_MASTER_KEY",
   "PROXY_MASTER_KEY_PREVIOUS",
@@ -21,7 +21,7 @@ const ours = [
 ];
 
 /** The gateway's own limit for calls that run when it is told to stop (120 s), and time to flush. */
-const drainWithinMs = 130_000;
+const DRAIN_WITHIN_MS = 130_000;
 
 /** The AI gateway, on loopback. */
 export function gatewayService(
@@ -34,7 +34,7 @@ export function gatewayService(
   const address = `http://127.0.0.1:${port}`;
   const successorFile = join(home.handed, "gateway-successor.json");
   const env = {
-    ...operatorEnvironment(home, ours),
+    ...operatorEnvironment(home, OURS),
     DATABASE_URL_FILE: handOver(
       home,
       "DATABASE_URL",
@@ -93,7 +93,7 @@ export function gatewayService(
     afterUp: async () => {},
     startWithinMs: 60_000,
     stopSignal: "SIGTERM",
-    stopWithinMs: drainWithinMs,
+    stopWithinMs: DRAIN_WITHIN_MS,
     successorFile,
     haltSignal: "SIGKILL",
     explain: explainHearth,

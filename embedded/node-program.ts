@@ -51,11 +51,11 @@ function pick(
   );
 }
 
-const ownWord = "hearth: ";
+const OWN_WORD = "hearth: ";
 
 /** Our programs say what stops them in lines that begin "hearth: "; all of the last run's are shown. */
 export function explainHearth(log: readonly string[]): readonly string[] {
   return log
-    .filter((line) => line.startsWith(ownWord))
-    .map((line) => line.slice(ownWord.length));
+    .filter((line) => line.startsWith(OWN_WORD))
+    .map((line) => line.slice(OWN_WORD.length));
 }

@@ -9,7 +9,7 @@ import type { Home } from "../supervisor/home/home.ts";
 import { explainHearth, plainEnvironment } from "./node-program.ts";
 import type { Secrets } from "../supervisor/home/secrets.ts";
 
-const hashIterations = 50_000;
+const HASH_ITERATIONS = 50_000;
 
 /** The embedded notes store, on loopback. */
 export function notesService(
@@ -132,7 +132,7 @@ admin = ${settings.adminHash}
 export function hashPassword(
   password: string,
   salt: string = randomBytes(16).toString("hex"),
-  iterations: number = hashIterations,
+  iterations: number = HASH_ITERATIONS,
 ): string {
   const key = pbkdf2Sync(password, salt, iterations, 32, "sha256");
   return `-pbkdf2:sha256-${key.toString("hex")},${salt},${iterations}`;

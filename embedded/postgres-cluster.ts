@@ -22,8 +22,8 @@ import { programOf } from "../supervisor/runtimes/process/ports.ts";
 import { stopProcess } from "../supervisor/runtimes/process/stop.ts";
 import { asUser, hasContent, type PostgresPlace } from "./postgres-place.ts";
 
-const stopLeftoverWithinMs = 15_000;
-const unfinished = /^postgres[^.]*\.making-/;
+const STOP_LEFTOVER_WITHIN_MS = 15_000;
+const UNFINISHED = /^postgres[^.]*\.making-/;
 
 /**
  * Makes the data directory at the first start and looks whether an existing one is whole and of our version.
@@ -81,7 +81,7 @@ export function inspectCluster(
 export async function removeUnfinished(parent: string): Promise<void> {
   if (!existsSync(parent)) return;
   for (const name of readdirSync(parent).filter((each) =>
-    unfinished.test(each),
+    UNFINISHED.test(each),
   )) {
     const path = join(parent, name);
     if (statSync(path).isDirectory()) await endLeftover(path);
@@ -164,7 +164,7 @@ export async function endLeftover(data: string): Promise<void> {
   const pid = Number(readFileSync(lockFile, "utf8").split("\n")[0]);
   const startTime = Number.isInteger(pid) ? startTimeOf(pid) : undefined;
   if (startTime !== undefined && programOf(pid) === "postgres")
-    await stopProcess({ pid, startTime }, "SIGINT", stopLeftoverWithinMs);
+    await stopProcess({ pid, startTime }, "SIGINT", STOP_LEFTOVER_WITHIN_MS);
   await untilDeserted(data);
   // Its id is some other program's by now, or it is dead and nobody reaped it (in a container whose first process does not):
   // Postgres would take either for a server that runs. Nothing works on the directory any more, so the file may go.
@@ -173,7 +173,7 @@ export async function endLeftover(data: string): Promise<void> {
 
 /** The children of a server that was killed outlive it for a moment, and two servers must never meet on one directory. */
 async function untilDeserted(data: string): Promise<void> {
-  const deadline = Date.now() + stopLeftoverWithinMs;
+  const deadline = Date.now() + STOP_LEFTOVER_WITHIN_MS;
   for (;;) {
     const left = processesIn(data, "postgres");
     if (left.length === 0) return;

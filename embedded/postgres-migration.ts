@@ -48,9 +48,9 @@ export type Migration = {
 };
 
 /** A clean shutdown writes everything that is in memory to the disk. */
-const stopWithinMs = 600_000;
-const spareBytes = 256 * 1024 * 1024;
-const owner = "hearth_owner";
+const STOP_WITHIN_MS = 600_000;
+const SPARE_BYTES = 256 * 1024 * 1024;
+const OWNER = "hearth_owner";
 
 /**
  * Postgres reads no data of another major version. Where `place` holds such data, and the programs that made it are still
@@ -110,7 +110,7 @@ function findEarlier(
 }
 
 function needRoom(data: string): void {
-  const needed = sizeOf(join(data, "base")) * 1.5 + spareBytes;
+  const needed = sizeOf(join(data, "base")) * 1.5 + SPARE_BYTES;
   const { bavail, bsize } = statfsSync(data);
   if (bavail * bsize < needed)
     throw new Failure(
@@ -146,7 +146,7 @@ async function withServer<T>(
       );
     return await work(port);
   } finally {
-    await stopProcess(server, spec.stopSignal, stopWithinMs);
+    await stopProcess(server, spec.stopSignal, STOP_WITHIN_MS);
   }
 }
 
@@ -166,7 +166,7 @@ async function copyDatabase(
   const backup = join(directory, name);
   const { migrations } = readPostgresManifest(backup);
   await loadBackup({
-    ...{ ...parts, backup, owner },
+    ...{ ...parts, backup, owner: OWNER },
     databaseUrl: urlAt(toPort, secrets),
     migrations: migrationsWith(migrations, home),
   });

@@ -39,7 +39,7 @@ export type PostgresPlace = {
   readonly notices: readonly string[];
 };
 
-const systemHome = "/var/lib/hearth";
+const SYSTEM_HOME = "/var/lib/hearth";
 
 /** Finds the packaged Postgres and a directory that its user can reach; copies the programs where it cannot reach ours. */
 export function findPostgresPlace(home: Home): PostgresPlace {
@@ -183,7 +183,7 @@ function majorOf(binaries: string, user: SystemUser | undefined): string {
 
 /** Where root keeps what Postgres's user cannot reach in this home. */
 export function systemPlaceOf(home: Home): string {
-  return join(systemHome, homeHash(home));
+  return join(SYSTEM_HOME, homeHash(home));
 }
 
 /** After a home was moved: puts its database where the next start looks for it. `before` is its system place of before. */
@@ -276,7 +276,7 @@ function removeCopies(own: string, inUse: string): void {
 }
 
 function makeOwn(own: string): void {
-  for (const path of [systemHome, own]) {
+  for (const path of [SYSTEM_HOME, own]) {
     mkdirSync(path, { recursive: true });
     chmodSync(path, 0o711);
   }

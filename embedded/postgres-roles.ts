@@ -38,8 +38,8 @@ const loginRoles = ({
   },
 ];
 
-const connectWithinMs = 5000;
-const statementWithinMs = 30_000;
+const CONNECT_WITHIN_MS = 5000;
+const STATEMENT_WITHIN_MS = 30_000;
 
 /**
  * Makes the database "hearth", the owning roles (config/postgres-roles.sql) and the login roles where they are missing, and
@@ -177,8 +177,8 @@ async function connect(
     database,
     user: "postgres",
     password: secrets.postgresPassword,
-    connectionTimeoutMillis: connectWithinMs,
-    query_timeout: statementWithinMs,
+    connectionTimeoutMillis: CONNECT_WITHIN_MS,
+    query_timeout: STATEMENT_WITHIN_MS,
     application_name: "hearth up",
   });
   client.on("error", () => {});

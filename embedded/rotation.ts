@@ -16,8 +16,8 @@ import {
   type Secrets,
 } from "../supervisor/home/secrets.ts";
 
-export const rotationKinds = ["master", "postgres", "notes"] as const;
-export type RotationKind = (typeof rotationKinds)[number];
+export const ROTATION_KINDS = ["master", "postgres", "notes"] as const;
+export type RotationKind = (typeof ROTATION_KINDS)[number];
 
 /** Where the running stack is reached. */
 export type RotationPlace = {
@@ -27,7 +27,7 @@ export type RotationPlace = {
   readonly postgresPort: number;
 };
 
-const answersWithinMs = 30_000;
+const ANSWERS_WITHIN_MS = 30_000;
 
 /**
  * Replaces one secret of the running stack without a restart. What was decided stands in secrets.json until all is done, so that
@@ -181,7 +181,7 @@ async function rotateNotes(
           "content-type": "application/json",
         },
         body: JSON.stringify(wanted),
-        signal: AbortSignal.timeout(answersWithinMs),
+        signal: AbortSignal.timeout(ANSWERS_WITHIN_MS),
       })
     ).status;
   // After an interruption the new one may be in force. No other is tried: the store locks out who guesses.
@@ -204,7 +204,7 @@ async function reloadGateway(
     const { status, body } = await askHttp(`${gateway}/config/reload`, {
       method: "POST",
       headers: { authorization: `Bearer ${key}` },
-      signal: AbortSignal.timeout(answersWithinMs),
+      signal: AbortSignal.timeout(ANSWERS_WITHIN_MS),
     });
     if (status === 200) return;
     said = `${status} ${body.slice(0, 200)}`;

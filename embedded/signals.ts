@@ -1,4 +1,4 @@
-const sameSignalMs = 1000;
+const SAME_SIGNAL_MS = 1000;
 
 /**
  * Calls `first` at the first signal to stop and `second` at the next one. The same signal twice within a second counts
@@ -16,7 +16,7 @@ export function onStopSignals(
     if (told === undefined) {
       told = { signal, at: now };
       first(signal);
-    } else if (signal !== told.signal || now - told.at > sameSignalMs) {
+    } else if (signal !== told.signal || now - told.at > SAME_SIGNAL_MS) {
       second(signal);
     }
   };

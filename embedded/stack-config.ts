@@ -16,7 +16,7 @@ import {
 import type { Ports } from "./ports.ts";
 import { handOver, type Secrets } from "../supervisor/home/secrets.ts";
 
-const loopback = "127.0.0.1";
+const LOOPBACK = "127.0.0.1";
 
 /** The operator's environment with what we start filled in, as a supervisor on its own host finds it. */
 export function stackEnvironment(
@@ -45,8 +45,8 @@ export function stackEnvironment(
         [`${name}_FILE`, handOver(home, name, secret)],
       ]),
     ),
-    GATEWAY_URL: `http://${loopback}:${ports.gateway}`,
-    NOTES_URL: `http://${loopback}:${ports.notes}`,
+    GATEWAY_URL: `http://${LOOPBACK}:${ports.gateway}`,
+    NOTES_URL: `http://${LOOPBACK}:${ports.notes}`,
     HEARTH_JOBS: readVariable("HEARTH_JOBS", env) ?? "on",
   };
 }
@@ -70,7 +70,7 @@ export function readStackConfig(
       {
         name: "echo",
         kind: "http",
-        url: `http://${loopback}:${ports.echo}/v1/models`,
+        url: `http://${LOOPBACK}:${ports.echo}/v1/models`,
         heal: { restart: "echo" },
       },
     ],

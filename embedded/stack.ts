@@ -86,9 +86,9 @@ export type Stack = {
 /** Thrown when another supervisor runs on the same home. */
 export class AlreadyRunning extends Failure {}
 
-const loopback = "127.0.0.1";
-const readyWithinMs = 30_000;
-const careEveryMs = 60_000;
+const LOOPBACK = "127.0.0.1";
+const READY_WITHIN_MS = 30_000;
+const CARE_EVERY_MS = 60_000;
 
 /** Starts the embedded stack and everything that keeps it running. Throws a Failure that says what to do. */
 export async function startStack(options: StackOptions): Promise<Stack> {
@@ -139,7 +139,7 @@ async function startLocked(
       ],
     },
     history,
-    host: loopback,
+    host: LOOPBACK,
     port: ports.supervisor,
     onStopAsked: options.onStopAsked,
     onCheck: options.onCheck,
@@ -214,10 +214,10 @@ async function startLocked(
       } catch (error) {
         options.onNotice(`${trouble}: ${textOf(error)}`);
       }
-  }, careEveryMs);
+  }, CARE_EVERY_MS);
   const addresses = {
-    gateway: `http://${loopback}:${ports.gateway}`,
-    notes: `http://${loopback}:${ports.notes}`,
+    gateway: `http://${LOOPBACK}:${ports.gateway}`,
+    notes: `http://${LOOPBACK}:${ports.notes}`,
     supervisor: supervision.address,
   };
   const gatewayReady = await untilReady(addresses.gateway, options.stop);
@@ -233,7 +233,7 @@ async function startLocked(
     clearInterval(caring);
     await supervision.close();
     throw new Failure(
-      `the gateway was not ready for calls within ${inWords(readyWithinMs)}: \`hearth logs gateway\` shows why.`,
+      `the gateway was not ready for calls within ${inWords(READY_WITHIN_MS)}: \`hearth logs gateway\` shows why.`,
     );
   }
   if (own !== undefined) selectRelease(home, own.id);
@@ -289,7 +289,7 @@ async function untilReady(
   gateway: string,
   stop: AbortSignal,
 ): Promise<boolean> {
-  const deadline = performance.now() + readyWithinMs;
+  const deadline = performance.now() + READY_WITHIN_MS;
   while (performance.now() < deadline && !stop.aborted) {
     const ready = await answersOk(
       `${gateway}/health/readiness`,

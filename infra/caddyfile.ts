@@ -1,5 +1,5 @@
-import { authorityFile, serverFile, tlsEndpointName } from "./certificates.ts";
-import { edgeProbeSeconds } from "./config/config-schema.ts";
+import { authorityFile, serverFile, TLS_ENDPOINT_NAME } from "./certificates.ts";
+import { EDGE_PROBE_SECONDS } from "./config/config-schema.ts";
 import type { EdgeArgs } from "./components/edge.ts";
 import type { TlsEndpointArgs } from "./components/tls-endpoint.ts";
 import { bracketed, ports } from "./hosts.ts";
@@ -7,7 +7,7 @@ import { bracketed, ports } from "./hosts.ts";
 /** Of one request to the gateway: what its configuration allows at most. */
 const MAX_BODY_MB = 1_000;
 /** HTTP/3 would need UDP ports. Caddy's own limits are 1 MB and none. */
-const serverOptions = `enable_full_duplex
+const SERVER_OPTIONS = `enable_full_duplex
 		protocols h1 h2
 		max_header_size 64KiB
 		timeouts {
@@ -20,7 +20,7 @@ const globalOptions = `# Nobody reconfigures a running Caddy: a changed one is r
 	# Else Go closes a request's body as soon as its answer begins, and the connection to the gateway with it when the body was
 	# not yet seen to end: on a busy machine one stream in some hundreds was cut.
 	servers {
-		${serverOptions}
+		${SERVER_OPTIONS}
 	}`;
 /** How the other host's TLS endpoint is asked: its certificate must be the authority's, and name its address. */
 const tlsTransport = `versions 1.1
@@ -30,17 +30,17 @@ const tlsTransport = `versions 1.1
  * X-Forwarded-For decides whom the notes server locks out: it takes the last one. So it gets exactly one, the device's, which the
  * TLS endpoint of the notes' host believes from the other host alone.
  */
-const notesOptions = `lb_try_duration 5s
+const NOTES_OPTIONS = `lb_try_duration 5s
 		header_up X-Forwarded-For {client_ip}`;
 const passNotesOn = `reverse_proxy notes:${ports.notes} {
-		${notesOptions}
+		${NOTES_OPTIONS}
 	}`;
 
 /**
  * How a gateway on this host is asked. A busy machine gets time: Caddy 2.10 cannot send a body again after a connection that
  * failed (https://github.com/caddyserver/caddy/issues/7546).
  */
-const gatewayOptions = `lb_try_duration 15s
+const GATEWAY_OPTIONS = `lb_try_duration 15s
 		lb_try_interval 100ms
 		transport http {
 			dial_timeout 10s
@@ -67,14 +67,14 @@ export function buildCaddyfile({
 		lb_policy first
 		fail_duration 1s
 		health_uri /health/readiness
-		health_interval ${edgeProbeSeconds}s
+		health_interval ${EDGE_PROBE_SECONDS}s
 		health_timeout 5s
-		${gatewayOptions}
+		${GATEWAY_OPTIONS}
 	}`;
   const notes = hasNotes
     ? passNotesOn
     : `reverse_proxy ${bracketed(peer.address)}:${peer.ports.notesTls} {
-		${notesOptions}
+		${NOTES_OPTIONS}
 		transport http {
 			${tlsTransport}
 		}
@@ -90,7 +90,7 @@ export function buildCaddyfile({
   return `{
 	${globalOptions}
 	servers ${relay} {
-		${serverOptions}
+		${SERVER_OPTIONS}
 		trusted_proxies static 127.0.0.1/32
 	}
 }
@@ -128,12 +128,12 @@ export function buildTlsCaddyfile({
 }: Pick<TlsEndpointArgs, "peer" | "hasNotes">): string {
   const believed = (port: number) => `
 	servers :${port} {
-		${serverOptions}
+		${SERVER_OPTIONS}
 		trusted_proxies static ${address}/${address.includes(":") ? 128 : 32}
 	}`;
   const site = (port: number, body: string) => `
 https://:${port} {
-	tls ${serverFile(tlsEndpointName, "crt")} ${serverFile(tlsEndpointName, "key")}
+	tls ${serverFile(TLS_ENDPOINT_NAME, "crt")} ${serverFile(TLS_ENDPOINT_NAME, "key")}
 	${body}
 }
 `;
@@ -143,7 +143,7 @@ https://:${port} {
 ${site(
   ports.gatewayTls,
   `reverse_proxy gateway:${ports.gateway} {
-		${gatewayOptions}
+		${GATEWAY_OPTIONS}
 	}`,
 )}${hasNotes ? site(ports.notesTls, passNotesOn) : ""}${site(
     ports.console,

@@ -8,7 +8,7 @@ import { expect, test } from "vitest";
 import { openAuthority } from "./certificates.ts";
 
 const caKey = newKey();
-const yearMs = 365 * 86_400_000;
+const YEAR_MS = 365 * 86_400_000;
 
 function newKey(): string {
   const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
@@ -40,9 +40,9 @@ test("a certificate names the server, belongs to its key, and is the authority's
 });
 
 test("nothing changes within a period; the first run of the next one renews, a year before the old one ends", async () => {
-  const begin = Math.ceil(Date.now() / yearMs) * yearMs;
+  const begin = Math.ceil(Date.now() / YEAR_MS) * YEAR_MS;
   const last = await issue(begin - 1);
-  const same = await issue(begin - yearMs);
+  const same = await issue(begin - YEAR_MS);
   expect(same).toMatchObject({
     authority: last.authority,
     certificate: last.certificate,
@@ -52,6 +52,6 @@ test("nothing changes within a period; the first run of the next one renews, a y
   expect(next.authority).toBe(last.authority);
   expect(next.key).not.toBe(last.key);
   expect(next.x509.serialNumber).not.toBe(last.x509.serialNumber);
-  expect(Date.parse(last.x509.validTo)).toBe(begin + yearMs);
+  expect(Date.parse(last.x509.validTo)).toBe(begin + YEAR_MS);
   expect(Date.parse(next.x509.validFrom)).toBeLessThan(begin);
 });

@@ -47,9 +47,9 @@ export interface Certificates<Certificate = ServerCertificate> {
   readonly tls: Readonly<Record<HostName, Certificate>>;
 }
 
-const dayMs = 86_400_000;
+const DAY_MS = 86_400_000;
 /** A certificate is renewed by the first `up` of a new period, and holds for this one and the next. */
-const periodMs = 365 * dayMs;
+const PERIOD_MS = 365 * DAY_MS;
 /** RSASSA-PKCS1-v1_5 signs the same text in the same way each time; ECDSA would not. */
 const signature = { name: "RSASSA-PKCS1-v1_5", hash: "SHA-256" } as const;
 const curve = { name: "ECDSA", namedCurve: "P-256" } as const;
@@ -82,7 +82,7 @@ export async function openAuthority(
       new x509.KeyUsagesExtension(x509.KeyUsageFlags.keyCertSign, true),
     ],
   });
-  const period = Math.floor(now / periodMs);
+  const period = Math.floor(now / PERIOD_MS);
   return {
     authority: pem(authority.toString("pem")),
     async issue(subject, alternatives) {
@@ -92,8 +92,8 @@ export async function openAuthority(
         subject: `CN=${subject}`,
         issuer: name,
         // Clocks differ.
-        notBefore: new Date(period * periodMs - dayMs),
-        notAfter: new Date((period + 2) * periodMs),
+        notBefore: new Date(period * PERIOD_MS - DAY_MS),
+        notAfter: new Date((period + 2) * PERIOD_MS),
         publicKey: createPublicKey(own).toCryptoKey(curve, true, ["verify"]),
         signingKey,
         signingAlgorithm: signature,
@@ -133,7 +133,7 @@ export async function issueCertificates({
 > {
   const { authority, issue } = await openAuthority(caKey);
   const tls = (host: HostName) =>
-    issue(`${tlsEndpointName}-${host}`, everyAddress(hosts[host]));
+    issue(`${TLS_ENDPOINT_NAME}-${host}`, everyAddress(hosts[host]));
   return {
     authority,
     postgres: await issue("postgres", postgresNames({ hosts, placement })),
@@ -186,18 +186,18 @@ export function allCertificates({
 }
 
 /** The container's alias, and what its files are called. */
-export const tlsEndpointName = "tls";
+export const TLS_ENDPOINT_NAME = "tls";
 
-const directory = "/run/hearth";
+const DIRECTORY = "/run/hearth";
 /** Where containers find what they trust. */
-export const authorityFile = `${directory}/ca.crt`;
+export const authorityFile = `${DIRECTORY}/ca.crt`;
 
 export function authorityUpload(authority: Input<string>): UploadedFile {
   return { path: authorityFile, content: authority, permissions: "0444" };
 }
 
 export function serverFile(service: string, part: "crt" | "key"): string {
-  return `${directory}/${service}.${part}`;
+  return `${DIRECTORY}/${service}.${part}`;
 }
 
 export function serverUploads(

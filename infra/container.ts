@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type * as docker from "@pulumi/docker";
 import { output, unsecret, type Input } from "@pulumi/pulumi";
-import { stackLabel, type StackNames } from "./names.ts";
+import { STACK_LABEL, type StackNames } from "./names.ts";
 
 export interface UploadedFile {
   readonly path: string;
@@ -63,10 +63,10 @@ export interface ContainerSpec {
 }
 
 /** How long `up` waits for a container to become healthy: a small host that is busy takes more than a minute to start one. */
-const healthyWithinSeconds = 150;
+const HEALTHY_WITHIN_SECONDS = 150;
 
 /** Marks what this program made; the value is the container's configuration hash. */
-export const configLabel = "hearth.config";
+export const CONFIG_LABEL = "hearth.config";
 
 /** The inputs of one container: the rules that hold for every container are here and nowhere else. */
 export function containerArgs(
@@ -144,10 +144,10 @@ export function containerArgs(
     // From the first deploy: the value in the *old* state counts, and without one a deletion is SIGKILL.
     destroyGraceSeconds: spec.graceSeconds,
     wait: true,
-    waitTimeout: healthyWithinSeconds,
+    waitTimeout: HEALTHY_WITHIN_SECONDS,
     labels: [
-      { label: configLabel, value: labelOf(spec) },
-      { label: stackLabel, value: stack },
+      { label: CONFIG_LABEL, value: labelOf(spec) },
+      { label: STACK_LABEL, value: stack },
     ],
   };
 }

@@ -1,10 +1,10 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { waysToRegister } from "../test/infra/components-by-args.ts";
+import { WAYS_TO_REGISTER } from "../test/infra/components-by-args.ts";
 import {
   caddyfile,
   haproxyConfig,
-  notesHere,
-  notesThere,
+  NOTES_HERE,
+  NOTES_THERE,
   tlsCaddyfile,
 } from "../test/infra/expected-files.ts";
 import {
@@ -26,7 +26,7 @@ beforeAll(async () => {
   certificates = await expectedCertificates();
 });
 
-const hosts = [
+const HOSTS = [
   {
     host: "a",
     own: "10.8.0.1",
@@ -43,12 +43,12 @@ const hosts = [
   },
 ];
 
-describe.each(waysToRegister)("from $from", ({ register }) => {
+describe.each(WAYS_TO_REGISTER)("from $from", ({ register }) => {
   beforeAll(async () => {
     containers = await register();
   });
 
-  describe.each(hosts)(
+  describe.each(HOSTS)(
     "on host $host",
     ({ host, own, other, redis, postgres }) => {
       const onData = host === "a";
@@ -273,7 +273,7 @@ describe.each(waysToRegister)("from $from", ({ register }) => {
         expect(files).toEqual({
           "/etc/caddy/Caddyfile": `0444 ${caddyfile({
             other,
-            notes: onData ? notesHere : notesThere,
+            notes: onData ? NOTES_HERE : NOTES_THERE,
           })}`,
           "/run/hearth/ca.crt": `0444 ${certificates.authority}`,
         });

@@ -16,7 +16,7 @@ export interface EngineAddress {
 export interface StackEngine extends EngineAddress, StackNames {}
 
 /** Longer than the slowest of them: containers that get a minute to stop. */
-const commandWithinMs = 180_000;
+const COMMAND_WITHIN_MS = 180_000;
 
 /**
  * Runs one docker command for an engine and gives its standard output. Over ssh it is the host's own docker that runs. A secret
@@ -26,7 +26,7 @@ export async function dockerAt(
   engine: EngineAddress,
   args: readonly string[],
   input: string | Readable = "",
-  withinMs = commandWithinMs,
+  withinMs = COMMAND_WITHIN_MS,
 ): Promise<string> {
   return (await runDocker(engine, args, input, withinMs)).stdout;
 }
@@ -41,7 +41,7 @@ export async function containerLog(
     engine,
     ["logs", "--tail", String(lines), container],
     "",
-    commandWithinMs,
+    COMMAND_WITHIN_MS,
   );
   return `${stdout}${stderr}`;
 }

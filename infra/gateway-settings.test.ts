@@ -20,10 +20,10 @@ function file(name: string, text: string): string {
 
 const decisions = { drain_timeout: 120, trusted_proxies: ["10.8.0.2"] };
 const shipped = readNamedFile("it", inProject("config/gateway.yaml"));
-const missing = "config/none.local.yaml";
+const MISSING = "config/none.local.yaml";
 
 test("the shipped file, with what the stack decides over it", () => {
-  const { file: text, layer } = readGatewaySettings({}, decisions, missing);
+  const { file: text, layer } = readGatewaySettings({}, decisions, MISSING);
   expect(text).toBe(shipped);
   expect(parse(layer)).toEqual({ general_settings: decisions });
 });

@@ -3,8 +3,8 @@ import { isMap, parseDocument } from "yaml";
 import type { HearthConfig } from "./config/config.ts";
 import { inProject, readNamedFile } from "./project-files.ts";
 
-const shippedFile = "config/gateway.yaml";
-const operatorsFile = "config/gateway.local.yaml";
+const SHIPPED_FILE = "config/gateway.yaml";
+const OPERATORS_FILE = "config/gateway.local.yaml";
 
 /** What the gateway reads: one file, and a layer over it. Both may hold keys. */
 export interface GatewaySettings {
@@ -19,11 +19,11 @@ export interface GatewaySettings {
 export function readGatewaySettings(
   { gatewayConfig }: Pick<HearthConfig, "gatewayConfig">,
   decisions: Readonly<Record<string, unknown>>,
-  operators = operatorsFile,
+  operators = OPERATORS_FILE,
 ): GatewaySettings {
   const own = gatewayConfig === undefined ? readLayer(operators) : "";
   return {
-    file: readNamedFile("hearth:gatewayConfig", gatewayConfig ?? shippedFile),
+    file: readNamedFile("hearth:gatewayConfig", gatewayConfig ?? SHIPPED_FILE),
     layer: addGeneralSettings(decisions, own, operators),
   };
 }
@@ -44,7 +44,7 @@ function readLayer(path: string): string {
 }
 
 /** Decisions that count more than the operator's layer: Docker kills the container after a time that follows from this one. */
-const firm: readonly string[] = ["drain_timeout"];
+const FIRM: readonly string[] = ["drain_timeout"];
 
 /** A layer's YAML with settings in `general_settings`: firm ones, and those that it does not have itself. */
 function addGeneralSettings(
@@ -68,7 +68,7 @@ function addGeneralSettings(
   if (general === null) layer.set(section, layer.createNode(added));
   else
     for (const [key, value] of Object.entries(added))
-      if (firm.includes(key) || !layer.hasIn([section, key]))
+      if (FIRM.includes(key) || !layer.hasIn([section, key]))
         layer.setIn([section, key], layer.createNode(value));
   return String(layer);
 }

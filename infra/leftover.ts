@@ -1,10 +1,10 @@
-import { configLabel } from "./container.ts";
+import { CONFIG_LABEL } from "./container.ts";
 import { dockerAt, type StackEngine } from "./engine.ts";
 import {
   containerName,
-  containerServices,
-  keptData,
-  stackLabel,
+  CONTAINER_SERVICES,
+  KEPT_DATA,
+  STACK_LABEL,
   volumeName,
 } from "./names.ts";
 import { askPostgres } from "./postgres-socket.ts";
@@ -91,15 +91,15 @@ export async function removeLeftoverRole(
 
 /** Refuses a host on which another stack has containers or volumes by the names of this one. Throws a sentence. */
 export async function refuseOtherStacks(engine: StackEngine): Promise<void> {
-  const names = containerServices.map((each) => containerName(engine, each));
-  const containers = await listContainers(engine, `label=${stackLabel}`);
+  const names = CONTAINER_SERVICES.map((each) => containerName(engine, each));
+  const containers = await listContainers(engine, `label=${STACK_LABEL}`);
   refuseOtherStack(
     engine,
     containers.filter(({ name }) => names.includes(name)),
   );
   await refuseOthersVolumes(
     engine,
-    keptData.map((data) => volumeName(engine, data)),
+    KEPT_DATA.map((data) => volumeName(engine, data)),
   );
 }
 
@@ -109,8 +109,8 @@ export async function refuseOthersVolumes(
   names: readonly string[],
 ): Promise<void> {
   const lines = await dockerAt(engine, [
-    ...["volume", "ls", "--filter", `label=${stackLabel}`],
-    ...["--format", `{{.Name}} {{.Label "${stackLabel}"}}`],
+    ...["volume", "ls", "--filter", `label=${STACK_LABEL}`],
+    ...["--format", `{{.Name}} {{.Label "${STACK_LABEL}"}}`],
   ]);
   for (const line of words(lines)) {
     const [name = "", owner = ""] = line.split(" ");
@@ -161,7 +161,7 @@ async function listContainers(
     "--filter",
     filter,
     "--format",
-    `{{.ID}} {{.Names}} {{.Label "${configLabel}"}} {{.Label "${stackLabel}"}}`,
+    `{{.ID}} {{.Names}} {{.Label "${CONFIG_LABEL}"}} {{.Label "${STACK_LABEL}"}}`,
   ]);
   return lines
     .split("\n")

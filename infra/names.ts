@@ -7,7 +7,7 @@ export interface StackNames {
 }
 
 /** Services that have a container; the word is the end of its name. */
-export const containerServices = [
+export const CONTAINER_SERVICES = [
   "couchdb",
   "edge",
   "gateway",
@@ -17,7 +17,7 @@ export const containerServices = [
   "supervisor",
   "tls",
 ] as const;
-export type ContainerService = (typeof containerServices)[number];
+export type ContainerService = (typeof CONTAINER_SERVICES)[number];
 
 export function containerName(
   { prefix }: Pick<StackNames, "prefix">,
@@ -27,7 +27,7 @@ export function containerName(
 }
 
 /** What volumes keep; the word is the end of the name. */
-export const keptData = [
+export const KEPT_DATA = [
   "backups",
   "certificates",
   "journal",
@@ -36,7 +36,7 @@ export const keptData = [
   "redis",
   "supervisor",
 ] as const;
-export type KeptData = (typeof keptData)[number];
+export type KeptData = (typeof KEPT_DATA)[number];
 
 export function volumeName(
   { prefix }: Pick<StackNames, "prefix">,
@@ -58,4 +58,4 @@ export function socketNetworkName({
 }
 
 /** On containers and volumes: whose they are. */
-export const stackLabel = "hearth.stack";
+export const STACK_LABEL = "hearth.stack";

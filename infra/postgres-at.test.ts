@@ -2,7 +2,7 @@ import { runtime } from "@pulumi/pulumi";
 import { afterEach, expect, test, vi } from "vitest";
 import { rightConfig } from "../test/infra/stack-config.ts";
 import {
-  postgresAtVariable,
+  POSTGRES_AT_VARIABLE,
   readStackConfig,
 } from "./config/program-config.ts";
 import { secretFields } from "./config/config-schema.ts";
@@ -24,15 +24,15 @@ function read(more: Readonly<Record<string, string>> = {}) {
 
 test("one run may reach Postgres elsewhere than the stack's file says", () => {
   expect(read()).toBeUndefined();
-  vi.stubEnv(postgresAtVariable, "127.0.0.1:20007");
+  vi.stubEnv(POSTGRES_AT_VARIABLE, "127.0.0.1:20007");
   expect(read()).toEqual({ host: "127.0.0.1", port: 20_007 });
   const written = { postgresAt: '{"host":"10.8.0.9","port":5432}' };
   expect(read(written)).toEqual({ host: "127.0.0.1", port: 20_007 });
-  vi.stubEnv(postgresAtVariable, undefined);
+  vi.stubEnv(POSTGRES_AT_VARIABLE, undefined);
   expect(read(written)).toEqual({ host: "10.8.0.9", port: 5432 });
 });
 
 test("a place that is none is refused like any other setting", () => {
-  vi.stubEnv(postgresAtVariable, "somewhere");
+  vi.stubEnv(POSTGRES_AT_VARIABLE, "somewhere");
   expect(() => read()).toThrow("hearth:postgresAt.host must be a host");
 });

@@ -4,14 +4,14 @@ import type { HearthConfig } from "./config/config.ts";
 import { dockerAt, typedDocker, type StackEngine } from "./engine.ts";
 import { containerName } from "./names.ts";
 
-const directory = "/run/hearth";
+const DIRECTORY = "/run/hearth";
 
 /** For the health check and for `redis-cli` within the container. */
-export const redisPasswordFile = `${directory}/REDIS_PASSWORD`;
+export const redisPasswordFile = `${DIRECTORY}/REDIS_PASSWORD`;
 /** Within the container, with the password by which it is known there. */
 export const redisCli = `REDISCLI_AUTH="$(cat ${redisPasswordFile})" redis-cli --tls --cacert ${authorityFile}`;
 /** Redis' own list of users; only hashes stand in it. */
-export const redisUsersFile = `${directory}/redis.acl`;
+export const redisUsersFile = `${DIRECTORY}/redis.acl`;
 
 /** The passwords that Redis accepts: two while a rotation is under way. */
 export function redisPasswords(config: {

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from "vitest";
-import { waysToRegister } from "../test/infra/components-by-args.ts";
+import { WAYS_TO_REGISTER } from "../test/infra/components-by-args.ts";
 import {
   always,
   asksHttp,
@@ -20,7 +20,7 @@ beforeAll(async () => {
   certificates = await expectedCertificates();
 });
 
-describe.each(waysToRegister)("from $from", ({ register }) => {
+describe.each(WAYS_TO_REGISTER)("from $from", ({ register }) => {
   beforeAll(async () => {
     containers = await register();
   });

@@ -10,7 +10,7 @@ import { answerChanges } from "./feeds.ts";
 import { sendAnswer, type DatabaseExchange } from "./http/exchange.ts";
 import { readTarget } from "./http/target.ts";
 
-const maxDocumentSize = 1_000_000;
+const MAX_DOCUMENT_SIZE = 1_000_000;
 let directory: string;
 let database: Database;
 
@@ -74,7 +74,7 @@ test.each(["GET", "HEAD"])("%s leaves no call behind", async (method) => {
       sendAnswer(
         exchange,
         await database.call(
-          { operation: "allDocs", query: {}, maxDocumentSize },
+          { operation: "allDocs", query: {}, maxDocumentSize: MAX_DOCUMENT_SIZE },
           exchange.gone,
         ),
       ),
@@ -86,7 +86,7 @@ test.each(["GET", "HEAD"])("%s leaves no call behind", async (method) => {
         exchange,
         undefined,
         new AbortController().signal,
-        maxDocumentSize,
+        MAX_DOCUMENT_SIZE,
       ),
     ),
   ).toBe(0);

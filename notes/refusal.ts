@@ -76,12 +76,12 @@ export const fullDisk = (): Refusal =>
   );
 
 /** SQLITE_FULL, and SQLITE_IOERR_SHMSIZE for the index of the write-ahead log (https://www.sqlite.org/rescode.html). */
-const fullDiskCodes: readonly unknown[] = [13, 4874];
+const FULL_DISK_CODES: readonly unknown[] = [13, 4874];
 
 export function isFullDisk(failure: unknown): boolean {
   // node:sqlite puts SQLite's number into errcode.
   const { code, errcode } = failure as { code?: unknown; errcode?: unknown };
   return (
-    code === "ENOSPC" || code === "EDQUOT" || fullDiskCodes.includes(errcode)
+    code === "ENOSPC" || code === "EDQUOT" || FULL_DISK_CODES.includes(errcode)
   );
 }

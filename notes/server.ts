@@ -139,7 +139,7 @@ async function answer(
   if (rest.length === 0 && exchange.method === "DELETE") {
     return await removeDatabase(context, exchange);
   }
-  if (missingFeatures.includes(first!)) {
+  if (MISSING_FEATURES.includes(first!)) {
     throw new Refusal("not_implemented", `This notes store has no ${first}.`);
   }
   const database = await context.databases.open(first!);
@@ -147,7 +147,7 @@ async function answer(
 }
 
 /** What CouchDB has under its own address and this store does not. */
-const missingFeatures = [
+const MISSING_FEATURES = [
   "_global_changes",
   "_prometheus",
   "_replicator",

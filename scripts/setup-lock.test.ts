@@ -85,7 +85,7 @@ async function hold(): Promise<Program> {
   return child;
 }
 
-const stale: readonly (readonly [string, () => void])[] = [
+const STALE: readonly (readonly [string, () => void])[] = [
   ["an empty file", () => writeFileSync(lock, "")],
   ["the file of an earlier version", () => writeFileSync(lock, "1")],
   ["a directory", () => mkdirSync(lock)],
@@ -96,7 +96,7 @@ const stale: readonly (readonly [string, () => void])[] = [
   ],
 ];
 
-test.each(stale)(
+test.each(STALE)(
   "%s in place of the lock hangs no command",
   async (_, leave) => {
     leave();

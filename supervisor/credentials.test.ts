@@ -23,13 +23,13 @@ beforeEach(() => {
 });
 afterEach(() => place.remove());
 
-const address = "http://127.0.0.1:4080";
+const ADDRESS = "http://127.0.0.1:4080";
 
 /** As a supervisor that runs writes it, with this process in its place. */
 function running(pid = process.pid): void {
   const startTime = startTimeOf(process.pid) ?? "";
   writeRunFile(home.runFile, {
-    supervisor: { pid, startTime, address, port: 4080 },
+    supervisor: { pid, startTime, address: ADDRESS, port: 4080 },
     services: {},
   });
 }
@@ -83,13 +83,13 @@ test("what a command changes in the file holds at once, and a broken file change
 
 test("the token goes to the supervisor of this home while it runs, and nowhere else", () => {
   const { cliToken, operatorPassword } = openCredentials(home, {})();
-  expect(authorizationFor(home, address, {})).toEqual({});
+  expect(authorizationFor(home, ADDRESS, {})).toEqual({});
   running();
   const token = { authorization: `Bearer ${cliToken}` };
-  expect(authorizationFor(home, `${address}/`, {})).toEqual(token);
+  expect(authorizationFor(home, `${ADDRESS}/`, {})).toEqual(token);
   expect(authorizationFor(home, "http://localhost:4080", {})).toEqual(token);
   const given = { HEARTH_OPERATOR_PASSWORD: "of-another-supervisor" };
-  expect(authorizationFor(home, address, given)).toEqual(token);
+  expect(authorizationFor(home, ADDRESS, given)).toEqual(token);
   for (const other of ["http://127.0.0.1:4081", "http://10.0.0.1:4080"]) {
     expect(authorizationFor(home, other, {})).toEqual({});
     expect(authorizationFor(home, other, given)).toEqual(
@@ -98,16 +98,16 @@ test("the token goes to the supervisor of this home while it runs, and nowhere e
   }
   // Another program may listen where ours did.
   running(2 ** 22 + 1);
-  expect(authorizationFor(home, address, {})).toEqual({});
+  expect(authorizationFor(home, ADDRESS, {})).toEqual({});
   // One that runs since before there were tokens.
   running();
   changeSecrets(home, { cliToken: undefined });
-  expect(authorizationFor(home, address, {})).toEqual(
+  expect(authorizationFor(home, ADDRESS, {})).toEqual(
     operatorHeaders(operatorPassword),
   );
 });
 
 test("reading what there is makes nothing", () => {
-  authorizationFor(home, address, {});
+  authorizationFor(home, ADDRESS, {});
   expect(existsSync(home.secrets)).toBe(false);
 });

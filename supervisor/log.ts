@@ -33,7 +33,7 @@ export type Reporter = {
   readonly onNotice: (sentence: string) => void;
 };
 
-const troubled: readonly ServiceState[] = [
+const TROUBLED: readonly ServiceState[] = [
   "backing-off",
   "gave-up",
   "ended",
@@ -45,7 +45,7 @@ export function reportTo(log: Logger): Reporter {
   return {
     onService: ({ name, state, pid, reason, tookMs }, before) => {
       if (state === before) return;
-      const level = troubled.includes(state) ? "error" : "info";
+      const level = TROUBLED.includes(state) ? "error" : "info";
       log[level]({ service: name, state, pid, reason, tookMs }, "service");
     },
     onCheck: ({ name, state, latest }) => {

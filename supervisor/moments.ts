@@ -14,7 +14,7 @@ export function isOpen(
   return now < until && from - now < until - from;
 }
 
-const leastJumpMs = 5000;
+const LEAST_JUMP_MS = 5000;
 
 /**
  * Notices when the clock was set, or the machine slept: wall time and the time that the machine was awake then differ.
@@ -28,6 +28,6 @@ export function openJumpDetector(
   return () => {
     const before = offset;
     offset = now() - awake();
-    return Math.abs(offset - before) > leastJumpMs;
+    return Math.abs(offset - before) > LEAST_JUMP_MS;
   };
 }

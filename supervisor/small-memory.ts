@@ -3,7 +3,7 @@
  * started and stays so, code that is small rather than quick, one helping thread. They hold 20 MB less. Only the command line can
  * set them, so they stand wherever one is started: also in bin/hearth.js, package.json and the image (infra/images/image-context.ts).
  */
-export const smallMemory = [
+export const SMALL_MEMORY = [
   "--max-semi-space-size=1",
   "--optimize-for-size",
   "--v8-pool-size=1",

@@ -79,7 +79,7 @@ export type Room = {
 type OpenRoom = (surroundings: Surroundings) => Room;
 
 /** In the order in which they begin; they stop in the reverse one. */
-const rooms: readonly OpenRoom[] = [
+const ROOMS: readonly OpenRoom[] = [
   openDamagedHistoryRoom,
   openChecksRoom,
   openNotesRoom,
@@ -155,7 +155,7 @@ export async function openSupervision(
     },
     onNotice: options.onNotice,
   };
-  const opened = [alerts.room, ...rooms.map((open) => open(surroundings))];
+  const opened = [alerts.room, ...ROOMS.map((open) => open(surroundings))];
 
   function status(): Status {
     const services = runtime?.list() ?? [];

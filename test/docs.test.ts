@@ -2,14 +2,14 @@ import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { usage } from "../infra/deploy/verbs.ts";
+import { USAGE } from "../infra/deploy/verbs.ts";
 import { hearth } from "../cli/main.ts";
 import type { Verb } from "../cli/verb.ts";
 
 // What the documentation names must exist: pages, headings, commands, options.
 
 const project = fileURLToPath(new URL("..", import.meta.url));
-const pages = [
+const PAGES = [
   ...["README.md", "CONTRIBUTING.md"],
   ...readdirSync(join(project, "docs"))
     .filter((name) => name.endsWith(".md"))
@@ -46,7 +46,7 @@ function brokenLinks(page: string): readonly string[] {
     });
 }
 
-test.each(pages)("every link in %s leads somewhere", (page) => {
+test.each(PAGES)("every link in %s leads somewhere", (page) => {
   expect(brokenLinks(page)).toEqual([]);
 });
 
@@ -64,7 +64,7 @@ function codeIn(page: string): readonly string[] {
   ].map((code) => code.replace(/\s#.*$/, ""));
 }
 
-const allCode = pages.flatMap(codeIn);
+const allCode = PAGES.flatMap(codeIn);
 
 /** What follows `program` in the code of all pages, up to the next command. */
 function callsOf(program: RegExp): readonly string[] {
@@ -102,12 +102,12 @@ async function findVerb(
   return next === undefined ? undefined : findVerb(await next(), rest);
 }
 
-const forEveryVerb = ["--help", "--version"];
+const FOR_EVERY_VERB = ["--help", "--version"];
 
 function hasOption({ args = {} }: Verb, option: string): boolean {
   const name = option.slice("--".length);
   return (
-    forEveryVerb.includes(option) ||
+    FOR_EVERY_VERB.includes(option) ||
     Object.hasOwn(args, name) ||
     args[name.replace(/^no-/, "")]?.type === "boolean"
   );
@@ -137,6 +137,6 @@ test("every npm script and every verb of deploy that the pages name exists", () 
   const deploys = callsOf(/\bnpm run deploy -- ([a-z]+)/g);
   expect(deploys).toContain("up");
   expect(
-    deploys.filter((verb) => !new RegExp(`^  ${verb}\\b`, "m").test(usage)),
+    deploys.filter((verb) => !new RegExp(`^  ${verb}\\b`, "m").test(USAGE)),
   ).toEqual([]);
 });

@@ -20,9 +20,9 @@ import {
 } from "../../core/finding.ts";
 import { lookAtHome } from "./look-at-home.ts";
 
-const mib = 1024 * 1024;
-const needed = 128 * mib;
-const comfortable = 1024 * mib;
+const MIB = 1024 * 1024;
+const NEEDED = 128 * MIB;
+const COMFORTABLE = 1024 * MIB;
 
 /** Room on the disk, owners and rights of what is kept, whether the database's directory and every other file are whole. Makes nothing. */
 export function lookAtFiles(home: Home): readonly Finding[] {
@@ -41,17 +41,17 @@ export function lookAtDisk({ root }: Home): Finding {
   while (!existsSync(place)) place = dirname(place);
   const { bavail, bsize, files, ffree } = statfsSync(place);
   const free = bavail * bsize;
-  const text = `the disk that holds ${asTyped(root)} has ${Math.floor(free / mib).toLocaleString("en-US")} MiB left`;
+  const text = `the disk that holds ${asTyped(root)} has ${Math.floor(free / MIB).toLocaleString("en-US")} MiB left`;
   const mend = `du -xh --max-depth=2 ${place} | sort -h | tail`;
-  if (free < needed)
+  if (free < NEEDED)
     return wrong(
       "disk",
-      `${text}, Hearth needs ${needed / mib} to start`,
+      `${text}, Hearth needs ${NEEDED / MIB} to start`,
       mend,
     );
   if (files > 0 && ffree / files < 0.01)
     return wrong("disk", "the disk has hardly any room for new files", mend);
-  return free < comfortable
+  return free < COMFORTABLE
     ? hint("disk", `${text}: that fills soon`, mend)
     : fine("disk", text);
 }

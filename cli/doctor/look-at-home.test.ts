@@ -124,7 +124,7 @@ test("a home that is not there has nothing wrong", () => {
 });
 
 const garbage = "\u0001 garbage".repeat(900);
-const damages: readonly (readonly [string, string, RegExp])[] = [
+const DAMAGES: readonly (readonly [string, string, RegExp])[] = [
   ["supervisor.db", garbage, /^hearth down; hearth up --detach/],
   ["supervisor.db", "", /^hearth down; hearth up --detach/],
   ["supervisor.lock", garbage, /^hearth down; rm -r .+; hearth up --detach$/],
@@ -150,7 +150,7 @@ const damages: readonly (readonly [string, string, RegExp])[] = [
   ],
 ];
 
-test.each(damages)(
+test.each(DAMAGES)(
   "a damaged %s (%j) is named, with what to do",
   (path, content, fix) => {
     put(path, content);

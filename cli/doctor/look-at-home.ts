@@ -41,14 +41,14 @@ type FileKind = {
   readonly fix: (path: string) => string;
 };
 
-const startAgain = "hearth down; hearth up --detach";
-const mostFindings = 20;
+const START_AGAIN = "hearth down; hearth up --detach";
+const MOST_FINDINGS = 20;
 
-const kinds: readonly FileKind[] = [
+const KINDS: readonly FileKind[] = [
   {
     paths: /^supervisor\.db$/,
     read: readHistory,
-    fix: () => `${startAgain} (moves it aside and starts a new history)`,
+    fix: () => `${START_AGAIN} (moves it aside and starts a new history)`,
   },
   {
     paths: /^(supervisor\.lock|journal\/lock|notes\/lock\.sqlite)$/,
@@ -63,7 +63,7 @@ const kinds: readonly FileKind[] = [
   {
     paths: /^notes-state\.json$/,
     read: readNotesState,
-    fix: () => `${startAgain} (what is known of the vaults is collected again)`,
+    fix: () => `${START_AGAIN} (what is known of the vaults is collected again)`,
   },
   {
     paths: /^notes\.ini$/,
@@ -80,7 +80,7 @@ const kinds: readonly FileKind[] = [
         parse(readFileSync(path, "utf8")),
       );
     },
-    fix: () => `${startAgain} (writes it again)`,
+    fix: () => `${START_AGAIN} (writes it again)`,
   },
   {
     paths: /^backup-copy-key\.json$/,
@@ -98,7 +98,7 @@ const kinds: readonly FileKind[] = [
       if (readFileSync(path, "utf8").trim() === "")
         throw new Error("it is empty");
     },
-    fix: () => `${startAgain} (writes it again)`,
+    fix: () => `${START_AGAIN} (writes it again)`,
   },
   {
     paths: /^vaults\/[^/]+\.json$/,
@@ -154,9 +154,9 @@ export function lookAtHome(home: Home): readonly Finding[] {
   );
   if (findings.length === 0)
     return [fine("files", `${count} files can be read and are whole`), ...left];
-  const more = findings.length - mostFindings;
+  const more = findings.length - MOST_FINDINGS;
   return [
-    ...findings.slice(0, mostFindings),
+    ...findings.slice(0, MOST_FINDINGS),
     ...(more <= 0
       ? []
       : [
@@ -171,7 +171,7 @@ export function lookAtHome(home: Home): readonly Finding[] {
 }
 
 function findingOf(path: string, home: Home): Finding | undefined {
-  const kind = kinds.find(({ paths }) => paths.test(relative(home.root, path)));
+  const kind = KINDS.find(({ paths }) => paths.test(relative(home.root, path)));
   try {
     touch(path);
     kind?.read(path, home);
@@ -226,7 +226,7 @@ function* filesIn(
     if (/-(wal|shm|journal)$/.test(name)) continue;
     if (name.startsWith(`${basename(home.history)}.damaged-`)) continue;
     if (skipped.includes(path)) continue;
-    const isKnown = kinds.some(({ paths }) =>
+    const isKnown = KINDS.some(({ paths }) =>
       paths.test(relative(home.root, path)),
     );
     const isDirectory =

@@ -30,7 +30,7 @@ import {
   type Finding,
 } from "../../core/finding.ts";
 
-const answerWithinMs = 5000;
+const ANSWER_WITHIN_MS = 5000;
 
 /** Whether each port that is not chosen freely can be had, or is ours already. */
 export async function lookAtPorts(
@@ -75,7 +75,7 @@ export async function lookAtServices(
   try {
     const { status, body } = await askHttp(`${address}/api/status`, {
       headers: authorizationFor(home, address, env),
-      signal: AbortSignal.timeout(answerWithinMs),
+      signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
     });
     if (status === 401)
       return [
@@ -126,8 +126,8 @@ export async function lookAtRedis(
     ...(password === undefined ? {} : { password }),
     ...(ca === undefined ? {} : { tls: { ca } }),
     lazyConnect: true,
-    connectTimeout: answerWithinMs,
-    commandTimeout: answerWithinMs,
+    connectTimeout: ANSWER_WITHIN_MS,
+    commandTimeout: ANSWER_WITHIN_MS,
     retryStrategy: () => null,
     maxRetriesPerRequest: 0,
   });

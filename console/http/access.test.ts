@@ -13,8 +13,8 @@ import { buildApi } from "./server.ts";
 import { endStoredSessions } from "../../supervisor/history/sessions.ts";
 
 const password = testCredentials.operatorPassword;
-const afar = "192.168.1.9";
-const dayMs = 86_400_000;
+const AFAR = "192.168.1.9";
+const DAY_MS = 86_400_000;
 
 let place: ReturnType<typeof temporaryHome>;
 let history: History;
@@ -52,7 +52,7 @@ function newApi(
 
 function ask(options: InjectOptions) {
   return api.inject({
-    remoteAddress: afar,
+    remoteAddress: AFAR,
     ...options,
     headers: { host: "home-a:4080", ...options.headers },
   });
@@ -218,7 +218,7 @@ describe("a session", () => {
     expect(rows).not.toContain(headers["cookie"]?.split("=")[1]);
     await api.close();
     api = newApi();
-    vi.setSystemTime(Date.now() + 30 * dayMs - 1);
+    vi.setSystemTime(Date.now() + 30 * DAY_MS - 1);
     expect(await statusWith(headers)).toBe(200);
     vi.setSystemTime(Date.now() + 1);
     expect(await statusWith(headers)).toBe(401);
@@ -321,21 +321,21 @@ test("the wait doubles up to five minutes, ends with the right password, and is 
   const attempts = countAttempts(() => now);
   const waits: number[] = [];
   for (let round = 0; round < 16; round += 1) {
-    attempts.failed(afar);
-    waits.push(attempts.waitOf(afar));
+    attempts.failed(AFAR);
+    waits.push(attempts.waitOf(AFAR));
   }
   expect(waits.slice(0, 8)).toEqual([0, 0, 0, 0, 2000, 4000, 8000, 16_000]);
   expect(waits.at(-1)).toBe(300_000);
   now += 300_000;
-  expect(attempts.waitOf(afar)).toBe(0);
-  attempts.failed(afar);
-  expect(attempts.waitOf(afar)).toBe(300_000);
+  expect(attempts.waitOf(AFAR)).toBe(0);
+  attempts.failed(AFAR);
+  expect(attempts.waitOf(AFAR)).toBe(300_000);
   now += 3_600_000;
-  attempts.failed(afar);
-  expect(attempts.waitOf(afar)).toBe(0);
-  for (let round = 0; round < 5; round += 1) attempts.failed(afar);
-  attempts.succeeded(afar);
-  expect(attempts.waitOf(afar)).toBe(0);
+  attempts.failed(AFAR);
+  expect(attempts.waitOf(AFAR)).toBe(0);
+  for (let round = 0; round < 5; round += 1) attempts.failed(AFAR);
+  attempts.succeeded(AFAR);
+  expect(attempts.waitOf(AFAR)).toBe(0);
 });
 
 test.each<[string | undefined, boolean]>([

@@ -4,7 +4,7 @@ import type { Alerting } from "../../supervisor/alerts/alerting.ts";
 import { duration } from "../../supervisor/config/fields.ts";
 import { refuse } from "./refuse.ts";
 
-const longestSilenceMs = 90 * 86_400_000;
+const LONGEST_SILENCE_MS = 90 * 86_400_000;
 
 const silenceBody = z.strictObject({
   pattern: z
@@ -12,7 +12,7 @@ const silenceBody = z.strictObject({
     .trim()
     .min(1, "must be the name of an alarm")
     .max(200, "must be at most 200 characters"),
-  for: duration.refine((ms) => ms <= longestSilenceMs, "must be at most 90d"),
+  for: duration.refine((ms) => ms <= LONGEST_SILENCE_MS, "must be at most 90d"),
   why: z
     .string("must say why")
     .trim()

@@ -6,11 +6,11 @@ export type Attempts = {
   readonly succeeded: (address: string) => void;
 };
 
-const freeTries = 5;
-const firstWaitMs = 2000;
-const longestWaitMs = 300_000;
-const forgetAfterMs = 3_600_000;
-const mostAddresses = 10_000;
+const FREE_TRIES = 5;
+const FIRST_WAIT_MS = 2000;
+const LONGEST_WAIT_MS = 300_000;
+const FORGET_AFTER_MS = 3_600_000;
+const MOST_ADDRESSES = 10_000;
 
 /** Counts in memory. `now` gives milliseconds since 1970. */
 export function countAttempts(now: () => number): Attempts {
@@ -21,7 +21,7 @@ export function countAttempts(now: () => number): Attempts {
 
   function known(address: string) {
     const entry = byAddress.get(address);
-    if (entry === undefined || now() - entry.at < forgetAfterMs) return entry;
+    if (entry === undefined || now() - entry.at < FORGET_AFTER_MS) return entry;
     byAddress.delete(address);
     return undefined;
   }
@@ -29,10 +29,10 @@ export function countAttempts(now: () => number): Attempts {
   return {
     waitOf: (address) => {
       const entry = known(address);
-      if (entry === undefined || entry.count < freeTries) return 0;
+      if (entry === undefined || entry.count < FREE_TRIES) return 0;
       const wait = Math.min(
-        longestWaitMs,
-        firstWaitMs * 2 ** (entry.count - freeTries),
+        LONGEST_WAIT_MS,
+        FIRST_WAIT_MS * 2 ** (entry.count - FREE_TRIES),
       );
       return Math.max(0, entry.at + wait - now());
     },
@@ -41,7 +41,7 @@ export function countAttempts(now: () => number): Attempts {
       byAddress.delete(address);
       byAddress.set(address, { count, at: now() });
       const [oldest] = byAddress.keys();
-      if (byAddress.size > mostAddresses && oldest !== undefined)
+      if (byAddress.size > MOST_ADDRESSES && oldest !== undefined)
         byAddress.delete(oldest);
     },
     succeeded: (address) => {

@@ -21,8 +21,8 @@ export type BackupView = {
   readonly problem: string | null;
 };
 
-const kinds = ["postgres", "notes"];
-const peerWithinMs = 10_000;
+const KINDS = ["postgres", "notes"];
+const PEER_WITHIN_MS = 10_000;
 
 /** GET /api/backups: what lies in `directory`, newest first; GET /api/peer-copies: what the other host keeps of it. */
 export function registerBackupRoutes(
@@ -38,14 +38,14 @@ export function registerBackupRoutes(
         "there is no other host: set HEARTH_PEER_URL to the address of its supervisor.",
       );
     try {
-      const signal = AbortSignal.timeout(peerWithinMs);
+      const signal = AbortSignal.timeout(PEER_WITHIN_MS);
       return reply.send({ copies: await listPeerCopies(peer, signal) });
     } catch (error) {
       return refuse(reply, 502, sentencesOf(error).join(" "));
     }
   });
   server.get("/api/backups", () => ({
-    backups: kinds
+    backups: KINDS
       .flatMap((kind) => viewsOf(join(directory, kind), kind))
       .toSorted((a, b) => b.takenAt - a.takenAt),
   }));

@@ -12,9 +12,9 @@ import type { CheckView } from "../../supervisor/checks/watched.ts";
 import { duration, name } from "../../supervisor/config/fields.ts";
 import { noSuch, refuse } from "./refuse.ts";
 
-const longestMaintenanceMs = 30 * 86_400_000;
-const dayMs = 86_400_000;
-const longestPingText = 300;
+const LONGEST_MAINTENANCE_MS = 30 * 86_400_000;
+const DAY_MS = 86_400_000;
+const LONGEST_PING_TEXT = 300;
 
 const why = z
   .string("must say why")
@@ -24,7 +24,7 @@ const why = z
 const maintenanceBody = z.strictObject({
   /** Left out: all. */
   checks: z.array(name).min(1, "must name a check").optional(),
-  for: duration.refine((ms) => ms <= longestMaintenanceMs, {
+  for: duration.refine((ms) => ms <= LONGEST_MAINTENANCE_MS, {
     error: "must be at most 30d",
   }),
   why,
@@ -48,9 +48,9 @@ export function registerCheckRoutes(
       return {
         check: view,
         hours: hourBars(db, now).get(view.name) ?? [],
-        lastDay: recordOf(db, view.name, now - dayMs, now),
-        lastMonth: recordOf(db, view.name, now - 30 * dayMs, now),
-        incidents: incidents(db, now - 30 * dayMs, now)
+        lastDay: recordOf(db, view.name, now - DAY_MS, now),
+        lastMonth: recordOf(db, view.name, now - 30 * DAY_MS, now),
+        incidents: incidents(db, now - 30 * DAY_MS, now)
           .filter(({ check }) => check === view.name)
           .slice(0, 50),
       };
@@ -181,7 +181,7 @@ function pingMeant(
 /** The end of what a job printed: its last words say most. */
 function textIn(body: unknown): string {
   return typeof body === "string"
-    ? body.replace(/\s+/g, " ").trim().slice(-longestPingText)
+    ? body.replace(/\s+/g, " ").trim().slice(-LONGEST_PING_TEXT)
     : "";
 }
 

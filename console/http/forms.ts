@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { z } from "zod";
 
 /** The longest form: a list of some hundred names. */
-const longestForm = 65_536;
+const LONGEST_FORM = 65_536;
 
 /** What a form's fields were: a text each; those that came several times a list. */
 export type Fields = Readonly<Record<string, string | readonly string[]>>;
@@ -20,7 +20,7 @@ export type ReadForm<T> =
 export function acceptForms(server: FastifyInstance): void {
   server.addContentTypeParser(
     "application/x-www-form-urlencoded",
-    { parseAs: "string", bodyLimit: longestForm },
+    { parseAs: "string", bodyLimit: LONGEST_FORM },
     (_request, body, done) => done(null, fieldsOf(String(body))),
   );
 }

@@ -19,7 +19,7 @@ import {
 } from "../../supervisor/vaults/vault-past.ts";
 import { registerHistoryRoutes } from "./history-routes.ts";
 
-const vault = "vault-past";
+const VAULT = "vault-past";
 let notes: NotesProcess;
 let couch: Couch;
 let server: FastifyInstance;
@@ -28,7 +28,7 @@ let address: string;
 beforeAll(async () => {
   notes = await startNotes();
   couch = openCouch({ url: notes.url, password: () => admin.password });
-  await openDatabase(couch, vault).create();
+  await openDatabase(couch, VAULT).create();
   const acts = {
     history: async (name: string) => openHistory(couch, name),
     restoreNotes: async (
@@ -49,7 +49,7 @@ const write = async (
   path: string,
   members: Readonly<Record<string, unknown>>,
 ): Promise<void> => {
-  const database = openDatabase(couch, vault);
+  const database = openDatabase(couch, VAULT);
   const known = await database.document(path);
   await database.put(path, {
     ...(known === undefined ? {} : { _rev: known._rev }),
@@ -66,7 +66,7 @@ const moment = async (): Promise<number> => {
 };
 
 test("one folder is restored through the API, binary files too; what lies elsewhere stays", async () => {
-  const database = openDatabase(couch, vault);
+  const database = openDatabase(couch, VAULT);
   const bytes = Buffer.from([0, 255, 128, 7]);
   await database.write([
     { _id: "h:a", type: "leaf", data: "old" },
@@ -82,10 +82,10 @@ test("one folder is restored through the API, binary files too; what lies elsewh
   await write("daily/later.md", { children: ["h:b"] });
   await write("other.md", { children: ["h:b"] });
 
-  const source = historyThrough(findStack(address, {}), vault);
+  const source = historyThrough(findStack(address, {}), VAULT);
   const { salt } = await source.summary();
   expect(salt).toBeNull();
-  const cipher = openCipher(vault, salt, async () => "");
+  const cipher = openCipher(VAULT, salt, async () => "");
   const restored = await restoreVault(source, cipher, {
     at,
     path: "daily",

@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { VaultActs } from "../../supervisor/vaults/vault-acts.ts";
 import { answering, withBody } from "./notes-routes.ts";
 
-const longestBody = 64 * 1024 * 1024;
+const LONGEST_BODY = 64 * 1024 * 1024;
 const chunksBody = z.strictObject({ ids: z.array(z.string()).max(20) });
 const writeBody = z.strictObject({
   documents: z.array(z.looseObject({ _id: z.string() })).max(200),
@@ -60,7 +60,7 @@ export function registerHistoryRoutes(
   );
   server.post<VaultRequest>(
     `${base}/write`,
-    { bodyLimit: longestBody },
+    { bodyLimit: LONGEST_BODY },
     (request, reply) =>
       withBody(request, reply, writeBody, async ({ documents, chunks }) => {
         await acts.restoreNotes(request.params.vault, documents, chunks);

@@ -7,7 +7,7 @@ import { backupName, writeManifest } from "../../supervisor/backup/manifest.ts";
 import { Failure } from "../../core/failure.ts";
 import { systemClock } from "../../supervisor/jobs/clock.ts";
 import {
-  jobTables,
+  JOB_TABLES,
   openJobHistory,
 } from "../../supervisor/jobs/job-history.ts";
 import { openJobRunner, type RunView } from "../../supervisor/jobs/runner.ts";
@@ -27,7 +27,7 @@ beforeEach(() => {
   place = temporaryHome();
   choices = [];
   const db = new DatabaseSync(":memory:");
-  db.exec(jobTables);
+  db.exec(JOB_TABLES);
   const jobs = openJobRunner({
     history: openJobHistory(db, (sentence) => expect.fail(sentence)),
     alarms: { raise: () => {}, clear: () => {} },

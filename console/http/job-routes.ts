@@ -11,7 +11,7 @@ import { refuse } from "./refuse.ts";
 const runBody = z
   .strictObject({ options: z.record(z.string(), z.unknown()).optional() })
   .nullish();
-const mostRuns = 200;
+const MOST_RUNS = 200;
 
 /** GET /api/jobs, /api/jobs/:name/runs, /api/job-runs/:id; POST /api/jobs/:name/run, /api/jobs/:name/stop. */
 export function registerJobRoutes(
@@ -23,7 +23,7 @@ export function registerJobRoutes(
     "/api/jobs/:name/runs",
     (request, reply) =>
       answering(reply, () => ({
-        runs: jobs.runsOf(request.params.name, mostRuns),
+        runs: jobs.runsOf(request.params.name, MOST_RUNS),
       })),
   );
   server.get<{ Params: { id: string } }>(

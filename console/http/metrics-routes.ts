@@ -1,7 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import {
   exposeMetrics,
-  metricsContentType,
+  METRICS_CONTENT_TYPE,
 } from "../../supervisor/metrics/exposition.ts";
 import {
   supervisorMetrics,
@@ -20,7 +20,7 @@ export function registerMetricsRoutes(
       const { user, system } = process.cpuUsage();
       const cpuSeconds = (user + system) / 1e6;
       return reply
-        .type(metricsContentType)
+        .type(METRICS_CONTENT_TYPE)
         .send(exposeMetrics(supervisorMetrics({ ...facts(), cpuSeconds })));
     },
   );

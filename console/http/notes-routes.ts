@@ -45,7 +45,7 @@ const collectBody = z.strictObject({
   /** Devices and checkpoints that are no more. */
   forget: z.array(text).default([]),
 });
-const longestChunkList = 64 * 1024 * 1024;
+const LONGEST_CHUNK_LIST = 64 * 1024 * 1024;
 const nothing = z.strictObject({});
 
 type VaultRequest = { readonly Params: { readonly vault: string } };
@@ -115,7 +115,7 @@ export function registerNotesRoutes(
   );
   server.post<VaultRequest>(
     "/api/notes/:vault/collect",
-    { bodyLimit: longestChunkList },
+    { bodyLimit: LONGEST_CHUNK_LIST },
     (request, reply) =>
       withBody(request, reply, collectBody, (body) =>
         acts.collect(request.params.vault, body),

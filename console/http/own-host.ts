@@ -2,7 +2,7 @@ import { isIP } from "node:net";
 import { hostname } from "node:os";
 
 /** Endings that no public name server answers for. */
-const localEndings = [
+const LOCAL_ENDINGS = [
   ".localhost",
   ".local",
   ".lan",
@@ -23,7 +23,7 @@ export function isOwnHost(
   return (
     isIP(name.replace(/^\[(.*)\]$/, "$1")) !== 0 ||
     !name.includes(".") ||
-    localEndings.some((ending) => name.endsWith(ending)) ||
+    LOCAL_ENDINGS.some((ending) => name.endsWith(ending)) ||
     name === hostname().toLowerCase() ||
     name === nameIn(publicUrl ?? "")
   );

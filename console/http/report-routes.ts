@@ -5,7 +5,7 @@ import type { PeriodChoice } from "../../supervisor/reports/period.ts";
 import { renderReport } from "../../supervisor/reports/render.ts";
 import {
   contentTypes,
-  reportFormats,
+  REPORT_FORMATS,
   type ReportFormat,
   type ReportKind,
 } from "../../supervisor/reports/report.ts";
@@ -15,12 +15,12 @@ import { refuse } from "./refuse.ts";
 export type ReportParts = { readonly makeReport: MakeReport };
 
 /** A report is a page without script; its style stands in it. */
-export const reportPolicy =
+export const REPORT_POLICY =
   "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 const asked = z.strictObject({
   format: z
-    .enum(reportFormats, "format must be text, json, csv or html")
+    .enum(REPORT_FORMATS, "format must be text, json, csv or html")
     .default("json"),
   period: z
     .enum(["day", "week", "month"], "period must be day, week or month")
@@ -29,7 +29,7 @@ const asked = z.strictObject({
   since: z.string().max(20).optional(),
 });
 const kinds = z.enum(["spend", "health"]);
-const withinMs = 120_000;
+const WITHIN_MS = 120_000;
 
 /** GET /api/reports/:kind makes one now. */
 export function registerReportRoutes(
@@ -74,11 +74,11 @@ export async function sendReport(
   choice: PeriodChoice,
   format: ReportFormat,
 ): Promise<FastifyReply> {
-  const signal = AbortSignal.timeout(withinMs);
+  const signal = AbortSignal.timeout(WITHIN_MS);
   const report = await makeReport(kind, choice, Date.now(), signal);
   const text = await renderReport(report, format, signal);
   return reply
-    .header("content-security-policy", reportPolicy)
+    .header("content-security-policy", REPORT_POLICY)
     .type(contentTypes[format])
     .send(text);
 }

@@ -44,10 +44,10 @@ export type ApiParts = {
   readonly proxyHops?: number;
 };
 
-const mostLogLines = 5000;
-const mostEntries = 10_000;
-const longestName = 1000;
-const foreignHost =
+const MOST_LOG_LINES = 5000;
+const MOST_ENTRIES = 10_000;
+const LONGEST_NAME = 1000;
+const FOREIGN_HOST =
   "Browsers reach this supervisor under an IP address, a local name, or the name in SUPERVISOR_PUBLIC_URL, and no other.";
 
 /** The supervisor's HTTP face: /healthz, /readyz, /sign-in, /api/…; rooms add theirs. Errors are {error: {message}}. */
@@ -56,7 +56,7 @@ export function buildApi(parts: ApiParts): FastifyInstance {
     forceCloseConnections: true,
     trustProxy: (_address, hop) => hop < (parts.proxyHops ?? 0),
     // Names in paths may be long; without this they would be as good as unknown.
-    routerOptions: { maxParamLength: longestName },
+    routerOptions: { maxParamLength: LONGEST_NAME },
   });
 
   const { credentials, publicUrl } = parts;
@@ -77,8 +77,8 @@ export function buildApi(parts: ApiParts): FastifyInstance {
         return refuse(reply, 403, "a page of another origin may not do this.");
       case "foreign-host":
         return wantsPage(request)
-          ? showFailure(request, reply, 403, [foreignHost], "/")
-          : refuse(reply, 403, foreignHost);
+          ? showFailure(request, reply, 403, [FOREIGN_HOST], "/")
+          : refuse(reply, 403, FOREIGN_HOST);
       case "wait":
         return refuse(
           reply.header("retry-after", Math.ceil(access.ms / 1000)),
@@ -138,8 +138,8 @@ export function buildApi(parts: ApiParts): FastifyInstance {
     "/api/history",
     (request, reply) => {
       const limit = Number(request.query.limit ?? 200);
-      if (!Number.isInteger(limit) || limit < 1 || limit > mostEntries)
-        return refuse(reply, 400, `limit must be from 1 to ${mostEntries}.`);
+      if (!Number.isInteger(limit) || limit < 1 || limit > MOST_ENTRIES)
+        return refuse(reply, 400, `limit must be from 1 to ${MOST_ENTRIES}.`);
       return reply.send({
         entries: parts.history.latest(limit, request.query.name),
       });
@@ -154,8 +154,8 @@ export function buildApi(parts: ApiParts): FastifyInstance {
       if (runtime?.inspect(name) === undefined)
         return refuse(reply, 404, noSuch("service", name, serviceNames()));
       const lines = Number(request.query.lines ?? 200);
-      if (!Number.isInteger(lines) || lines < 1 || lines > mostLogLines)
-        return refuse(reply, 400, `lines must be from 1 to ${mostLogLines}.`);
+      if (!Number.isInteger(lines) || lines < 1 || lines > MOST_LOG_LINES)
+        return refuse(reply, 400, `lines must be from 1 to ${MOST_LOG_LINES}.`);
       return reply.send({ name, lines: await runtime.logs(name, lines) });
     },
   );

@@ -17,11 +17,11 @@ export type Page = {
   readonly json?: string;
 };
 
-const usualSeconds = 15;
-const soonSeconds = 3;
+const USUAL_SECONDS = 15;
+const SOON_SECONDS = 3;
 /** Characters; in any script that is less than the 4 kB that browsers keep of a cookie. */
-const longestSaid = 400;
-const saidCookie = "hearth_said";
+const LONGEST_SAID = 400;
+const SAID_COOKIE = "hearth_said";
 
 /** Answers with a page of the console: a template of pages/templates/ and what it shows. */
 export async function showPage(
@@ -32,7 +32,7 @@ export async function showPage(
   view: object,
 ): Promise<FastifyReply> {
   const said = saidIn(request.headers.cookie);
-  const seconds = refreshes === "soon" ? soonSeconds : usualSeconds;
+  const seconds = refreshes === "soon" ? SOON_SECONDS : USUAL_SECONDS;
   const html = await renderPage(
     {
       ...{ title, look, current, said, signedIn: request.signedIn },
@@ -43,7 +43,7 @@ export async function showPage(
     view,
   );
   if (said !== null)
-    reply.header("set-cookie", `${saidCookie}=; Path=/; Max-Age=0`);
+    reply.header("set-cookie", `${SAID_COOKIE}=; Path=/; Max-Age=0`);
   return reply
     .code(status)
     .header("content-security-policy", await contentSecurityPolicy())
@@ -57,11 +57,11 @@ export function afterwards(
   path: string,
   said: string,
 ): FastifyReply {
-  const value = encodeURIComponent(said.slice(0, longestSaid).toWellFormed());
+  const value = encodeURIComponent(said.slice(0, LONGEST_SAID).toWellFormed());
   return reply
     .header(
       "set-cookie",
-      `${saidCookie}=${value}; Path=/; Max-Age=60; HttpOnly; SameSite=Strict`,
+      `${SAID_COOKIE}=${value}; Path=/; Max-Age=60; HttpOnly; SameSite=Strict`,
     )
     .redirect(path, 303);
 }
@@ -110,8 +110,8 @@ export async function attempting(
 function saidIn(cookies: string | undefined): string | null {
   const value = cookies
     ?.split(/;\s*/)
-    .find((each) => each.startsWith(`${saidCookie}=`))
-    ?.slice(saidCookie.length + 1);
+    .find((each) => each.startsWith(`${SAID_COOKIE}=`))
+    ?.slice(SAID_COOKIE.length + 1);
   if (value === undefined || value === "") return null;
   try {
     return decodeURIComponent(value);

@@ -14,8 +14,8 @@ export type SignInLink = {
   readonly expiresAt: number;
 };
 
-export const linkMinutes = 10;
-const mostLinks = 100;
+export const LINK_MINUTES = 10;
+const MOST_LINKS = 100;
 
 /** Keeps hashes only, in memory, keyed as those of sessions are. `now` gives milliseconds since 1970. */
 export function openSignInLinks(
@@ -26,9 +26,9 @@ export function openSignInLinks(
   return {
     make: () => {
       for (const [known, end] of ends)
-        if (end <= now() || ends.size >= mostLinks) ends.delete(known);
+        if (end <= now() || ends.size >= MOST_LINKS) ends.delete(known);
       const token = newToken();
-      const expiresAt = now() + linkMinutes * 60_000;
+      const expiresAt = now() + LINK_MINUTES * 60_000;
       ends.set(keyedHash(key(), token), expiresAt);
       return { path: `/sign-in/${token}`, expiresAt };
     },

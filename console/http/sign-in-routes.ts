@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { inWords } from "../../core/duration.ts";
 import { cookieNameOf, type Door, type SignIn } from "./access.ts";
-import { sessionSeconds } from "../../supervisor/history/sessions.ts";
+import { SESSION_SECONDS } from "../../supervisor/history/sessions.ts";
 import { showPage } from "./show-page.ts";
-import { linkMinutes } from "./sign-in-links.ts";
+import { LINK_MINUTES } from "./sign-in-links.ts";
 
 /** What `hearth open` prints as an address. */
 export type SignInLinkView = {
@@ -31,7 +31,7 @@ export function registerSignInRoutes(
     switch (result.kind) {
       case "open":
         return reply
-          .header("set-cookie", cookie(request, result.token, sessionSeconds))
+          .header("set-cookie", cookie(request, result.token, SESSION_SECONDS))
           .redirect(to, 303);
       case "wrong":
         return askToSignIn(request, reply, {
@@ -55,7 +55,7 @@ export function registerSignInRoutes(
       if (door.isSignedIn(request)) return reply.redirect("/", 303);
       return askToSignIn(request, reply, {
         ...{ status: 401, to: "/" },
-        note: `This link was used already or is older than ${linkMinutes} minutes. \`hearth open\` prints a new one.`,
+        note: `This link was used already or is older than ${LINK_MINUTES} minutes. \`hearth open\` prints a new one.`,
       });
     },
   );
@@ -86,7 +86,7 @@ async function greet(
   return showPage(
     request,
     reply
-      .header("set-cookie", cookie(request, token, sessionSeconds))
+      .header("set-cookie", cookie(request, token, SESSION_SECONDS))
       .header("refresh", "0; url=/"),
     { title: "Signed in.", look: "ok", current: null },
     "signed-in",
@@ -116,7 +116,7 @@ export async function askToSignIn(
     reply,
     { title: "Sign in", look: "none", current: null, status },
     "sign-in",
-    { to, mistake, note, days: sessionSeconds / 86_400 },
+    { to, mistake, note, days: SESSION_SECONDS / 86_400 },
   );
 }
 

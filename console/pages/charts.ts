@@ -3,9 +3,9 @@ import type { ChartData } from "../../supervisor/reports/charts.ts";
 /** Small, so that its letters can be read where it is scaled down to a phone. */
 const [width, top, bottom, right] = [480, 40, 210, 6];
 /** Of a letter at the size that the labels have, roughly. */
-const letterWidth = 8.5;
+const LETTER_WIDTH = 8.5;
 /** Colour is never alone: each line of a chart has a stroke of its own. */
-export const strokes = ["", "8 4", "2 4", "12 3 2 3", "5 2", "1 6"] as const;
+export const STROKES = ["", "8 4", "2 4", "12 3 2 3", "5 2", "1 6"] as const;
 
 /**
  * Columns that stand on each other. Drawn by hand, as all charts of the console: a chart library would cost the supervisor
@@ -48,7 +48,7 @@ export function drawLines(data: ChartData, description: string): string {
         const [x, y] = (points[0] ?? "").split(",");
         return points.length === 1
           ? `<circle cx="${x}" cy="${y}" r="3" fill="var(--${colour})"/>`
-          : `<polyline points="${points.join(" ")}" fill="none" stroke="var(--${colour})" stroke-width="2.5" stroke-linejoin="round" stroke-dasharray="${strokes[index % strokes.length]}"/>`;
+          : `<polyline points="${points.join(" ")}" fill="none" stroke="var(--${colour})" stroke-width="2.5" stroke-linejoin="round" stroke-dasharray="${STROKES[index % STROKES.length]}"/>`;
       })
       .join(""),
   );
@@ -70,11 +70,11 @@ function planFor(
     value,
     text: label(value),
   }));
-  const left = 12 + letterWidth * widest(ticks.map(({ text }) => text));
+  const left = 12 + LETTER_WIDTH * widest(ticks.map(({ text }) => text));
   const step = (width - left - right) / Math.max(1, labels.length);
   const x = (at: number) => left + (at + 0.5) * step;
   const y = (value: number) => bottom - (value / peak) * (bottom - top);
-  const every = Math.ceil((letterWidth * widest(labels) + 14) / step);
+  const every = Math.ceil((LETTER_WIDTH * widest(labels) + 14) / step);
   const axes = [
     ...ticks.map(
       ({ value, text }) =>
@@ -83,7 +83,7 @@ function planFor(
     ...labels.flatMap((text, at) =>
       at % every === 0
         ? [
-            `<text x="${Math.min(x(at), width - right - (letterWidth * text.length) / 2).toFixed(1)}" y="232" text-anchor="middle">${escaped(text)}</text>`,
+            `<text x="${Math.min(x(at), width - right - (LETTER_WIDTH * text.length) / 2).toFixed(1)}" y="232" text-anchor="middle">${escaped(text)}</text>`,
           ]
         : [],
     ),

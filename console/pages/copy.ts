@@ -1,5 +1,5 @@
 /** Shows the copy buttons, which do nothing without script: each copies the text of the element that data-copy names by its id. */
-export const copyScript: string = `
+export const COPY_SCRIPT: string = `
 (() => {
   const show = () => document.querySelectorAll("button[data-copy]").forEach((button) => { button.hidden = !navigator.clipboard; });
   document.addEventListener("click", async ({ target }) => {

@@ -3,7 +3,7 @@
  * script, and where the browser has no cryptography (an address without HTTPS). LiveSync's second encryption: PBKDF2 of the
  * passphrase, then for each text its first 12 bytes are the vector, the next 32 the salt of its key (HKDF), the rest AES-GCM.
  */
-export const decryptScript: string = `
+export const DECRYPT_SCRIPT: string = `
 (() => {
   const form = document.getElementById("decrypt");
   if (form === null || !window.crypto.subtle) return;

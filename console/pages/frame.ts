@@ -3,15 +3,15 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Eta } from "eta";
 import { projectRoot } from "../../supervisor/home/home.ts";
-import { copyScript } from "./copy.ts";
-import { decryptScript } from "./decrypt.ts";
-import { refreshScript } from "./refresh.ts";
+import { COPY_SCRIPT } from "./copy.ts";
+import { DECRYPT_SCRIPT } from "./decrypt.ts";
+import { REFRESH_SCRIPT } from "./refresh.ts";
 import { iconOf, shapeOf, signs, type Look } from "../../core/shapes.ts";
 
 /** A page of the console; those that are there stand in the navigation. */
 export type PageLink = { readonly path: string; readonly name: string };
 
-export const pageLinks: readonly PageLink[] = [
+export const PAGE_LINKS: readonly PageLink[] = [
   { path: "/", name: "Status" },
   { path: "/spend", name: "Spend" },
   { path: "/keys", name: "Keys" },
@@ -77,9 +77,9 @@ export async function renderPage(
     version,
     sign: signs[frame.look],
     icon: iconOf(frame.look),
-    links: pageLinks,
+    links: PAGE_LINKS,
     scripts:
-      frame.refreshes === null ? [copyScript] : [refreshScript, copyScript],
+      frame.refreshes === null ? [COPY_SCRIPT] : [REFRESH_SCRIPT, COPY_SCRIPT],
     // Without script the whole page is loaded again, under the reader's eyes: not as often.
     reloads: frame.refreshes === null ? null : frame.refreshes * 2,
   });
@@ -92,7 +92,7 @@ export async function contentSecurityPolicy(): Promise<string> {
   return [
     "default-src 'none'",
     `style-src '${hashOf(stylesheet)}'`,
-    `script-src ${[refreshScript, copyScript, decryptScript].map((script) => `'${hashOf(script)}'`).join(" ")}`,
+    `script-src ${[REFRESH_SCRIPT, COPY_SCRIPT, DECRYPT_SCRIPT].map((script) => `'${hashOf(script)}'`).join(" ")}`,
     "img-src data:",
     "connect-src 'self'",
     "form-action 'self'",

@@ -3,7 +3,7 @@
  * place, unless nobody looks, somebody types or is being asked, or text is selected. What was folded open stays open. Without
  * script a page asks to be loaded again.
  */
-export const refreshScript: string = `
+export const REFRESH_SCRIPT: string = `
 (() => {
   const busy = () => document.hidden || getSelection().type === "Range" ||
     document.querySelector("main .ask[open]") !== null || document.activeElement.matches("main :is(input, select, textarea, button)");

@@ -18,7 +18,7 @@ export type Written = {
   readonly known: readonly Entry[];
 };
 
-const heading = ` The operator's own settings: they win over config/gateway.yaml.`;
+const HEADING = ` The operator's own settings: they win over config/gateway.yaml.`;
 
 /**
  * Adds the runners' models to the operator's file and leaves all else in it as it is, comments too. What is there already
@@ -81,7 +81,7 @@ function open(path: string): Document {
     );
   if (document.contents === null) {
     document.contents = document.createNode({});
-    if (text === "") document.commentBefore = heading;
+    if (text === "") document.commentBefore = HEADING;
   }
   if (!isMap(document.contents))
     throw new Failure(

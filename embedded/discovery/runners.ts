@@ -22,14 +22,14 @@ type Candidate = {
   readonly speaks: readonly ("ollama" | "openai")[];
 };
 
-const usual: readonly Candidate[] = [
+const USUAL: readonly Candidate[] = [
   { name: "Ollama", url: "http://127.0.0.1:11434", speaks: ["ollama"] },
   { name: "LM Studio", url: "http://127.0.0.1:1234", speaks: ["openai"] },
   { name: "llama.cpp", url: "http://127.0.0.1:8080", speaks: ["openai"] },
   { name: "vLLM", url: "http://127.0.0.1:8000", speaks: ["openai"] },
 ];
-const runnerVariables = ["LOCAL_RUNNER_A_URL", "LOCAL_RUNNER_B_URL"] as const;
-const usualTimeoutMs = 1500;
+const RUNNER_VARIABLES = ["LOCAL_RUNNER_A_URL", "LOCAL_RUNNER_B_URL"] as const;
+const USUAL_TIMEOUT_MS = 1500;
 
 const ollamaTags = z.object({
   models: z.array(z.object({ name: z.string().min(1) })),
@@ -45,8 +45,8 @@ const openaiModels = z.object({
 export async function findRunners(
   env: Environment,
   urls: readonly string[] = [],
-  timeoutMs: number = usualTimeoutMs,
-  places: readonly Candidate[] = usual,
+  timeoutMs: number = USUAL_TIMEOUT_MS,
+  places: readonly Candidate[] = USUAL,
 ): Promise<readonly FoundRunner[]> {
   const candidates = [...places, ...named(env), ...urls.map(given)];
   const asked = await Promise.all(
@@ -63,7 +63,7 @@ export async function findRunners(
 }
 
 function named(env: Environment): readonly Candidate[] {
-  return runnerVariables.flatMap((variable) => {
+  return RUNNER_VARIABLES.flatMap((variable) => {
     const url = readVariable(variable, env);
     return url === undefined || !URL.canParse(url)
       ? []

@@ -13,8 +13,8 @@ export type EchoAnswer = {
   readonly delayMs: number;
 };
 
-const longestDelayMs = 60_000;
-const dimensions = 64;
+const LONGEST_DELAY_MS = 60_000;
+const DIMENSIONS = 64;
 
 /**
  * The answer to a chat: "Echo: " and the user's last words, cut at `maxTokens`.
@@ -60,7 +60,7 @@ export function embed(text: string): readonly number[] {
   const bytes = [0, 1].flatMap((part) => [
     ...createHash("sha256").update(`${part}:${text}`).digest(),
   ]);
-  const raw = bytes.slice(0, dimensions).map((byte) => byte - 127.5);
+  const raw = bytes.slice(0, DIMENSIONS).map((byte) => byte - 127.5);
   const length = Math.hypot(...raw);
   return raw.map((value) => value / length);
 }
@@ -85,5 +85,5 @@ export function textOf(content: unknown): string {
 function delayAsked(text: string): number {
   const [, amount, unit] = /\[delay (\d{1,6})(ms|s)\]/.exec(text) ?? [];
   if (amount === undefined) return 0;
-  return Math.min(Number(amount) * (unit === "s" ? 1000 : 1), longestDelayMs);
+  return Math.min(Number(amount) * (unit === "s" ? 1000 : 1), LONGEST_DELAY_MS);
 }

@@ -5,11 +5,11 @@ import Fastify, { type FastifyReply, type FastifyRequest } from "fastify";
 import { z } from "zod";
 import { answerChat, countTokens, embed } from "./answers.ts";
 
-const model = "hearth-echo";
-const owner = "hearth (an echo, not a model)";
+const MODEL = "hearth-echo";
+const OWNER = "hearth (an echo, not a model)";
 
 const chatBody = z.looseObject({
-  model: z.string().default(model),
+  model: z.string().default(MODEL),
   messages: z.array(z.looseObject({ role: z.string() })).min(1),
   stream: z.boolean().nullish(),
   stream_options: z
@@ -19,7 +19,7 @@ const chatBody = z.looseObject({
   max_completion_tokens: z.number().int().positive().nullish(),
 });
 const embeddingBody = z.looseObject({
-  model: z.string().default(model),
+  model: z.string().default(MODEL),
   input: z.union([z.string(), z.array(z.string()).min(1)]),
   encoding_format: z.enum(["float", "base64"]).optional(),
 });
@@ -52,7 +52,7 @@ export async function startEcho(options: EchoOptions): Promise<{
 
   server.get("/v1/models", () => ({
     object: "list",
-    data: [{ id: model, object: "model", created: 0, owned_by: owner }],
+    data: [{ id: MODEL, object: "model", created: 0, owned_by: OWNER }],
   }));
 
   server.post("/v1/chat/completions", async (request, reply) => {

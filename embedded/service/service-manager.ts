@@ -10,10 +10,10 @@ import { homedir, userInfo } from "node:os";
 import { dirname, join } from "node:path";
 import { Failure, sentencesOf } from "../../core/failure.ts";
 import {
-  launchdLabel,
+  LAUNCHD_LABEL,
   launchdPlist,
   systemdUnit,
-  unitName,
+  UNIT_NAME,
   type ServicePlan,
 } from "./unit-files.ts";
 
@@ -65,8 +65,8 @@ export function findServiceManager(
 function systemd(system: boolean, run: Run): ServiceManager {
   const scope = system ? [] : ["--user"];
   const path = system
-    ? join("/etc/systemd/system", unitName)
-    : join(homedir(), ".config", "systemd", "user", unitName);
+    ? join("/etc/systemd/system", UNIT_NAME)
+    : join(homedir(), ".config", "systemd", "user", UNIT_NAME);
   const tell = (...words: readonly string[]) =>
     run("systemctl", [...scope, ...words]);
   return {
@@ -80,7 +80,7 @@ function systemd(system: boolean, run: Run): ServiceManager {
         );
       putFile(path, systemdUnit(plan));
       mustSucceed(tell("daemon-reload"), "systemctl daemon-reload");
-      mustSucceed(tell("enable", "--now", unitName), "systemctl enable --now");
+      mustSucceed(tell("enable", "--now", UNIT_NAME), "systemctl enable --now");
       if (system) return [];
       // Without it a user's services begin at the first sign-in and end with the last.
       const { username } = userInfo();
@@ -93,7 +93,7 @@ function systemd(system: boolean, run: Run): ServiceManager {
     remove: () => {
       if (!existsSync(path)) return false;
       mustSucceed(
-        tell("disable", "--now", unitName),
+        tell("disable", "--now", UNIT_NAME),
         "systemctl disable --now",
       );
       rmSync(path);
@@ -102,9 +102,9 @@ function systemd(system: boolean, run: Run): ServiceManager {
     },
     status: () => ({
       installed: existsSync(path),
-      running: tell("is-active", "--quiet", unitName).ok,
-      atBoot: tell("is-enabled", "--quiet", unitName).ok,
-      words: tell("is-active", unitName).output,
+      running: tell("is-active", "--quiet", UNIT_NAME).ok,
+      atBoot: tell("is-enabled", "--quiet", UNIT_NAME).ok,
+      words: tell("is-active", UNIT_NAME).output,
     }),
   };
 }
@@ -113,9 +113,9 @@ function launchd(system: boolean, run: Run): ServiceManager {
   const directory = system
     ? "/Library/LaunchDaemons"
     : join(homedir(), "Library", "LaunchAgents");
-  const path = join(directory, `${launchdLabel}.plist`);
+  const path = join(directory, `${LAUNCHD_LABEL}.plist`);
   const domain = system ? "system" : `gui/${userInfo().uid}`;
-  const target = `${domain}/${launchdLabel}`;
+  const target = `${domain}/${LAUNCHD_LABEL}`;
   return {
     name: "launchd",
     path,

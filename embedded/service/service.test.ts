@@ -9,7 +9,7 @@ import {
   launchdPlist,
   plainSettingsOf,
   systemdUnit,
-  unitName,
+  UNIT_NAME,
   type ServicePlan,
 } from "./unit-files.ts";
 
@@ -64,7 +64,7 @@ test("a crash is started again and what ran serves on; a told stop stays", () =>
 
 /** Runs systemd-analyze on a unit; without it these tests would show nothing, so they fail and say what to install. */
 function analyze(unit: string, ...words: readonly string[]) {
-  const path = join(place.directory, unitName);
+  const path = join(place.directory, UNIT_NAME);
   writeFileSync(path, unit);
   const { error, status, stdout, stderr } = spawnSync(
     "systemd-analyze",
@@ -98,7 +98,7 @@ onLinux.each([
     );
     const complaints = stderr
       .split("\n")
-      .filter((line) => line.includes(unitName));
+      .filter((line) => line.includes(UNIT_NAME));
     expect(complaints).toEqual([]);
     expect(status).toBe(0);
   },

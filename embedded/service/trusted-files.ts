@@ -9,8 +9,8 @@ export type Trusted = {
 };
 
 /** Git's own files are not run. */
-const skipped = ".git";
-const sticky = 0o1000;
+const SKIPPED = ".git";
+const STICKY = 0o1000;
 
 /** Throws a Failure when anyone else could change what is in a directory, or put another directory in its place. */
 export function checkOnlyTrustedWrite(path: string, trusted: Trusted): void {
@@ -19,7 +19,7 @@ export function checkOnlyTrustedWrite(path: string, trusted: Trusted): void {
     ancestorsOf(directory).find((each) => {
       const stats = lstatSync(each);
       // In a sticky directory, such as /tmp, only owners replace what is theirs.
-      return (stats.mode & sticky) === 0 && isWritable(stats, trusted);
+      return (stats.mode & STICKY) === 0 && isWritable(stats, trusted);
     }) ?? findWritable(directory, trusted);
   if (found === undefined) return;
   throw new Failure(
@@ -37,7 +37,7 @@ function findWritable(path: string, trusted: Trusted): string | undefined {
   if (isWritable(stats, trusted)) return path;
   if (!stats.isDirectory()) return undefined;
   for (const name of readdirSync(path)) {
-    if (name === skipped) continue;
+    if (name === SKIPPED) continue;
     const found = findWritable(join(path, name), trusted);
     if (found !== undefined) return found;
   }

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { smallMemory } from "../../supervisor/small-memory.ts";
+import { SMALL_MEMORY } from "../../supervisor/small-memory.ts";
 
 /** What a service manager needs to know to start Hearth at boot. All paths absolute. */
 export type ServicePlan = {
@@ -14,14 +14,14 @@ export type ServicePlan = {
   readonly user: string | undefined;
 };
 
-export const unitName = "hearth.service";
-export const launchdLabel = "org.hearth.supervisor";
+export const UNIT_NAME = "hearth.service";
+export const LAUNCHD_LABEL = "org.hearth.supervisor";
 
 /** The gateway may finish its calls first, as with `hearth down`. */
-const stopWithinSeconds = 200;
+const STOP_WITHIN_SECONDS = 200;
 
 /** Variables that a person sets for `hearth up` and that hold no secret. */
-const plainSettings = [
+const PLAIN_SETTINGS = [
   "HEARTH_GATEWAY_PORT",
   "HEARTH_NOTES_PORT",
   "HEARTH_SUPERVISOR_PORT",
@@ -45,7 +45,7 @@ export function plainSettingsOf(
     Object.entries(env).flatMap(([name, value]) => {
       if (value === undefined || value === "") return [];
       const isPlain =
-        plainSettings.includes(name) ||
+        PLAIN_SETTINGS.includes(name) ||
         /_(KEY|PASSWORD|TOKEN|SECRET|URL)_FILE$/.test(name);
       // An address may carry a password.
       return isPlain && !/:\/\/[^/]*@/.test(value) ? [[name, value]] : [];
@@ -69,14 +69,14 @@ function environmentOf({ home, settings }: ServicePlan) {
 function commandOf({ node, project, home }: ServicePlan): readonly string[] {
   return [
     node,
-    ...smallMemory,
+    ...SMALL_MEMORY,
     `--env-file-if-exists=${home}/service.env`,
     `${project}/supervisor/main.ts`,
   ];
 }
 
 /** What both of systemd's managers can enforce. Node compiles code while it runs, so memory stays executable. */
-const restrictions = `NoNewPrivileges=yes
+const RESTRICTIONS = `NoNewPrivileges=yes
 RestrictNamespaces=yes
 RestrictRealtime=yes
 RestrictSUIDSGID=yes
@@ -140,8 +140,8 @@ Restart=on-failure
 RestartSec=2
 # What the supervisor started serves on when it crashes, and is found again by the next one.
 KillMode=process
-TimeoutStopSec=${stopWithinSeconds}
-${restrictions}
+TimeoutStopSec=${STOP_WITHIN_SECONDS}
+${RESTRICTIONS}
 ${user === undefined ? "" : isolation(home)}
 [Install]
 WantedBy=${user === undefined ? "default.target" : "multi-user.target"}
@@ -162,7 +162,7 @@ export function launchdPlist(plan: ServicePlan): string {
 <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
 <plist version="1.0">
 <dict>
-  <key>Label</key><string>${launchdLabel}</string>${user === undefined ? "" : `\n  <key>UserName</key><string>${escaped(user)}</string>`}
+  <key>Label</key><string>${LAUNCHD_LABEL}</string>${user === undefined ? "" : `\n  <key>UserName</key><string>${escaped(user)}</string>`}
   <key>ProgramArguments</key>
   <array>
 ${commandOf(plan)
@@ -182,7 +182,7 @@ ${variables}
   <key>KeepAlive</key><dict><key>SuccessfulExit</key><false/></dict>
   <!-- What the supervisor started serves on when it crashes. -->
   <key>AbandonProcessGroup</key><true/>
-  <key>ExitTimeOut</key><integer>${stopWithinSeconds}</integer>
+  <key>ExitTimeOut</key><integer>${STOP_WITHIN_SECONDS}</integer>
 </dict>
 </plist>
 `;

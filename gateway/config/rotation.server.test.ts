@@ -15,7 +15,7 @@ import {
   type MockProvider,
 } from "../../test/servers/provider.ts";
 
-const newMasterKey = "sk-the-next-master-key-of-the-tests";
+const NEW_MASTER_KEY = "sk-the-next-master-key-of-the-tests";
 const nextRole = `gateway_${randomBytes(4).toString("hex")}`;
 const handed = mkdtempSync(join(tmpdir(), "hearth-rotation-"));
 let gateway: TestGateway;
@@ -67,19 +67,19 @@ const asks = async (key: string) =>
   (await gateway.request("GET", "/key/list", undefined, key)).status;
 
 test("a rotated master key works at once, the one before until its time is over", async () => {
-  hand("PROXY_MASTER_KEY", newMasterKey);
+  hand("PROXY_MASTER_KEY", NEW_MASTER_KEY);
   hand("PROXY_MASTER_KEY_PREVIOUS", MASTER_KEY);
   hand(
     "PROXY_MASTER_KEY_PREVIOUS_UNTIL",
     new Date(Date.now() + 3_600_000).toISOString(),
   );
   expect((await reload(MASTER_KEY)).status).toBe(200);
-  expect([await asks(MASTER_KEY), await asks(newMasterKey)]).toEqual([
+  expect([await asks(MASTER_KEY), await asks(NEW_MASTER_KEY)]).toEqual([
     200, 200,
   ]);
   hand("PROXY_MASTER_KEY_PREVIOUS_UNTIL", new Date().toISOString());
-  expect((await reload(newMasterKey)).status).toBe(200);
-  expect([await asks(MASTER_KEY), await asks(newMasterKey)]).toEqual([
+  expect((await reload(NEW_MASTER_KEY)).status).toBe(200);
+  expect([await asks(MASTER_KEY), await asks(NEW_MASTER_KEY)]).toEqual([
     401, 200,
   ]);
 });
@@ -93,11 +93,11 @@ test("another login at the same database is followed without a restart", async (
   url.username = nextRole;
   url.password = "the-next-password";
   hand("DATABASE_URL", url.href);
-  const reloaded = await reload(newMasterKey);
+  const reloaded = await reload(NEW_MASTER_KEY);
   expect(JSON.parse(reloaded.text)).toMatchObject({ need_restart: [] });
   // Those that are open do one more piece of work each.
   const logins = async () => {
-    expect(await asks(newMasterKey)).toBe(200);
+    expect(await asks(NEW_MASTER_KEY)).toBe(200);
     const { rows } = await superuser.query<{ usename: string }>(
       `SELECT DISTINCT usename FROM pg_stat_activity
         WHERE datname = $1 AND application_name = 'hearth-gateway'`,

@@ -21,7 +21,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 /** Migrations from before there were releases. */
-const first = "0013_user_pays.sql";
+const FIRST = "0013_user_pays.sql";
 
 let database: Awaited<ReturnType<typeof emptyDatabase>>;
 let client: Client;
@@ -37,7 +37,7 @@ afterAll(async () => {
 });
 
 /** Everything that a program can rely on, each with what would break it if it changed. */
-const catalogue = `
+const CATALOGUE = `
   SELECT 'relation ' || c.relname AS name, c.relkind::text AS rules FROM pg_class c
     WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p', 'v', 'm', 'S')
   UNION ALL
@@ -67,7 +67,7 @@ type Catalogue = ReadonlyMap<string, string>;
 
 async function readCatalogue(): Promise<Catalogue> {
   const { rows } = await client.query<{ name: string; rules: string }>(
-    catalogue,
+    CATALOGUE,
   );
   return new Map(rows.map(({ name, rules }) => [name, rules]));
 }
@@ -102,7 +102,7 @@ test("the migrations of each release only add to what the release before uses", 
   for (const file of files) {
     const before = await readCatalogue();
     await client.query(readFileSync(`${directory}/${file}`, "utf8"));
-    if (file < first) continue;
+    if (file < FIRST) continue;
     expect(
       contractions(before, await readCatalogue()),
       `${file} takes away what the release before uses: add beside it, and remove the old one in a later generation (hearth.schemaGeneration in gateway/package.json, docs/upgrade.md)`,

@@ -5,9 +5,9 @@ import type { Logger } from "pino";
 import { query, transaction, type Pool } from "./pool.ts";
 
 const directory = fileURLToPath(new URL("./migrations", import.meta.url));
-const table = "migrations";
+const TABLE = "migrations";
 /** What a backup takes along for releases that do not have the files. */
-const textsTable = "migration_texts";
+const TEXTS_TABLE = "migration_texts";
 
 /**
  * Brings the schema up to date: plain SQL, forward only, one instance at a time under an advisory lock.
@@ -18,8 +18,8 @@ export async function migrate(pool: Pool, log: Logger): Promise<void> {
     .filter((file) => file.endsWith(".sql"))
     .map((file) => file.slice(0, -".sql".length))
     .sort();
-  const applied = await namesIn(pool, table);
-  const remembered = await namesIn(pool, textsTable);
+  const applied = await namesIn(pool, TABLE);
+  const remembered = await namesIn(pool, TEXTS_TABLE);
   if (names.every((name) => applied.has(name) && remembered.has(name))) return;
   const { runner } = await import("node-pg-migrate");
   const client = await pool.connect();
@@ -32,7 +32,7 @@ export async function migrate(pool: Pool, log: Logger): Promise<void> {
     const ran = await runner({
       dbClient: client,
       dir: directory,
-      migrationsTable: table,
+      migrationsTable: TABLE,
       direction: "up",
       singleTransaction: true,
       advisoryLockMode: "wait",
@@ -40,7 +40,7 @@ export async function migrate(pool: Pool, log: Logger): Promise<void> {
     });
     for (const name of names)
       await client.query(
-        `INSERT INTO ${textsTable} (name, sql) VALUES ($1, $2) ON CONFLICT DO NOTHING`,
+        `INSERT INTO ${TEXTS_TABLE} (name, sql) VALUES ($1, $2) ON CONFLICT DO NOTHING`,
         [name, await readFile(join(directory, `${name}.sql`), "utf8")],
       );
     if (ran.length > 0)

@@ -11,7 +11,7 @@ import {
 } from "./stream-fixture.ts";
 
 const wire = createAnthropicWire(() => 1_700_000_000_000);
-const recordings = ["text", "tools", "thinking", "server-tools", "refusal"];
+const RECORDINGS = ["text", "tools", "thinking", "server-tools", "refusal"];
 
 interface Completion {
   readonly id: string;
@@ -33,7 +33,7 @@ function whole(name: string) {
   return { facts, completion: JSON.parse(body.toString()) as Completion };
 }
 
-test.each(recordings)(
+test.each(RECORDINGS)(
   "%s: a stream, cut anywhere, says what the whole answer says",
   (name) => {
     const bytes = fixture(`anthropic/${name}.sse`);
@@ -171,7 +171,7 @@ test.each(["chat", "messages"] as const)(
   },
 );
 
-test.each([...recordings, "overloaded"])(
+test.each([...RECORDINGS, "overloaded"])(
   "%s passes untouched to a client of the same shape",
   (name) => {
     const bytes = fixture(`anthropic/${name}.sse`);

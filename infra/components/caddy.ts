@@ -1,11 +1,11 @@
 import type { ContainerSpec } from "../container.ts";
 import { containerName, networkName, type StackNames } from "../names.ts";
 
-const caddyfilePath = "/etc/caddy/Caddyfile";
+const CADDYFILE_PATH = "/etc/caddy/Caddyfile";
 /** Inside the container alone. */
-const healthPort = 2020;
+const HEALTH_PORT = 2020;
 
-const healthSite = `http://:${healthPort} {
+const healthSite = `http://:${HEALTH_PORT} {
 	bind 127.0.0.1
 	respond "ok"
 }
@@ -31,14 +31,14 @@ export function caddySpec(
       "caddy",
       "run",
       "--config",
-      caddyfilePath,
+      CADDYFILE_PATH,
       "--adapter",
       "caddyfile",
     ],
     environment: {},
     files: [
       {
-        path: caddyfilePath,
+        path: CADDYFILE_PATH,
         content: `${caddyfile}\n${healthSite}`,
         permissions: "0444",
       },
@@ -57,7 +57,7 @@ export function caddySpec(
         "-q",
         "-O",
         "/dev/null",
-        `http://127.0.0.1:${healthPort}/`,
+        `http://127.0.0.1:${HEALTH_PORT}/`,
       ],
       interval: "10s",
       timeout: "5s",

@@ -80,9 +80,9 @@ export class Gateway extends pulumi.ComponentResource {
   }
 }
 
-const journalDirectory = "/var/lib/hearth/journal";
-const configFile = "/app/config.yaml";
-const layerFile = "/app/hearth.yaml";
+const JOURNAL_DIRECTORY = "/var/lib/hearth/journal";
+const CONFIG_FILE = "/app/config.yaml";
+const LAYER_FILE = "/app/hearth.yaml";
 
 export function buildGatewayArgs(args: GatewayArgs): ContainerSpec {
   const { redis, previousMasterKey: previous } = args;
@@ -106,11 +106,11 @@ export function buildGatewayArgs(args: GatewayArgs): ContainerSpec {
     environment: {
       ...secrets.environment,
       HEARTH_DRAIN_NOTICE: `${args.drainNoticeSeconds}s`,
-      HEARTH_EXTRA_CONFIG: layerFile,
-      HEARTH_GATEWAY_CONFIG: configFile,
+      HEARTH_EXTRA_CONFIG: LAYER_FILE,
+      HEARTH_GATEWAY_CONFIG: CONFIG_FILE,
       HEARTH_GATEWAY_HOST: "0.0.0.0",
       HEARTH_GATEWAY_PORT: String(ports.gateway),
-      HEARTH_JOURNAL_DIR: journalDirectory,
+      HEARTH_JOURNAL_DIR: JOURNAL_DIRECTORY,
       REDIS_CA_FILE: authorityFile,
       REDIS_HOST: redis.host,
       REDIS_PORT: String(redis.port),
@@ -122,15 +122,15 @@ export function buildGatewayArgs(args: GatewayArgs): ContainerSpec {
     files: [
       ...secrets.files,
       authorityUpload(args.authority),
-      operatorsFile(configFile, settings.file),
-      operatorsFile(layerFile, settings.layer),
+      operatorsFile(CONFIG_FILE, settings.file),
+      operatorsFile(LAYER_FILE, settings.layer),
     ],
     // The edge reaches it inside the host, the other host through the TLS endpoint.
     ports: [],
     volumes: [
       {
         source: volumeName(args.host.engine, "journal"),
-        path: journalDirectory,
+        path: JOURNAL_DIRECTORY,
       },
     ],
     networks: [{ name: networkName(args.host.engine), aliases: ["gateway"] }],

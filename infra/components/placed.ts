@@ -6,7 +6,7 @@ import {
   type UploadedFile,
 } from "../container.ts";
 import type { Host } from "../hosts.ts";
-import { stackLabel, volumeName, type KeptData } from "../names.ts";
+import { STACK_LABEL, volumeName, type KeptData } from "../names.ts";
 
 /** Puts a container on a host. `name` is the resource's; the container's own stands in the spec. */
 export function placeContainer(
@@ -65,7 +65,7 @@ export function keepVolume(
     name,
     {
       name: volumeName(host.engine, data),
-      labels: [{ label: stackLabel, value: host.engine.stack }],
+      labels: [{ label: STACK_LABEL, value: host.engine.stack }],
     },
     {
       parent,
@@ -78,7 +78,7 @@ export function keepVolume(
 }
 
 /** A secret as a file; the name is the variable's that points to it. */
-export const secretDirectory = "/run/hearth";
+export const SECRET_DIRECTORY = "/run/hearth";
 
 /** Environment and files for secrets: NAME becomes the file and NAME_FILE the variable. */
 export function secretFiles(
@@ -88,10 +88,10 @@ export function secretFiles(
   const names = Object.keys(secrets).toSorted();
   return {
     environment: Object.fromEntries(
-      names.map((name) => [`${name}_FILE`, `${secretDirectory}/${name}`]),
+      names.map((name) => [`${name}_FILE`, `${SECRET_DIRECTORY}/${name}`]),
     ),
     files: names.map((name) => ({
-      path: `${secretDirectory}/${name}`,
+      path: `${SECRET_DIRECTORY}/${name}`,
       content: secrets[name] ?? "",
       permissions,
     })),

@@ -144,8 +144,8 @@ export function gatewayRoleName({
   return `gateway_${gatewayRole}`;
 }
 
-const ownKey = "/run/hearth/postgres-own.key";
-const accessFile = "/run/hearth/pg_hba.conf";
+const OWN_KEY = "/run/hearth/postgres-own.key";
+const ACCESS_FILE = "/run/hearth/pg_hba.conf";
 
 export function buildPostgresArgs(args: PostgresServerArgs): ContainerSpec {
   const secrets = secretFiles(
@@ -160,7 +160,7 @@ export function buildPostgresArgs(args: PostgresServerArgs): ContainerSpec {
       "-c",
       // Beside the data of another major version a new, empty database is never the answer. And uploads are root's, while the
       // server wants its key for itself.
-      `if [ ! -s "$PGDATA/PG_VERSION" ] && compgen -G "/var/lib/postgresql/*/*/PG_VERSION"; then echo "the data is of another major version of Postgres: npm run deploy -- upgrade postgres"; exit 1; fi; install -m 0400 -o postgres ${serverFile("postgres", "key")} ${ownKey} && exec docker-entrypoint.sh "$@"`,
+      `if [ ! -s "$PGDATA/PG_VERSION" ] && compgen -G "/var/lib/postgresql/*/*/PG_VERSION"; then echo "the data is of another major version of Postgres: npm run deploy -- upgrade postgres"; exit 1; fi; install -m 0400 -o postgres ${serverFile("postgres", "key")} ${OWN_KEY} && exec docker-entrypoint.sh "$@"`,
       "bash",
       "postgres",
       "-c",
@@ -175,9 +175,9 @@ export function buildPostgresArgs(args: PostgresServerArgs): ContainerSpec {
       "-c",
       `ssl_cert_file=${serverFile("postgres", "crt")}`,
       "-c",
-      `ssl_key_file=${ownKey}`,
+      `ssl_key_file=${OWN_KEY}`,
       "-c",
-      `hba_file=${accessFile}`,
+      `hba_file=${ACCESS_FILE}`,
     ],
     environment: { POSTGRES_DB: "hearth", ...secrets.environment },
     files: [
@@ -191,7 +191,7 @@ export function buildPostgresArgs(args: PostgresServerArgs): ContainerSpec {
         permissions: "0444",
       },
       {
-        path: accessFile,
+        path: ACCESS_FILE,
         content: `# Commands within the container come by its socket; everything else speaks TLS.
 local all all trust
 hostssl all all all scram-sha-256

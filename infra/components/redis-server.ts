@@ -83,7 +83,7 @@ export class RedisServer extends pulumi.ComponentResource {
   }
 }
 
-const configFile = "/run/hearth/redis.conf";
+const CONFIG_FILE = "/run/hearth/redis.conf";
 
 export function buildRedisArgs(args: RedisServerArgs): ContainerSpec {
   const { password, previousPassword, memoryMiB } = args;
@@ -93,7 +93,7 @@ export function buildRedisArgs(args: RedisServerArgs): ContainerSpec {
   ];
   return {
     name: containerName(args.host.engine, "redis"),
-    command: ["redis-server", configFile],
+    command: ["redis-server", CONFIG_FILE],
     // The image's own redis user; group 0 reads the uploads.
     user: "999:0",
     environment: {},
@@ -104,7 +104,7 @@ export function buildRedisArgs(args: RedisServerArgs): ContainerSpec {
         permissions: "0440",
       },
       {
-        path: configFile,
+        path: CONFIG_FILE,
         content: buildRedisConf(memoryMiB),
         permissions: "0440",
       },

@@ -34,10 +34,10 @@ export class SocketProxy extends pulumi.ComponentResource {
   }
 }
 
-const configFile = "/usr/local/etc/haproxy/haproxy.cfg";
+const CONFIG_FILE = "/usr/local/etc/haproxy/haproxy.cfg";
 
 /** The containers that the supervisor may look into and restart; all of ours but the proxy itself. */
-const ours = [
+const OURS = [
   "couchdb",
   "edge",
   "gateway",
@@ -50,13 +50,13 @@ const ours = [
 export function buildSocketProxyArgs({ host }: SocketProxyArgs): ContainerSpec {
   return {
     name: containerName(host.engine, "socket-proxy"),
-    command: ["haproxy", "-W", "-db", "-f", configFile],
+    command: ["haproxy", "-W", "-db", "-f", CONFIG_FILE],
     // The socket is root's; without any capability, root is only that file's owner.
     user: "0:0",
     environment: {},
     files: [
       {
-        path: configFile,
+        path: CONFIG_FILE,
         content: buildSocketProxyConfig(host.engine),
         permissions: "0444",
       },
@@ -83,7 +83,7 @@ export function buildSocketProxyArgs({ host }: SocketProxyArgs): ContainerSpec {
 export function buildSocketProxyConfig(
   engine: Pick<StackNames, "prefix">,
 ): string {
-  const names = ours.map((each) => containerName(engine, each)).join("|");
+  const names = OURS.map((each) => containerName(engine, each)).join("|");
   return `global
   maxconn 100
   log stdout format raw local0 notice

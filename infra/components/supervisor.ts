@@ -109,9 +109,9 @@ export class Supervisor extends pulumi.ComponentResource {
   }
 }
 
-const home = "/var/lib/hearth";
-const watchedFile = "/run/hearth/servers.crt";
-const configFile = "/app/supervisor.yaml";
+const HOME = "/var/lib/hearth";
+const WATCHED_FILE = "/run/hearth/servers.crt";
+const CONFIG_FILE = "/app/supervisor.yaml";
 
 export function buildSupervisorArgs(args: SupervisorArgs): ContainerSpec {
   const { host, peer, offsite, redis } = args;
@@ -134,7 +134,7 @@ export function buildSupervisorArgs(args: SupervisorArgs): ContainerSpec {
     "0440",
   );
   const ownConfig =
-    args.config === undefined ? [] : [operatorsFile(configFile, args.config)];
+    args.config === undefined ? [] : [operatorsFile(CONFIG_FILE, args.config)];
   return {
     name: containerName(host.engine, "supervisor"),
     user: "1000:0",
@@ -146,8 +146,8 @@ export function buildSupervisorArgs(args: SupervisorArgs): ContainerSpec {
       GATEWAY_URL: `http://gateway:${ports.gateway}`,
       HEARTH_CONTAINER_PREFIX: host.engine.prefix,
       HEARTH_CONTAINERS: args.services.join(" "),
-      HEARTH_CERTIFICATES: watchedFile,
-      HEARTH_HOME: home,
+      HEARTH_CERTIFICATES: WATCHED_FILE,
+      HEARTH_HOME: HOME,
       // What messages are signed with; the container's own name is a random one.
       HEARTH_HOST_NAME: `host ${host.name.toUpperCase()}`,
       HEARTH_JOBS: args.hasJobs ? "on" : "off",
@@ -174,14 +174,14 @@ export function buildSupervisorArgs(args: SupervisorArgs): ContainerSpec {
       ...(args.edgeUrl === undefined ? {} : { EDGE_URL: args.edgeUrl }),
       ...(ownConfig.length === 0
         ? {}
-        : { HEARTH_SUPERVISOR_CONFIG: configFile }),
+        : { HEARTH_SUPERVISOR_CONFIG: CONFIG_FILE }),
     },
     files: [
       ...secrets.files,
       ...ownConfig,
       authorityUpload(args.authority),
       {
-        path: watchedFile,
+        path: WATCHED_FILE,
         content: args.certificates,
         permissions: "0444",
       },
@@ -189,13 +189,13 @@ export function buildSupervisorArgs(args: SupervisorArgs): ContainerSpec {
     // Only the TLS endpoint leads to it.
     ports: [],
     volumes: [
-      { source: volumeName(host.engine, "supervisor"), path: home },
+      { source: volumeName(host.engine, "supervisor"), path: HOME },
       {
         source:
           args.backups === "volume"
             ? volumeName(host.engine, "backups")
             : args.backups,
-        path: `${home}/backups`,
+        path: `${HOME}/backups`,
       },
     ],
     networks: [

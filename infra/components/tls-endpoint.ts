@@ -3,7 +3,7 @@ import * as pulumi from "@pulumi/pulumi";
 import { buildTlsCaddyfile } from "../caddyfile.ts";
 import {
   serverUploads,
-  tlsEndpointName,
+  TLS_ENDPOINT_NAME,
   type ServerCertificate,
 } from "../certificates.ts";
 import type { ContainerSpec } from "../container.ts";
@@ -53,10 +53,10 @@ export function buildTlsEndpointArgs(args: TlsEndpointArgs): ContainerSpec {
   const { host } = args;
   return caddySpec(
     {
-      alias: tlsEndpointName,
+      alias: TLS_ENDPOINT_NAME,
       engine: host.engine,
       caddyfile: buildTlsCaddyfile(args),
-      files: serverUploads(tlsEndpointName, args.certificate, "0400"),
+      files: serverUploads(TLS_ENDPOINT_NAME, args.certificate, "0400"),
     },
     {
       ports: [

@@ -53,14 +53,14 @@ export const privateAddress = address.refine(
 );
 
 /** All that the program ever makes; an operator's own roles are none of ours. */
-export const loginRoleNames = [
+export const LOGIN_ROLE_NAMES = [
   "gateway_a",
   "gateway_b",
   "supervisor",
   "backup",
 ] as const;
 
-const role = `(${loginRoleNames.join("|")})`;
+const role = `(${LOGIN_ROLE_NAMES.join("|")})`;
 
 /** Login roles by name; "yes" stands for all of them, "none" for an adoption that finds none. */
 export const roleNames = z

@@ -17,7 +17,7 @@ const group = (name: string, value: unknown): Changes => ({
 });
 
 /** What is wrong, and the whole of what is said about it. */
-const mistakes: readonly (readonly [Changes, ...(readonly string[])])[] = [
+const MISTAKES: readonly (readonly [Changes, ...(readonly string[])])[] = [
   [
     { hosts: "here" },
     "hearth:hosts must be a group of settings: npx pulumi config rm hearth:hosts",
@@ -410,7 +410,7 @@ function errorsOf(
 }
 
 test.each(
-  mistakes.map(([changes, ...sentences]) => ({
+  MISTAKES.map(([changes, ...sentences]) => ({
     mistake: JSON.stringify(changes),
     changes,
     sentences,
@@ -442,7 +442,7 @@ test.each(passwords)("%s: too short, in clear, or missing", (name) => {
 
 test("there is a mistake for every setting", () => {
   const tried = new Set([
-    ...mistakes.flatMap(([changes]) => Object.keys(changes)),
+    ...MISTAKES.flatMap(([changes]) => Object.keys(changes)),
     ...passwords,
   ]);
   // What the deploy command keeps for itself may be any text.

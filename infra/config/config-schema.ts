@@ -65,7 +65,7 @@ const image = imageReference.optional();
 const port = wholeNumber(1, 65_535);
 
 /** How often the edges ask whether a gateway is ready. */
-export const edgeProbeSeconds = 1;
+export const EDGE_PROBE_SECONDS = 1;
 
 const plainSettings = {
   hosts: z
@@ -200,8 +200,8 @@ const plainSettings = {
   // One call in 1,642 failed at a replacement with a shorter one.
   drainNotice: seconds
     .refine(
-      (notice) => notice > 2 * edgeProbeSeconds,
-      `must be longer than ${2 * edgeProbeSeconds}s: both edges have to see that a gateway is about to stop`,
+      (notice) => notice > 2 * EDGE_PROBE_SECONDS,
+      `must be longer than ${2 * EDGE_PROBE_SECONDS}s: both edges have to see that a gateway is about to stop`,
     )
     .prefault("5s")
     .meta({

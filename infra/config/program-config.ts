@@ -23,10 +23,10 @@ type Kept<Secret> = Secret extends string
   : Secret extends object
     ? Readonly<Record<string, Output<string>>>
     : Secret;
-const namespace = "hearth";
+const NAMESPACE = "hearth";
 
 /** HOST:PORT at which this machine reaches Postgres for one run; counts before hearth:postgresAt. */
-export const postgresAtVariable = "HEARTH_POSTGRES_AT";
+export const POSTGRES_AT_VARIABLE = "HEARTH_POSTGRES_AT";
 
 /** Exported, but left out of the package's types. */
 const { isConfigSecret } = stackConfig as unknown as {
@@ -36,16 +36,16 @@ const { isConfigSecret } = stackConfig as unknown as {
 /** The configuration of the running Pulumi program. Throws ConfigRefused with every mistake. */
 export function readStackConfig(): ProgramConfig {
   const own = Object.entries(stackConfig.allConfig()).filter(([key]) =>
-    key.startsWith(`${namespace}:`),
+    key.startsWith(`${NAMESPACE}:`),
   );
   const result = readConfig({
     values: {
       ...Object.fromEntries(
-        own.map(([key, value]) => [key.slice(namespace.length + 1), value]),
+        own.map(([key, value]) => [key.slice(NAMESPACE.length + 1), value]),
       ),
-      ...postgresAtFrom(process.env[postgresAtVariable]),
+      ...postgresAtFrom(process.env[POSTGRES_AT_VARIABLE]),
     },
-    isSecret: (key) => isConfigSecret(`${namespace}:${key}`),
+    isSecret: (key) => isConfigSecret(`${NAMESPACE}:${key}`),
   });
   const errors = result.ok
     ? [...otherPostgres(result.config), ...unusableFiles(result.config)]
@@ -56,7 +56,7 @@ export function readStackConfig(): ProgramConfig {
 
 /** Checked in clear, secrets go on as what Pulumi itself reads. */
 function keepSecrets(config: HearthConfig): ProgramConfig {
-  const settings = new Config(namespace);
+  const settings = new Config(NAMESPACE);
   const kept = secretFields.flatMap((key) => {
     const value = config[key as SecretField];
     if (value === undefined) return [];

@@ -8,7 +8,7 @@ import { bringUp, lookFirst } from "./bring-up.ts";
 import { refuseHalfRotation } from "./rotate.ts";
 import { readSettings, type Session } from "./session.ts";
 import { removeSettings, setSetting } from "./settings.ts";
-import { readState, roleType } from "./state.ts";
+import { readState, ROLE_TYPE } from "./state.ts";
 
 /** With a state that knows login roles the rotation itself goes on; with a lost one it is for them that it needs `adopt`. */
 export async function refuseWhileRotating(session: Session): Promise<void> {
@@ -84,7 +84,7 @@ async function postgresRuns(engine: StackEngine): Promise<boolean> {
 async function rolesInState({ stack }: Session): Promise<readonly string[]> {
   const { resources } = await readState(stack);
   return resources
-    .filter(({ type }) => type === roleType)
+    .filter(({ type }) => type === ROLE_TYPE)
     .map(({ id }) => id ?? "");
 }
 

@@ -26,7 +26,7 @@ const last = migrations.toSorted().at(-1) ?? "";
 
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), "hearth-backup-first-"));
-  writeFileSync(join(directory, "ssh"), dataHost);
+  writeFileSync(join(directory, "ssh"), DATA_HOST);
   chmodSync(join(directory, "ssh"), 0o755);
   vi.stubEnv("PATH", `${directory}:${process.env["PATH"] ?? ""}`);
   onHost("id\thearth-postgres\tUp 5 minutes (healthy)\n");
@@ -38,7 +38,7 @@ afterEach(() => {
 });
 
 /** Stands for the data host: its containers, volumes and migrations are files; a job named in "failing" fails. */
-const dataHost = `#!/bin/sh
+const DATA_HOST = `#!/bin/sh
 here=$(dirname "$0")
 [ -e "$here/containers" ] || exit 255
 case "$*" in

@@ -4,14 +4,14 @@ import { dockerAt, typedDocker, type StackEngine } from "../engine.ts";
 import { askPostgres } from "../postgres-socket.ts";
 import { inProject } from "../project-files.ts";
 import { containerName, volumeName } from "../names.ts";
-import { answersWithinMs, lookAt } from "./host-view.ts";
+import { ANSWERS_WITHIN_MS, lookAt } from "./host-view.ts";
 import type { Session } from "./session.ts";
 
 /** A large database takes its time. */
-const backupWithinMs = 2 * 3_600_000;
+const BACKUP_WITHIN_MS = 2 * 3_600_000;
 
 /** Jobs of the data host's supervisor, which has the databases' passwords and knows when a backup is whole. */
-const jobs = ["postgres-backup", "notes-backup"] as const;
+const JOBS = ["postgres-backup", "notes-backup"] as const;
 
 /**
  * Backs up Postgres and the notes when the gateways of this checkout would migrate the database. `without` is the host that is
@@ -51,11 +51,11 @@ export async function backUpFirst(
 
 /** Backs up Postgres and the notes now. Throws one sentence; nothing was changed then. */
 export async function backUp(engine: StackEngine): Promise<void> {
-  for (const job of jobs) await runJob(engine, job);
+  for (const job of JOBS) await runJob(engine, job);
 }
 
 /** For psql: the names of the migrations that a database has, none of one without tables. */
-const appliedNames = `SELECT to_regclass('public.migrations') IS NOT NULL AS known \\gset
+const APPLIED_NAMES = `SELECT to_regclass('public.migrations') IS NOT NULL AS known \\gset
 \\if :known
 SELECT name FROM public.migrations;
 \\endif
@@ -65,7 +65,7 @@ SELECT name FROM public.migrations;
 async function missingMigrations(
   engine: StackEngine,
 ): Promise<readonly string[]> {
-  const said = await askPostgres(engine, appliedNames, answersWithinMs).catch(
+  const said = await askPostgres(engine, APPLIED_NAMES, ANSWERS_WITHIN_MS).catch(
     (error: unknown) => {
       throw new Error(
         `Postgres does not say which migrations it has (${lastLine(error)}); nothing was changed: \`${typedDocker(engine, `logs ${containerName(engine, "postgres")}`)}\` shows more; or accept to be without a backup with --no-backup.`,
@@ -89,7 +89,7 @@ async function runJob(engine: StackEngine, job: string): Promise<void> {
       engine,
       ["exec", supervisor, ...command.split(" ")],
       "",
-      backupWithinMs,
+      BACKUP_WITHIN_MS,
     );
   } catch (error) {
     throw new Error(

@@ -18,10 +18,10 @@ export interface StackOptions {
 }
 
 /** Of Pulumi.yaml. */
-export const projectName = "hearth";
+export const PROJECT_NAME = "hearth";
 
 /** At most so many operations at once: each over ssh is a connection. */
-export const parallel = 4;
+export const PARALLEL = 4;
 
 /** Opens the stack with the very program that `pulumi up` runs. */
 export async function openStack(options: StackOptions): Promise<Stack> {
@@ -37,7 +37,7 @@ export async function openStack(options: StackOptions): Promise<Stack> {
   return LocalWorkspace.createOrSelectStack(
     {
       stackName: options.stackName,
-      projectName,
+      projectName: PROJECT_NAME,
       program: async () => ({ ...(await program()) }),
     },
     {

@@ -1,14 +1,14 @@
 import { dockerAt, typedDocker } from "../engine.ts";
 import { removeLeftover, removeLeftoverNetwork } from "../leftover.ts";
 import {
-  keptData,
+  KEPT_DATA,
   networkName,
   socketNetworkName,
   volumeName,
 } from "../names.ts";
 import type { UnknownContainer } from "./unknown-stack.ts";
 import { renewProviders } from "./providers.ts";
-import { dropPendingCreates, hostOf, readState, volumeType } from "./state.ts";
+import { dropPendingCreates, hostOf, readState, VOLUME_TYPE } from "./state.ts";
 import type { Session } from "./session.ts";
 import { pulumi } from "./settings.ts";
 
@@ -57,7 +57,7 @@ export async function keptVolumes({
   const { resources } = await readState(stack);
   return resources.flatMap((resource) => {
     const host = hostOf(resource);
-    return resource.type === volumeType && host !== null
+    return resource.type === VOLUME_TYPE && host !== null
       ? [{ urn: resource.urn, name: String(resource.inputs?.["name"]), host }]
       : [];
   });
@@ -85,7 +85,7 @@ export async function leftVolumes({
   engines,
 }: Session): Promise<readonly Pick<KeptVolume, "host" | "name">[]> {
   const list = async (host: "a" | "b") => {
-    const ours = keptData.map((data) => volumeName(engines[host], data));
+    const ours = KEPT_DATA.map((data) => volumeName(engines[host], data));
     const said = await dockerAt(engines[host], [
       "volume",
       "ls",

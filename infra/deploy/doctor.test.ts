@@ -1,19 +1,19 @@
 import { expect, test } from "vitest";
 import { withoutRefused } from "./doctor.ts";
 
-const run = "npm run deploy -- ";
-const goOn = `${run}rotate master`;
-const found = [
+const RUN = "npm run deploy -- ";
+const goOn = `${RUN}rotate master`;
+const FOUND = [
   { what: "a rotation of master is not over", mend: goOn },
-  { what: "hearth-edge is on no host", mend: `${run}up --refresh` },
-  { what: "the old key is refused", mend: `${run}rotate master --end` },
-  { what: "hearth-redis is not in the state", mend: `${run}adopt` },
+  { what: "hearth-edge is on no host", mend: `${RUN}up --refresh` },
+  { what: "the old key is refused", mend: `${RUN}rotate master --end` },
+  { what: "hearth-redis is not in the state", mend: `${RUN}adopt` },
   { what: "hearth-gateway is unhealthy", mend: "`docker logs` says why" },
 ];
-const instead = `${run}rotate master, then ${run}doctor again; a rotation needs both hosts, and what is stopped started (\`docker start NAME\` there)`;
+const instead = `${RUN}rotate master, then ${RUN}doctor again; a rotation needs both hosts, and what is stopped started (\`docker start NAME\` there)`;
 
 test("in the midst of a rotation no command is named that is refused until it is over", () => {
-  expect(withoutRefused(found, goOn, true).map(({ mend }) => mend)).toEqual([
+  expect(withoutRefused(FOUND, goOn, true).map(({ mend }) => mend)).toEqual([
     goOn,
     instead,
     instead,
@@ -23,6 +23,6 @@ test("in the midst of a rotation no command is named that is refused until it is
 });
 
 test("with the state lost, adopt is not refused", () => {
-  const mends = withoutRefused(found, goOn, false).map(({ mend }) => mend);
-  expect(mends[3]).toBe(`${run}adopt`);
+  const mends = withoutRefused(FOUND, goOn, false).map(({ mend }) => mend);
+  expect(mends[3]).toBe(`${RUN}adopt`);
 });

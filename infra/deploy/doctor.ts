@@ -1,13 +1,13 @@
 import { loginRoles } from "./adopt.ts";
 import { findDisagreements, type Finding } from "./findings.ts";
-import { answersWithinMs, lookAt } from "./host-view.ts";
+import { ANSWERS_WITHIN_MS, lookAt } from "./host-view.ts";
 import { readLock } from "./lock.ts";
 import { leftOverPlugins } from "./processes.ts";
 import { rotateCommand, rotationIn } from "./rotate.ts";
 import { readSettings, type Session } from "./session.ts";
-import { readState, roleType } from "./state.ts";
+import { readState, ROLE_TYPE } from "./state.ts";
 
-const run = "npm run deploy -- ";
+const RUN = "npm run deploy -- ";
 
 /** Looks at state, hosts, Postgres and this machine, changes nothing, and gives what does not fit with the command that mends it. */
 export async function examine(session: Session): Promise<readonly Finding[]> {
@@ -16,7 +16,7 @@ export async function examine(session: Session): Promise<readonly Finding[]> {
   const [a, b] = await Promise.all([lookAt(engines.a), lookAt(engines.b)]);
   const roles = await loginRoles(
     engines[config.placement.postgres],
-    answersWithinMs,
+    ANSWERS_WITHIN_MS,
   ).catch(() => null);
   const state = await readState(stack);
   const found = [
@@ -36,8 +36,8 @@ export async function examine(session: Session): Promise<readonly Finding[]> {
       ? found
       : withoutRefused(
           found,
-          `${run}${rotateCommand(rotation)}`,
-          state.resources.some(({ type }) => type === roleType),
+          `${RUN}${rotateCommand(rotation)}`,
+          state.resources.some(({ type }) => type === ROLE_TYPE),
         )),
   ];
 }
@@ -58,7 +58,7 @@ export function withoutRefused(
     what,
     mend:
       mend !== goOn && refused.test(mend)
-        ? `${goOn}, then ${run}doctor again; a rotation needs both hosts, and what is stopped started (\`docker start NAME\` there)`
+        ? `${goOn}, then ${RUN}doctor again; a rotation needs both hosts, and what is stopped started (\`docker start NAME\` there)`
         : mend,
   }));
 }
@@ -73,13 +73,13 @@ async function ofThisMachine(session: Session): Promise<readonly Finding[]> {
           {
             what: `the stack is locked since ${lock.timestamp} by process ${lock.pid} on ${lock.hostname}${lock.dead ? ", which is gone" : ""}`,
             mend: lock.dead
-              ? `${run}cancel`
-              : `wait for it; if it will never end: ${run}cancel`,
+              ? `${RUN}cancel`
+              : `wait for it; if it will never end: ${RUN}cancel`,
           },
         ]),
     ...left.map(({ pid, program }) => ({
       what: `${program} (process ${pid}) is left over from a run that was killed`,
-      mend: `${run}cancel`,
+      mend: `${RUN}cancel`,
     })),
   ];
 }
@@ -95,7 +95,7 @@ function ofSettings(
       : [
           {
             what: `a rotation of ${rotation.of} is not over`,
-            mend: `${run}${rotateCommand(rotation)}`,
+            mend: `${RUN}${rotateCommand(rotation)}`,
           },
         ]),
     ...(config.importRoles === "no"
@@ -111,7 +111,7 @@ function ofSettings(
       : [
           {
             what: `the old master key is refused since ${until}, and still in the configuration`,
-            mend: `${run}rotate master --end`,
+            mend: `${RUN}rotate master --end`,
           },
         ]),
   ];

@@ -1,15 +1,15 @@
-import { loginRoleNames } from "../config/config-fields.ts";
+import { LOGIN_ROLE_NAMES } from "../config/config-fields.ts";
 import { typedDocker, type StackEngine } from "../engine.ts";
 import { containerName } from "../names.ts";
 import { namesByHost, type HostView } from "./host-view.ts";
 import {
-  containerType,
+  CONTAINER_TYPE,
   hostOf,
   knowsNothing,
   nameOf,
-  networkType,
-  roleType,
-  volumeType,
+  NETWORK_TYPE,
+  ROLE_TYPE,
+  VOLUME_TYPE,
   type State,
   type StateResource,
 } from "./state.ts";
@@ -32,7 +32,7 @@ export interface Seen {
   readonly roles: readonly string[] | null;
 }
 
-const run = "npm run deploy -- ";
+const RUN = "npm run deploy -- ";
 
 /** Compares what the state says with what is there. */
 export function findDisagreements({
@@ -47,7 +47,7 @@ export function findDisagreements({
     return [
       {
         what: `the state is empty, and Hearth runs on the hosts (${namesByHost(unknown)})`,
-        mend: `give the command the PULUMI_BACKEND_URL that the \`up\` had; or, if the state is lost: ${run}adopt`,
+        mend: `give the command the PULUMI_BACKEND_URL that the \`up\` had; or, if the state is lost: ${RUN}adopt`,
       },
     ];
   const live = state.resources.filter((resource) => resource.delete !== true);
@@ -55,7 +55,7 @@ export function findDisagreements({
   return [
     ...state.pending_operations.map(({ type, resource }) => ({
       what: `an interrupted run left ${nameOf(resource.urn)} in the midst of "${type}"`,
-      mend: `${run}up`,
+      mend: `${RUN}up`,
     })),
     ...(["a", "b"] as const).flatMap((host) => {
       const view = hosts[host];
@@ -63,19 +63,19 @@ export function findDisagreements({
       return view === null
         ? [away(host)]
         : [
-            ...known(host, of(containerType).filter(on), view, engines[host]),
+            ...known(host, of(CONTAINER_TYPE).filter(on), view, engines[host]),
             ...strange(host, live.filter(on), view),
-            ...volumes(host, of(volumeType).filter(on), view),
+            ...volumes(host, of(VOLUME_TYPE).filter(on), view),
           ];
     }),
-    ...disagreeingRoles(of(roleType), roles, engines[postgresOn]),
+    ...disagreeingRoles(of(ROLE_TYPE), roles, engines[postgresOn]),
   ];
 }
 
 function away(host: "a" | "b"): Finding {
   return {
     what: `host ${host.toUpperCase()}: Docker does not answer`,
-    mend: `switch it on, or work on the other host meanwhile: ${run}up --without ${host}`,
+    mend: `switch it on, or work on the other host meanwhile: ${RUN}up --without ${host}`,
   };
 }
 
@@ -94,7 +94,7 @@ function known(
       return [
         {
           what: `${what} is in the state and not on the host`,
-          mend: `${run}up --refresh`,
+          mend: `${RUN}up --refresh`,
         },
       ];
     // What ends again and again, or runs and is sick, is as the state has it: an `up` changes nothing.
@@ -102,7 +102,7 @@ function known(
       return [
         {
           what: `${what} ends again and again (${there.status})`,
-          mend: `${typed(`logs --tail 50 ${name}`)} says why; fix that and run ${run}up, or roll back`,
+          mend: `${typed(`logs --tail 50 ${name}`)} says why; fix that and run ${RUN}up, or roll back`,
         },
       ];
     if (there.status.includes("(unhealthy)"))
@@ -116,7 +116,7 @@ function known(
       return [
         {
           what: `${what} does not run (${there.status})`,
-          mend: `${run}up --refresh`,
+          mend: `${RUN}up --refresh`,
         },
       ];
     return [];
@@ -130,12 +130,12 @@ function strange(
   view: HostView,
 ): Finding[] {
   const ids = new Set(resources.map(({ id }) => id));
-  const knowsHost = resources.some(({ type }) => type === networkType);
+  const knowsHost = resources.some(({ type }) => type === NETWORK_TYPE);
   return view.containers
     .filter(({ id }) => !ids.has(id))
     .map(({ name }) => ({
       what: `host ${host.toUpperCase()}: ${name} is on the host and not in the state`,
-      mend: `${run}${knowsHost ? "up" : "adopt"}`,
+      mend: `${RUN}${knowsHost ? "up" : "adopt"}`,
     }));
 }
 
@@ -149,7 +149,7 @@ function volumes(
     .filter((name) => !view.volumes.includes(name))
     .map((name) => ({
       what: `host ${host.toUpperCase()}: the volume ${name} is gone, and with it its data`,
-      mend: `${run}up --refresh makes an empty one; then put the data back from a backup`,
+      mend: `${RUN}up --refresh makes an empty one; then put the data back from a backup`,
     }));
 }
 
@@ -165,7 +165,7 @@ function disagreeingRoles(
       : [
           {
             what: "Postgres cannot be asked for its roles",
-            mend: `when ${postgres} does not run: ${run}up --refresh; else \`${typedDocker(engine, `logs --tail 50 ${postgres}`)}\` says why`,
+            mend: `when ${postgres} does not run: ${RUN}up --refresh; else \`${typedDocker(engine, `logs --tail 50 ${postgres}`)}\` says why`,
           },
         ];
   const names = known.map(({ id }) => id ?? "");
@@ -174,13 +174,13 @@ function disagreeingRoles(
       .filter((name) => !there.includes(name))
       .map((name) => ({
         what: `Postgres does not know the role ${name}, which is in the state`,
-        mend: `${run}up --refresh`,
+        mend: `${RUN}up --refresh`,
       })),
-    ...loginRoleNames
+    ...LOGIN_ROLE_NAMES
       .filter((name) => there.includes(name) && !names.includes(name))
       .map((name) => ({
         what: `Postgres knows the role ${name}, which is not in the state`,
-        mend: `${run}adopt`,
+        mend: `${RUN}adopt`,
       })),
   ];
 }

@@ -1,6 +1,6 @@
-import { configLabel } from "../container.ts";
+import { CONFIG_LABEL } from "../container.ts";
 import { dockerAt, type StackEngine } from "../engine.ts";
-import { stackLabel } from "../names.ts";
+import { STACK_LABEL } from "../names.ts";
 
 /** What one host's engine says. */
 export interface HostView {
@@ -14,21 +14,21 @@ export interface HostView {
   readonly volumes: readonly string[];
 }
 
-export const answersWithinMs = 15_000;
+export const ANSWERS_WITHIN_MS = 15_000;
 
 /** Asks one host's engine; null when it does not answer. */
 export async function lookAt(engine: StackEngine): Promise<HostView | null> {
   const ask = (...args: readonly string[]) =>
-    dockerAt(engine, args, "", answersWithinMs);
+    dockerAt(engine, args, "", ANSWERS_WITHIN_MS);
   try {
     const containers = await ask(
       "ps",
       "--all",
       "--no-trunc",
       "--filter",
-      `label=${configLabel}`,
+      `label=${CONFIG_LABEL}`,
       "--format",
-      `{{.ID}}\t{{.Names}}\t{{.Status}}\t{{.Label "${stackLabel}"}}`,
+      `{{.ID}}\t{{.Names}}\t{{.Status}}\t{{.Label "${STACK_LABEL}"}}`,
     );
     const volumes = await ask("volume", "ls", "--quiet");
     return {

@@ -1,4 +1,4 @@
-const sameMs = 1_000;
+const SAME_MS = 1_000;
 
 /**
  * Calls `first` at the first Ctrl-C and `second` at each later one. Those within a second of the last that counted are the same:
@@ -13,7 +13,7 @@ export function onInterrupts(
   let last: number | undefined;
   source.on("SIGINT", () => {
     const at = now();
-    if (last !== undefined && at - last < sameMs) return;
+    if (last !== undefined && at - last < SAME_MS) return;
     const tell = last === undefined ? first : second;
     last = at;
     tell();

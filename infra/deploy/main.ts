@@ -12,17 +12,17 @@ import { onInterrupts } from "./interrupts.ts";
 import { reachPostgres } from "./reach-postgres.ts";
 import { reasonOf } from "./reason.ts";
 import { openSession } from "./session.ts";
-import { hostFlag, NotUnderstood, runVerb, usage } from "./verbs.ts";
+import { hostFlag, NotUnderstood, runVerb, USAGE } from "./verbs.ts";
 
 /** Runs one verb on the stack. Exit codes: 0 done, 1 failed, 2 not understood. */
 async function main(): Promise<number> {
   const { values, positionals } = readArguments();
   if (values.help === true) {
-    process.stdout.write(usage);
+    process.stdout.write(USAGE);
     return 0;
   }
   if (positionals.length === 0) {
-    process.stderr.write(usage);
+    process.stderr.write(USAGE);
     return 2;
   }
   await askForPassphrase();
@@ -95,7 +95,7 @@ function readArguments() {
       },
     });
   } catch (error) {
-    process.stderr.write(`hearth: ${(error as Error).message}\n${usage}`);
+    process.stderr.write(`hearth: ${(error as Error).message}\n${USAGE}`);
     process.exit(2);
   }
 }

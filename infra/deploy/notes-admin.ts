@@ -2,7 +2,7 @@ import { dockerAt, typedDocker, type StackEngine } from "../engine.ts";
 import { containerName } from "../names.ts";
 
 /** Runs in the supervisor's container, which reaches the notes server on every host; secrets come by standard input. */
-const program = `
+const PROGRAM = `
 let text = "";
 for await (const piece of process.stdin) text += piece;
 const { passwords, wanted } = JSON.parse(text);
@@ -40,7 +40,7 @@ export async function setNotesAdminPassword(
       "node",
       "--input-type=module",
       "--eval",
-      program,
+      PROGRAM,
     ],
     JSON.stringify({ passwords: [previous, wanted], wanted }),
   );

@@ -2,16 +2,16 @@ import type { HostSettings } from "../config/config.ts";
 import type { Session } from "./session.ts";
 import {
   changeState,
-  containerType,
+  CONTAINER_TYPE,
   hostOf,
   nameOf,
   readState,
   type State,
   type StateResource,
-  volumeType,
+  VOLUME_TYPE,
 } from "./state.ts";
 
-const services = ["postgres", "redis", "notes"] as const;
+const SERVICES = ["postgres", "redis", "notes"] as const;
 
 type OfSession = Pick<Session, "stack" | "hosts" | "say">;
 
@@ -53,7 +53,7 @@ async function readMoved(
   if (hosts === null) return [];
   const left = leftBehind(state ?? (await readState(stack)), hosts.placement);
   for (const { service, resource, host } of left)
-    if (resource.type === containerType)
+    if (resource.type === CONTAINER_TYPE)
       throw new Error(
         `hearth:placement.${service} says host ${hosts.placement[service].toUpperCase()}, and ${service} with its data is on host ${host.toUpperCase()}; nothing was touched: set it back (npx pulumi config set --path hearth:placement.${service} ${host}); to move it, then \`npm run deploy -- destroy\`, copy the data and set it again (docs/deploy.md, "Move a service").`,
       );
@@ -61,7 +61,7 @@ async function readMoved(
 }
 
 interface LeftBehind {
-  readonly service: (typeof services)[number];
+  readonly service: (typeof SERVICES)[number];
   readonly resource: StateResource;
   readonly host: "a" | "b";
 }
@@ -71,13 +71,13 @@ function leftBehind(
   { resources }: State,
   placement: HostSettings["placement"],
 ): readonly LeftBehind[] {
-  return services.flatMap((service) =>
+  return SERVICES.flatMap((service) =>
     resources.flatMap((resource) => {
       const host = hostOf(resource);
       const name = nameOf(resource.urn);
       const itsOwn =
-        (resource.type === containerType && name === service) ||
-        (resource.type === volumeType && name === `${service}-data`);
+        (resource.type === CONTAINER_TYPE && name === service) ||
+        (resource.type === VOLUME_TYPE && name === `${service}-data`);
       return itsOwn && host !== null && host !== placement[service]
         ? [{ service, resource, host }]
         : [];

@@ -3,17 +3,17 @@ import type { HearthConfig } from "../config/config.ts";
 import { dockerAt, type StackEngine } from "../engine.ts";
 import { containerName, networkName, volumeName } from "../names.ts";
 import { askPostgres } from "../postgres-socket.ts";
-import { answersWithinMs } from "./host-view.ts";
-import { dataRoot } from "./postgres-major.ts";
+import { ANSWERS_WITHIN_MS } from "./host-view.ts";
+import { DATA_ROOT } from "./postgres-major.ts";
 
 /** The server of the new cluster while it is filled: it listens on its own socket alone. */
 const nextName = (engine: StackEngine): string =>
   `${containerName(engine, "postgres")}-next`;
-const reloadedWithinMs = 10_000;
-const startsWithinMs = 180_000;
+const RELOADED_WITHIN_MS = 10_000;
+const STARTS_WITHIN_MS = 180_000;
 /** A large database takes its time. */
-const copiedWithinMs = 6 * 3_600_000;
-const stopSeconds = 600;
+const COPIED_WITHIN_MS = 6 * 3_600_000;
+const STOP_SECONDS = 600;
 
 /** What a copy has, by its own sums. */
 export interface Copied {
@@ -28,7 +28,7 @@ export async function makeReadOnly(engine: StackEngine): Promise<void> {
     `ALTER SYSTEM SET default_transaction_read_only = on;
 SELECT pg_reload_conf();`,
   );
-  const deadline = Date.now() + reloadedWithinMs;
+  const deadline = Date.now() + RELOADED_WITHIN_MS;
   while (!(await isReadOnly(engine)))
     if (Date.now() > deadline)
       throw new Error("Postgres does not become read-only");
@@ -51,7 +51,7 @@ export async function isReadOnly(engine: StackEngine): Promise<boolean> {
   const said = await askPostgres(
     engine,
     "SELECT current_setting('default_transaction_read_only');",
-    answersWithinMs,
+    ANSWERS_WITHIN_MS,
   );
   return said === "on";
 }
@@ -70,7 +70,7 @@ export async function copyCluster(
     engine,
     buildNextArgs(engine, image, major, config.memory.postgres),
     "",
-    startsWithinMs,
+    STARTS_WITHIN_MS,
   );
   const inNext = (script: string, withinMs: number) =>
     dockerAt(
@@ -79,20 +79,20 @@ export async function copyCluster(
       `${config.postgresPassword}\n`,
       withinMs,
     );
-  await inNext(untilStarted, startsWithinMs);
-  const sums = await inNext(copyScript, copiedWithinMs);
+  await inNext(UNTIL_STARTED, STARTS_WITHIN_MS);
+  const sums = await inNext(COPY_SCRIPT, COPIED_WITHIN_MS);
   // A clean shutdown writes everything that is in memory to the disk.
   await dockerAt(
     engine,
-    ["stop", "--time", String(stopSeconds), nextName(engine)],
+    ["stop", "--time", String(STOP_SECONDS), nextName(engine)],
     "",
-    (stopSeconds + 60) * 1000,
+    (STOP_SECONDS + 60) * 1000,
   );
   await dockerAt(engine, ["rm", nextName(engine)]);
   await inPostgres(
     engine,
     // One that is there already is of an earlier copy, which something was recorded after.
-    `cd ${dataRoot} && { [ ! -e ${major} ] || mv ${major} ${major}.$(date +%s); } && mv ${making(major)} ${major} && sync .`,
+    `cd ${DATA_ROOT} && { [ ! -e ${major} ] || mv ${major} ${major}.$(date +%s); } && mv ${making(major)} ${major} && sync .`,
   );
   const rows = sums
     .split("\n")
@@ -106,7 +106,7 @@ export async function copyCluster(
 /** Removes what a copy that ended halfway left. */
 export async function removeUnfinished(engine: StackEngine): Promise<void> {
   await dockerAt(engine, ["rm", "--force", nextName(engine)]);
-  await inPostgres(engine, `rm -rf ${dataRoot}/*.making`);
+  await inPostgres(engine, `rm -rf ${DATA_ROOT}/*.making`);
 }
 
 /** A shell script in the running server's container. */
@@ -143,8 +143,8 @@ function buildNextArgs(
     ...["CHOWN", "DAC_OVERRIDE", "FOWNER", "SETGID", "SETUID"].flatMap(
       (capability) => ["--cap-add", capability],
     ),
-    ...["--volume", `${volumeName(engine, "postgres")}:${dataRoot}`],
-    ...["--env", `PGDATA=${dataRoot}/${making(major)}/docker`],
+    ...["--volume", `${volumeName(engine, "postgres")}:${DATA_ROOT}`],
+    ...["--env", `PGDATA=${DATA_ROOT}/${making(major)}/docker`],
     // The image wants one. It ends with the copy, which brings the stack's own.
     ...["--env", `POSTGRES_PASSWORD=${randomBytes(24).toString("base64url")}`],
     ...[image, "postgres", "-c", "listen_addresses="],
@@ -152,13 +152,13 @@ function buildNextArgs(
 }
 
 /** The image's entrypoint starts a server for initdb first; the one that stays is the container's first process. */
-const untilStarted = `until [ "$(cat /proc/1/comm)" = postgres ] && pg_isready --quiet; do sleep 0.2; done`;
+const UNTIL_STARTED = `until [ "$(cat /proc/1/comm)" = postgres ] && pg_isready --quiet; do sleep 0.2; done`;
 
 /**
  * In the container of the new cluster, whose programs know both versions: pg_dump reads servers of earlier ones. The old
  * server's password is on the first line of the input. Prints the sums, which are the same in both.
  */
-const copyScript = `set -euo pipefail
+const COPY_SCRIPT = `set -euo pipefail
 IFS= read -r PGPASSWORD
 export PGPASSWORD PGSSLMODE=require PGUSER=postgres
 ask() { psql --no-psqlrc --quiet --tuples-only --no-align --set=ON_ERROR_STOP=1 "$@"; }

@@ -12,7 +12,7 @@ let directory: string;
 
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), "hearth-postgres-major-"));
-  writeFileSync(join(directory, "ssh"), dataHost);
+  writeFileSync(join(directory, "ssh"), DATA_HOST);
   chmodSync(join(directory, "ssh"), 0o755);
   vi.stubEnv("PATH", `${directory}:${process.env["PATH"] ?? ""}`);
   write("containers", "id\thearth-postgres\tUp 5 minutes (healthy)\n");
@@ -26,7 +26,7 @@ afterEach(() => {
 });
 
 /** Stands for the data host: what its Docker answers is in files. */
-const dataHost = `#!/bin/sh
+const DATA_HOST = `#!/bin/sh
 here=$(dirname "$0")
 case "$*" in
   *"'--version'"*) cat "$here/version" ;;

@@ -5,13 +5,13 @@ import {
 } from "../config/config.ts";
 import { dockerAt, type StackEngine } from "../engine.ts";
 import { containerName, volumeName } from "../names.ts";
-import { answersWithinMs, lookAt, type HostView } from "./host-view.ts";
+import { ANSWERS_WITHIN_MS, lookAt, type HostView } from "./host-view.ts";
 import { readSettings, type Session } from "./session.ts";
 
 /** Where every image has the volume; the data of each major version is in a directory of that name below. */
-export const dataRoot = "/var/lib/postgresql";
+export const DATA_ROOT = "/var/lib/postgresql";
 /** An image that is not on the host yet is pulled. */
-export const pulledWithinMs = 600_000;
+export const PULLED_WITHIN_MS = 600_000;
 
 /**
  * Throws one sentence when Postgres's image has another major version than the data: each version has a directory of its own in
@@ -59,7 +59,7 @@ export async function runningMajor(
     engine,
     ["exec", containerName(engine, "postgres"), "postgres", "--version"],
     "",
-    answersWithinMs,
+    ANSWERS_WITHIN_MS,
   );
   return [...said.matchAll(/\(PostgreSQL\) (\d+)/g)].map(
     ([, major = ""]) => major,
@@ -83,7 +83,7 @@ export async function majorsOf(
       ],
     ],
     "",
-    pulledWithinMs,
+    PULLED_WITHIN_MS,
   );
   return listed.split("\n").filter((name) => /^\d+$/.test(name));
 }

@@ -4,7 +4,7 @@ import { volumeName } from "../names.ts";
 import { startPostgres } from "./adopt.ts";
 import { backUp, lastLine } from "./backup-first.ts";
 import { bringUp } from "./bring-up.ts";
-import { answersWithinMs, lookAt } from "./host-view.ts";
+import { ANSWERS_WITHIN_MS, lookAt } from "./host-view.ts";
 import {
   copyCluster,
   inPostgres,
@@ -14,18 +14,18 @@ import {
   removeUnfinished,
 } from "./postgres-copy.ts";
 import {
-  dataRoot,
+  DATA_ROOT,
   majorsOf,
   postgresRuns,
-  pulledWithinMs,
+  PULLED_WITHIN_MS,
   runningMajor,
 } from "./postgres-major.ts";
 import { readSettings, type Session } from "./session.ts";
 import { setSetting } from "./settings.ts";
 
 /** Clusters of a gibibyte are removed in a moment; this is for a slow disk. */
-const removedWithinMs = 600_000;
-const command = "npm run deploy -- upgrade postgres";
+const REMOVED_WITHIN_MS = 600_000;
+const COMMAND = "npm run deploy -- upgrade postgres";
 
 interface Versions {
   readonly engine: StackEngine;
@@ -62,12 +62,12 @@ export async function upgradePostgres(
   else await useVersion(session, versions);
   await startPostgres(session, config);
   say(
-    `Postgres ${wanted} is in use${copies ? `; nothing was written for ${Math.ceil((Date.now() - started) / 1000)} s` : ""}. Earlier clusters are kept until \`${command} --forget-old\`.`,
+    `Postgres ${wanted} is in use${copies ? `; nothing was written for ${Math.ceil((Date.now() - started) / 1000)} s` : ""}. Earlier clusters are kept until \`${COMMAND} --forget-old\`.`,
   );
   // The copy left the earlier cluster read-only.
   await inPostgres(
     engine,
-    `sed -i /default_transaction_read_only/d ${dataRoot}/[0-9]*/docker/postgresql.auto.conf`,
+    `sed -i /default_transaction_read_only/d ${DATA_ROOT}/[0-9]*/docker/postgresql.auto.conf`,
   );
   await bringUp(session);
   say(`The stack runs on Postgres ${wanted}.`);
@@ -78,12 +78,12 @@ export async function forgetOldPostgres(session: Session): Promise<void> {
   const { engine, current, wanted } = await readVersions(session);
   if (current !== wanted)
     throw new Error(
-      `Postgres ${current} is in use, and the image has Postgres ${wanted}; nothing was deleted: \`${command}\` first.`,
+      `Postgres ${current} is in use, and the image has Postgres ${wanted}; nothing was deleted: \`${COMMAND}\` first.`,
     );
   const removed = await inPostgres(
     engine,
-    `cd ${dataRoot} && for each in [0-9]*; do [ "$each" = ${current} ] || { echo "$each" && rm -rf -- "$each"; }; done`,
-    removedWithinMs,
+    `cd ${DATA_ROOT} && for each in [0-9]*; do [ "$each" = ${current} ] || { echo "$each" && rm -rf -- "$each"; }; done`,
+    REMOVED_WITHIN_MS,
   );
   const names = removed.split("\n").filter((name) => name !== "");
   session.say(
@@ -128,13 +128,13 @@ async function majorOfImage(
       ...["-c", 'postgres --version; echo "$PGDATA"'],
     ],
     "",
-    pulledWithinMs,
+    PULLED_WITHIN_MS,
   );
   const [, major = "", data] =
     /\(PostgreSQL\) (\d+)[^\n]*\n(\S*)/.exec(said) ?? [];
-  if (data !== `${dataRoot}/${major}/docker`)
+  if (data !== `${DATA_ROOT}/${major}/docker`)
     throw new Error(
-      `the image ${image.split("@")[0]} keeps its data in ${data ?? "an unknown place"} and not in ${dataRoot}/VERSION/docker, as the official ones since 18 do; nothing was changed: choose another with hearth:images.postgres.`,
+      `the image ${image.split("@")[0]} keeps its data in ${data ?? "an unknown place"} and not in ${DATA_ROOT}/VERSION/docker, as the official ones since 18 do; nothing was changed: choose another with hearth:images.postgres.`,
     );
   return major;
 }
@@ -190,7 +190,7 @@ async function copyOrClear(
   } catch (error) {
     await clear(engine);
     throw new Error(
-      `the copy failed (${lastLine(error)}), and Postgres ${current} is in use as before: fix that, then run \`${command}\` again.`,
+      `the copy failed (${lastLine(error)}), and Postgres ${current} is in use as before: fix that, then run \`${COMMAND}\` again.`,
       { cause: error },
     );
   }
@@ -201,7 +201,7 @@ async function needRoom(engine: StackEngine): Promise<void> {
   const said = await inPostgres(
     engine,
     `du -sm "$PGDATA" && df -m --output=avail "$PGDATA"`,
-    answersWithinMs,
+    ANSWERS_WITHIN_MS,
   );
   const [, used = "0", available = "0"] =
     /^(\d+)[^]*\s(\d+)\s*$/.exec(said) ?? [];

@@ -1,7 +1,7 @@
 import type { Stack } from "@pulumi/pulumi/automation/stack.js";
 import { afterEach, expect, test } from "vitest";
 import { readHostSettings } from "../config/config.ts";
-import { postgresAtVariable } from "../config/program-config.ts";
+import { POSTGRES_AT_VARIABLE } from "../config/program-config.ts";
 import { secretFields } from "../config/config-schema.ts";
 import { rightConfig } from "../../test/infra/stack-config.ts";
 import { renewProviders } from "./providers.ts";
@@ -50,7 +50,7 @@ async function renewed(
 }
 
 afterEach(() => {
-  delete process.env[postgresAtVariable];
+  delete process.env[POSTGRES_AT_VARIABLE];
 });
 
 test("nothing is done where the state reaches all as the configuration says", async () => {
@@ -66,7 +66,7 @@ test("what was reached through a tunnel is reached directly, and the other way r
   expect(await renewed({ ...asConfigured, login: tunnelled })).toEqual([
     "postgres-login",
   ]);
-  process.env[postgresAtVariable] = "127.0.0.1:20007";
+  process.env[POSTGRES_AT_VARIABLE] = "127.0.0.1:20007";
   expect(await renewed({ ...asConfigured, login: tunnelled })).toEqual([]);
   expect(await renewed(asConfigured)).toEqual(["postgres-login"]);
 });

@@ -1,5 +1,5 @@
 import type { HearthConfig, HostName } from "../config/config.ts";
-import { postgresAtVariable } from "../config/program-config.ts";
+import { POSTGRES_AT_VARIABLE } from "../config/program-config.ts";
 import { readSettings, type Session } from "./session.ts";
 import { nameOf, readState } from "./state.ts";
 
@@ -28,7 +28,7 @@ function addressesOf(
   without: HostName | undefined,
 ): Readonly<Record<string, string>> {
   const login =
-    process.env[postgresAtVariable] ??
+    process.env[POSTGRES_AT_VARIABLE] ??
     addressIn(
       postgresAt ?? { host: hosts[postgres].address, port: ports.postgres },
     );

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Stack } from "@pulumi/pulumi/automation/stack.js";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { postgresAtVariable } from "../config/program-config.ts";
+import { POSTGRES_AT_VARIABLE } from "../config/program-config.ts";
 import { rightConfig } from "../../test/infra/stack-config.ts";
 import { tunnelPort } from "./tunnel.ts";
 import { reachPostgres } from "./reach-postgres.ts";
@@ -49,13 +49,13 @@ function sessionWith(more: Readonly<Record<string, string>> = {}) {
 test("this run alone is told where the tunnel begins", async () => {
   const tunnel = await reachPostgres(await sessionWith(), undefined);
   try {
-    expect(process.env[postgresAtVariable]).toBe(
+    expect(process.env[POSTGRES_AT_VARIABLE]).toBe(
       `127.0.0.1:${tunnelPort(stackName)}`,
     );
   } finally {
     await tunnel?.close();
   }
-  expect(process.env[postgresAtVariable]).toBeUndefined();
+  expect(process.env[POSTGRES_AT_VARIABLE]).toBeUndefined();
 });
 
 test("no tunnel where Postgres' host is left out, or the operator says where Postgres is", async () => {
@@ -64,6 +64,6 @@ test("no tunnel where Postgres' host is left out, or the operator says where Pos
   expect(
     await reachPostgres(await sessionWith({ postgresAt }), undefined),
   ).toBeNull();
-  vi.stubEnv(postgresAtVariable, "127.0.0.1:5432");
+  vi.stubEnv(POSTGRES_AT_VARIABLE, "127.0.0.1:5432");
   expect(await reachPostgres(await sessionWith(), undefined)).toBeNull();
 });

@@ -1,5 +1,5 @@
 import type { HostName } from "../config/config.ts";
-import { postgresAtVariable } from "../config/program-config.ts";
+import { POSTGRES_AT_VARIABLE } from "../config/program-config.ts";
 import { isReached, openTunnel, tunnelPort, type Tunnel } from "./tunnel.ts";
 import { readOwnValues, type Session } from "./session.ts";
 
@@ -17,7 +17,7 @@ export async function reachPostgres(
   const host = hosts.placement.postgres;
   if (without === host) return null;
   const { postgresAt } = await readOwnValues(stack);
-  if (postgresAt !== undefined || process.env[postgresAtVariable] !== undefined)
+  if (postgresAt !== undefined || process.env[POSTGRES_AT_VARIABLE] !== undefined)
     return null;
   const { address } = hosts.hosts[host];
   if (!engines[host].endpoint.startsWith("ssh://")) return null;
@@ -31,10 +31,10 @@ export async function reachPostgres(
     port,
     localPort,
   });
-  process.env[postgresAtVariable] = `127.0.0.1:${localPort}`;
+  process.env[POSTGRES_AT_VARIABLE] = `127.0.0.1:${localPort}`;
   return {
     async close() {
-      delete process.env[postgresAtVariable];
+      delete process.env[POSTGRES_AT_VARIABLE];
       await tunnel.close();
     },
   };

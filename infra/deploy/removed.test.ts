@@ -8,7 +8,7 @@ import { secretFields } from "../config/config-schema.ts";
 import { rightConfig } from "../../test/infra/stack-config.ts";
 import { forgetRemoved } from "./removed.ts";
 import { openSession } from "./session.ts";
-import { containerType } from "./state.ts";
+import { CONTAINER_TYPE } from "./state.ts";
 
 const directories: string[] = [];
 afterEach(() => {
@@ -44,8 +44,8 @@ const provider = (host: string, endpoint: string) => ({
   inputs: { host: endpoint, sshOpts },
 });
 const container = (name: string, host: string, id: string) => ({
-  urn: `urn:pulumi:home::hearth::${containerType}::${name}`,
-  type: containerType,
+  urn: `urn:pulumi:home::hearth::${CONTAINER_TYPE}::${name}`,
+  type: CONTAINER_TYPE,
   id,
   provider: `urn:pulumi:home::hearth::pulumi:providers:docker::host-${host}::1`,
   inputs: { name: `hearth-${name.replace(/-[ab]$/, "")}` },

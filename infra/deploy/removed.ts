@@ -1,7 +1,7 @@
 import { lookAt } from "./host-view.ts";
 import { renewProviders } from "./providers.ts";
 import type { Session } from "./session.ts";
-import { containerType, hostOf, readState, type State } from "./state.ts";
+import { CONTAINER_TYPE, hostOf, readState, type State } from "./state.ts";
 
 /**
  * Lets the state forget containers that were removed by hand, so that the next \`up\` creates them: the engine compares the program
@@ -16,7 +16,7 @@ export async function forgetRemoved(
   const { resources } = state ?? (await readState(stack));
   const known = resources.flatMap((resource) => {
     const host = hostOf(resource);
-    return resource.type === containerType &&
+    return resource.type === CONTAINER_TYPE &&
       resource.delete !== true &&
       host !== null &&
       !leftOut.includes(resource.urn)

@@ -6,14 +6,14 @@ import { scramVerifier } from "../../core/scram.ts";
 import { setNotesAdminPassword } from "./notes-admin.ts";
 import type { Session } from "./session.ts";
 
-export const rotationKinds = [
+export const ROTATION_KINDS = [
   "postgres",
   "redis",
   "master",
   "notes",
   "provider",
 ] as const;
-export type RotationKind = (typeof rotationKinds)[number];
+export type RotationKind = (typeof ROTATION_KINDS)[number];
 
 /** What is asked of a rotation beyond its kind. */
 export interface RotationWish {

@@ -8,7 +8,7 @@ import {
   type HostSettings,
 } from "../config/config.ts";
 import type { StackEngine } from "../engine.ts";
-import { parallel, projectName } from "./deploy-stack.ts";
+import { PARALLEL, PROJECT_NAME } from "./deploy-stack.ts";
 
 /** What every verb of `npm run deploy` works with. */
 export interface Session {
@@ -26,7 +26,7 @@ export interface Session {
   >;
 }
 
-const namespace = "hearth:";
+const NAMESPACE = "hearth:";
 
 /** A session on an open stack. */
 export async function openSession(
@@ -43,7 +43,7 @@ export async function openSession(
     engines: { a: engineOf(stack, hosts, "a"), b: engineOf(stack, hosts, "b") },
     say,
     // Afterwards the SDK reads the summary, whose secrets are not used: decrypting them takes half a second.
-    options: { parallel, showSecrets: false, ...options },
+    options: { parallel: PARALLEL, showSecrets: false, ...options },
   };
 }
 
@@ -80,8 +80,8 @@ async function readOwn(stack: Stack): Promise<ConfigMap> {
   known.set(stack, all);
   return Object.fromEntries(
     Object.entries(await all).flatMap(([key, setting]) =>
-      key.startsWith(namespace)
-        ? [[key.slice(namespace.length), setting] as const]
+      key.startsWith(NAMESPACE)
+        ? [[key.slice(NAMESPACE.length), setting] as const]
         : [],
     ),
   );
@@ -103,6 +103,6 @@ function engineOf(
     sshOpts: hosts?.hosts[name].sshOpts ?? [],
     prefix: hosts?.prefix ?? "hearth",
     // As the program knows it: without the organization, where a name has one.
-    stack: `${projectName}/${stackName.split("/").at(-1)}`,
+    stack: `${PROJECT_NAME}/${stackName.split("/").at(-1)}`,
   };
 }

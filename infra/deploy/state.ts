@@ -1,9 +1,9 @@
 import type { Stack } from "@pulumi/pulumi/automation/stack.js";
 
-export const containerType = "docker:index/container:Container";
-export const networkType = "docker:index/network:Network";
-export const volumeType = "docker:index/volume:Volume";
-export const roleType = "postgresql:index/role:Role";
+export const CONTAINER_TYPE = "docker:index/container:Container";
+export const NETWORK_TYPE = "docker:index/network:Network";
+export const VOLUME_TYPE = "docker:index/volume:Volume";
+export const ROLE_TYPE = "postgresql:index/role:Role";
 
 /** A resource as the state file has it; what is secret is encrypted there. */
 export interface StateResource {
@@ -47,7 +47,7 @@ export function knowsNothing({
   return (
     pending.length === 0 &&
     resources.every(
-      ({ type }) => type !== networkType && type !== containerType,
+      ({ type }) => type !== NETWORK_TYPE && type !== CONTAINER_TYPE,
     )
   );
 }

@@ -19,8 +19,8 @@ export interface Tunnel {
   close(): Promise<void>;
 }
 
-const reachableWithinMs = 2_000;
-const tunnelWithinMs = 15_000;
+const REACHABLE_WITHIN_MS = 2_000;
+const TUNNEL_WITHIN_MS = 15_000;
 
 /** The same at each run: another port is another setting of the program's provider, and no preview would be empty. */
 export function tunnelPort(stackName: string): number {
@@ -33,7 +33,7 @@ export async function isReached(
   address: string,
   port: number,
 ): Promise<boolean> {
-  return (await knock(address, port, reachableWithinMs)) !== "silent";
+  return (await knock(address, port, REACHABLE_WITHIN_MS)) !== "silent";
 }
 
 /**
@@ -49,7 +49,7 @@ export async function openTunnel({
 }: TunnelWish): Promise<Tunnel> {
   const elsewhere =
     "or set hearth:postgresAt to where this machine reaches Postgres.";
-  if ((await knock("127.0.0.1", localPort, reachableWithinMs)) === "accepted")
+  if ((await knock("127.0.0.1", localPort, REACHABLE_WITHIN_MS)) === "accepted")
     throw new Error(
       `port ${localPort} of this machine, where the ssh tunnel to Postgres is to begin, is taken by another program: end it, ${elsewhere}`,
     );
@@ -74,7 +74,7 @@ export async function openTunnel({
   const ended = new Promise<void>((resolve) => {
     child.on("close", () => resolve());
   });
-  const until = Date.now() + tunnelWithinMs;
+  const until = Date.now() + TUNNEL_WITHIN_MS;
   while ((await knock("127.0.0.1", localPort, 500)) !== "accepted") {
     if (failed !== undefined)
       throw new Error(

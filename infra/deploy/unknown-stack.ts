@@ -4,13 +4,13 @@ import { listenersOn } from "../hosts/needs.ts";
 import { portsInUse } from "../hosts/ports-in-use.ts";
 import { loginRoles } from "./adopt.ts";
 import {
-  answersWithinMs,
+  ANSWERS_WITHIN_MS,
   lookAt,
   namesByHost,
   type HostView,
 } from "./host-view.ts";
 import { readSettings, type Session } from "./session.ts";
-import { knowsNothing, readState, roleType } from "./state.ts";
+import { knowsNothing, readState, ROLE_TYPE } from "./state.ts";
 
 /** A container of ours on a host that the state does not know. */
 export interface UnknownContainer {
@@ -30,7 +30,7 @@ export async function lookBeforeDestroy(
   const known = new Set(state.resources.map(({ id }) => id));
   const unknown = containersOn(hosts).filter(({ id }) => !known.has(id));
   if (knowsNothing(state)) refuseUnknown(unknown);
-  if (state.resources.some(({ type }) => type === roleType))
+  if (state.resources.some(({ type }) => type === ROLE_TYPE))
     await askForRoles(session);
   return unknown;
 }
@@ -100,7 +100,7 @@ async function lookAtHosts({
 async function askForRoles(session: Session): Promise<void> {
   const { placement } = await readSettings(session);
   try {
-    await loginRoles(session.engines[placement.postgres], answersWithinMs);
+    await loginRoles(session.engines[placement.postgres], ANSWERS_WITHIN_MS);
   } catch (cause) {
     throw new Error(
       "Postgres does not run, and its roles are dropped in it; nothing was touched: `npm run deploy -- up --refresh`, then destroy.",

@@ -29,7 +29,7 @@ let directory: string;
 beforeEach(() => {
   process.stdin.isTTY = true;
   directory = mkdtempSync(join(tmpdir(), "hearth-destroy-"));
-  writeFileSync(join(directory, "ssh"), hosts);
+  writeFileSync(join(directory, "ssh"), HOSTS);
   chmodSync(join(directory, "ssh"), 0o755);
   vi.stubEnv("PATH", `${directory}:${process.env["PATH"] ?? ""}`);
   onHost("a", []);
@@ -44,7 +44,7 @@ afterEach(() => {
 });
 
 /** Stands for both hosts: `docker ps` gives the file "a" or "b", and a host without one is away. Postgres runs with the file "roles". */
-const hosts = `#!/bin/sh
+const HOSTS = `#!/bin/sh
 here=$(dirname "$0")
 host=b; case "$*" in *192.168.1.10*) host=a; esac
 [ -e "$here/$host" ] || exit 255
@@ -71,7 +71,7 @@ const ofType = (type: string, name: string, host = "a"): StateResource => ({
   provider: `urn:pulumi:home::hearth::pulumi:providers:docker::host-${host}::x`,
   inputs: { name: `hearth-${name}` },
 });
-const known = [
+const KNOWN = [
   ofType("docker:index/volume:Volume", "redis-data"),
   ofType("docker:index/container:Container", "redis"),
 ];
@@ -172,12 +172,12 @@ test("what the state does not know is told before anybody is asked, and removed"
   onHost("a", ["hearth-redis"]);
   onHost("b", ["hearth-edge"]);
   vi.mocked(confirm).mockResolvedValue(false);
-  const stopped = await destroy({}, {}, known);
+  const stopped = await destroy({}, {}, KNOWN);
   expect(stopped.asked).toEqual(["preview"]);
   expect(stopped.said).toEqual([
     "Not in the state, and removed all the same: host B: hearth-edge",
   ]);
-  const { asked, ended } = await destroy({ yes: true }, {}, known);
+  const { asked, ended } = await destroy({ yes: true }, {}, KNOWN);
   expect({ asked, ended }).toEqual({ asked: ["preview", "destroy"], ended: 0 });
   expect(readFileSync(join(directory, "removed"), "utf8")).toMatch(
     /^b .* 'docker' 'rm' '--force' 'id'\n$/,
@@ -201,7 +201,7 @@ test.each([[["up"]], [["preview"]], [["rotate", "redis"]], [["destroy"]]])(
 
 test("a host that is away is named before anything is touched", async () => {
   rmSync(join(directory, "b"));
-  expect(await destroy({ yes: true }, {}, known)).toMatchObject({
+  expect(await destroy({ yes: true }, {}, KNOWN)).toMatchObject({
     asked: [],
     ended:
       'host B: Docker does not answer; nothing was touched: switch the host on and see that `ssh root@192.168.1.11 docker ps` works, or put another machine in its place (docs/deploy.md, "Replace a host"); then destroy.',
@@ -210,20 +210,20 @@ test("a host that is away is named before anything is touched", async () => {
 
 test("roles are dropped in Postgres: where it does not run nothing is touched", async () => {
   onHost("a", ["hearth-redis"]);
-  expect(await destroy({ yes: true }, {}, [...known, role])).toMatchObject({
+  expect(await destroy({ yes: true }, {}, [...KNOWN, role])).toMatchObject({
     asked: [],
     ended:
       "Postgres does not run, and its roles are dropped in it; nothing was touched: `npm run deploy -- up --refresh`, then destroy.",
   });
   writeFileSync(join(directory, "roles"), "backup\n");
-  const { ended } = await destroy({ yes: true }, {}, [...known, role]);
+  const { ended } = await destroy({ yes: true }, {}, [...KNOWN, role]);
   expect(ended).toBe(0);
 });
 
 test("a service that is placed elsewhere than it runs is refused before anything is touched", async () => {
   onHost("a", ["hearth-redis"]);
   const placement = JSON.stringify({ redis: "b" });
-  const { asked, ended } = await destroy({ yes: true }, { placement }, known);
+  const { asked, ended } = await destroy({ yes: true }, { placement }, KNOWN);
   expect(asked).toEqual([]);
   expect(ended).toMatch(
     /^hearth:placement.redis says host B, and redis with its data is on host A; nothing was touched: set it back/,

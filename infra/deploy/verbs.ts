@@ -20,13 +20,13 @@ import { needSameMajor } from "./postgres-major.ts";
 import { forgetOldPostgres, upgradePostgres } from "./postgres-upgrade.ts";
 import { renewProviders } from "./providers.ts";
 import { begunAs, endGrace, refuseHalfRotation, rotate } from "./rotate.ts";
-import { rotationKinds, type RotationKind } from "./rotations.ts";
+import { ROTATION_KINDS, type RotationKind } from "./rotations.ts";
 import { readSettings, type Session } from "./session.ts";
 import { dropPendingCreates } from "./state.ts";
 import { lookBeforeDestroy, refuseLostState } from "./unknown-stack.ts";
 import { onHost } from "./without-host.ts";
 
-export const usage = `usage: npm run deploy -- VERB [--stack home]
+export const USAGE = `usage: npm run deploy -- VERB [--stack home]
 
   up        make the hosts what the program and the configuration say (--refresh looks at the hosts first); before the
             database is migrated it is backed up, with the notes (--no-backup goes on without)
@@ -75,7 +75,7 @@ export async function runVerb(
   const [verb = "", ...rest] = words;
   if (words.length > (longestWords[verb] ?? 1))
     throw new NotUnderstood(
-      `${verb} does not know what to do with "${rest.at(-1)}".\n${usage}`,
+      `${verb} does not know what to do with "${rest.at(-1)}".\n${USAGE}`,
     );
   switch (verb) {
     case "up":
@@ -130,7 +130,7 @@ export async function runVerb(
     case "cancel":
       return cancelVerb(session);
     default:
-      throw new NotUnderstood(`there is no verb "${verb}".\n${usage}`);
+      throw new NotUnderstood(`there is no verb "${verb}".\n${USAGE}`);
   }
 }
 
@@ -163,7 +163,7 @@ async function rotateVerb(
 ): Promise<number> {
   if (!isKind(kind) || (name !== undefined && kind !== "provider"))
     throw new NotUnderstood(
-      `rotate takes one of ${rotationKinds.join(", ")}, and provider a name: npm run deploy -- rotate provider openai`,
+      `rotate takes one of ${ROTATION_KINDS.join(", ")}, and provider a name: npm run deploy -- rotate provider openai`,
     );
   if (kind === "master" && flags.end === true) {
     await refuseHalfRotation(session);
@@ -201,7 +201,7 @@ async function upgradeVerb(
 }
 
 function isKind(word: string): word is RotationKind {
-  return rotationKinds.some((kind) => kind === word);
+  return ROTATION_KINDS.some((kind) => kind === word);
 }
 
 function secondsOf(text: string): number {

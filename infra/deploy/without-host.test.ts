@@ -16,16 +16,16 @@ const login = urn(
   "hearth:data:PostgresServer$pulumi:providers:postgresql",
   "postgres-login",
 );
-const container = "docker:index/container:Container";
+const CONTAINER = "docker:index/container:Container";
 const stack = {
   exportStack: async () => ({
     deployment: {
       resources: [
         resource("pulumi:providers:docker", "host-a"),
         resource("pulumi:providers:docker", "host-b"),
-        resource(container, "postgres", docker("a")),
-        resource(container, "gateway-a", docker("a")),
-        resource(container, "gateway-b", docker("b")),
+        resource(CONTAINER, "postgres", docker("a")),
+        resource(CONTAINER, "gateway-a", docker("a")),
+        resource(CONTAINER, "gateway-b", docker("b")),
         resource("hearth:data:PostgresServer", "postgres"),
         resource(
           "hearth:data:PostgresServer$pulumi:providers:postgresql",

@@ -4,7 +4,7 @@ import { parse, YAMLParseError } from "yaml";
 import { readHostSettings } from "../config/config.ts";
 import { checkHosts } from "./check-hosts.ts";
 import type { Finding } from "./finding.ts";
-import { questions, withAnswers } from "./init-questions.ts";
+import { QUESTIONS, withAnswers } from "./init-questions.ts";
 import { stackFile } from "../config/stack-file.ts";
 
 const usage = `usage: hearth doctor --hosts [--stack home] [--file Pulumi.home.yaml] [--json] [answers]
@@ -13,7 +13,7 @@ Looks at both hosts from this machine, before an up or after: ssh, Docker, disk,
 of each host reach the other one and the local model runners. Needs no running supervisor and no passphrase; runs small
 containers and removes them. Reads the stack's configuration; an answer given here counts instead:
 
-${questions.map(({ flag, ask }) => `  --${flag.padEnd(12)} ${ask}`).join("\n")}
+${QUESTIONS.map(({ flag, ask }) => `  --${flag.padEnd(12)} ${ask}`).join("\n")}
 
 Exit codes: 0 all is well, 1 something is wrong, 2 not understood.
 
@@ -45,7 +45,7 @@ type Flags = Readonly<Record<string, string | boolean | undefined>>;
 
 function readArguments(): Flags {
   const answers = Object.fromEntries(
-    questions.map(({ flag }) => [flag, { type: "string" as const }]),
+    QUESTIONS.map(({ flag }) => [flag, { type: "string" as const }]),
   );
   try {
     return parseArgs({
@@ -68,7 +68,7 @@ function readArguments(): Flags {
 /** The settings of the stack's file with the answers of the command line over them. */
 function readSettings(flags: Flags): Readonly<Record<string, string>> {
   const answers: Record<string, string> = {};
-  for (const { flag } of questions) {
+  for (const { flag } of QUESTIONS) {
     const answer = flags[flag];
     if (typeof answer === "string") answers[flag] = answer;
   }

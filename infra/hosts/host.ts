@@ -11,8 +11,8 @@ import { dockerCommand, sshCommand, type EngineAddress } from "../engine.ts";
 import type { Listener } from "./needs.ts";
 
 const run = promisify(execFile);
-const commandWithinMs = 30_000;
-const pullWithinMs = 600_000;
+const COMMAND_WITHIN_MS = 30_000;
+const PULL_WITHIN_MS = 600_000;
 
 /** A host as the checks see it: commands on it, and probes in containers of it. Everything throws an Error with one line of reason. */
 export interface CheckedHost {
@@ -51,7 +51,7 @@ const probeAnswer = z.object({
 /** For each wish "ok" or the code of the error, in the order of asking. */
 export type ProbeAnswer = Readonly<z.output<typeof probeAnswer>>;
 
-const probeLabel = "hearth.probe";
+const PROBE_LABEL = "hearth.probe";
 
 export function openHost(name: HostName, settings: HostSettings): CheckedHost {
   const { docker: endpoint, sshOpts } = settings.hosts[name];
@@ -59,13 +59,13 @@ export function openHost(name: HostName, settings: HostSettings): CheckedHost {
   const image = imageReferenceOf(settings, "nodeBase");
   const program = readFileSync(new URL("probe.js", import.meta.url), "utf8");
   const docker = (...args: string[]) =>
-    runCommand(dockerCommand(engine, args), commandWithinMs);
+    runCommand(dockerCommand(engine, args), COMMAND_WITHIN_MS);
   const start = (wish: object, ...options: string[]) =>
     docker(
       "run",
       "--rm",
       "--label",
-      probeLabel,
+      PROBE_LABEL,
       ...options,
       "--env",
       `PROBE=${JSON.stringify(wish)}`,
@@ -84,20 +84,20 @@ export function openHost(name: HostName, settings: HostSettings): CheckedHost {
     ssh: async () => {
       const ssh = sshCommand(engine);
       if (ssh === null) return;
-      await runCommand([...ssh, "true"], commandWithinMs);
+      await runCommand([...ssh, "true"], COMMAND_WITHIN_MS);
     },
     pull: async () => {
       await docker("image", "inspect", "--format", "{{.Id}}", image).catch(() =>
         runCommand(
           dockerCommand(engine, ["pull", "--quiet", image]),
-          pullWithinMs,
+          PULL_WITHIN_MS,
         ),
       );
     },
     ownerOf: async (directory) => {
       try {
         const owner = await docker(
-          ...["run", "--rm", "--label", probeLabel],
+          ...["run", "--rm", "--label", PROBE_LABEL],
           // Not --volume, which would make it.
           ...["--mount", `type=bind,source=${directory},target=/at,readonly`],
           ...["--entrypoint", "stat", image, "-c", "%u", "/at"],
@@ -128,7 +128,7 @@ export function openHost(name: HostName, settings: HostSettings): CheckedHost {
         "ps",
         "-aq",
         "--filter",
-        `label=${probeLabel}`,
+        `label=${PROBE_LABEL}`,
       );
       const ids = found.split("\n").filter((id) => id !== "");
       if (ids.length > 0) await docker("rm", "--force", ...ids);

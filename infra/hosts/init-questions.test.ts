@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import {
   answersOf,
   offerFor,
-  questions,
+  QUESTIONS,
   settingsOf,
   withAnswers,
 } from "./init-questions.ts";
@@ -77,7 +77,7 @@ test("settings give back the answers that they were made from", () => {
 
 test("what is known is offered again; what followed from another answer follows the new one", () => {
   const answers: Record<string, string> = {};
-  for (const question of questions)
+  for (const question of QUESTIONS)
     answers[question.flag] =
       question.flag === "docker-b"
         ? "ssh://root@192.168.1.12"

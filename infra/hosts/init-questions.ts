@@ -11,7 +11,7 @@ const hostPart = (endpoint: string | undefined): string =>
   /^(?:ssh|tcp):\/\/(?:[^@/]+@)?([^:/]+)/.exec(endpoint ?? "")?.[1] ?? "";
 
 /** Everything that has no good default, in the order of asking. */
-export const questions: readonly Question[] = [
+export const QUESTIONS: readonly Question[] = [
   {
     flag: "docker-a",
     ask: "Docker on host A: ssh://USER@HOST, or unix:///var/run/docker.sock when this machine is host A",

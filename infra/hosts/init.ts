@@ -18,7 +18,7 @@ import {
   answersOf,
   makeSecrets,
   offerFor,
-  questions,
+  QUESTIONS,
   withAnswers,
   type Question,
 } from "./init-questions.ts";
@@ -29,7 +29,7 @@ const usage = `usage: npm run init -- [--stack home] [answers] [--yes] [--skip-c
 Creates the stack's configuration: asks for the two hosts, makes every secret, writes Pulumi.<stack>.yaml with the secrets
 encrypted, and checks both hosts. What is already set is kept. Every answer can be a flag:
 
-${questions.map(({ flag, ask }) => `  --${flag.padEnd(16)} ${ask}`).join("\n")}
+${QUESTIONS.map(({ flag, ask }) => `  --${flag.padEnd(16)} ${ask}`).join("\n")}
   --provider-key     NAME=KEY of a cloud provider, e.g. OPENAI_API_KEY=…; may be repeated (others see it: better asked for)
   --yes              ask nothing: take flags and defaults
   --skip-checks      do not look at the hosts
@@ -57,7 +57,7 @@ async function main(): Promise<number> {
     ? {}
     : await readOwnValues(await openStack({ stackName }));
   const answers: Record<string, string> = {};
-  for (const question of questions)
+  for (const question of QUESTIONS)
     answers[question.flag] = await answerTo(
       question,
       flags,
@@ -115,7 +115,7 @@ function lookAtHosts(config: HearthConfig): ReturnType<typeof checkHosts> {
 
 function readArguments() {
   const options = Object.fromEntries(
-    questions.map(({ flag }) => [flag, { type: "string" as const }]),
+    QUESTIONS.map(({ flag }) => [flag, { type: "string" as const }]),
   );
   try {
     return parseArgs({

@@ -6,17 +6,17 @@ import { fine, wrong, type Finding } from "./finding.ts";
 import type { Directory, Listener } from "./needs.ts";
 import type { PortsInUse, PublishedPort } from "./ports-in-use.ts";
 
-const oldestDocker = [20, 10] as const;
-const gibibytesNeeded = 4;
+const OLDEST_DOCKER = [20, 10] as const;
+const GIBIBYTES_NEEDED = 4;
 /** Certificates, leases and signed requests bear less than people think. */
-const largestSkewMs = 5_000;
+const LARGEST_SKEW_MS = 5_000;
 
 export function judgeVersion(host: HostName, version: string): Finding {
   const [major = 0, minor = 0] = version.split(".").map(Number);
   const told = { host, check: "version" } as const;
-  const oldest = oldestDocker.join(".");
-  return major > oldestDocker[0] ||
-    (major === oldestDocker[0] && minor >= oldestDocker[1])
+  const oldest = OLDEST_DOCKER.join(".");
+  return major > OLDEST_DOCKER[0] ||
+    (major === OLDEST_DOCKER[0] && minor >= OLDEST_DOCKER[1])
     ? fine(told, `Docker ${version} answers`)
     : wrong(
         told,
@@ -34,7 +34,7 @@ export function judgeClock(
 ): Finding {
   const told = { host, check: "clock" } as const;
   const skew = Math.max(asked - theirs, theirs - answered, 0);
-  return skew <= largestSkewMs
+  return skew <= LARGEST_SKEW_MS
     ? fine(told, "its clock agrees with this machine's")
     : wrong(
         told,
@@ -46,11 +46,11 @@ export function judgeClock(
 export function judgeDisk(host: HostName, freeBytes: number): Finding {
   const told = { host, check: "disk" } as const;
   const free = freeBytes / 2 ** 30;
-  return free >= gibibytesNeeded
+  return free >= GIBIBYTES_NEEDED
     ? fine(told, `${Math.floor(free)} GiB are free where Docker keeps its data`)
     : wrong(
         told,
-        `${free.toFixed(1)} GiB are free where Docker keeps its data, ${gibibytesNeeded} are needed to begin`,
+        `${free.toFixed(1)} GiB are free where Docker keeps its data, ${GIBIBYTES_NEEDED} are needed to begin`,
         "docker system prune, or a larger disk",
       );
 }

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { configLabel } from "../container.ts";
-import { containerName, containerServices, type StackNames } from "../names.ts";
+import { CONFIG_LABEL } from "../container.ts";
+import { containerName, CONTAINER_SERVICES, type StackNames } from "../names.ts";
 import type { CheckedHost } from "./host.ts";
 import type { Listener } from "./needs.ts";
 
@@ -41,7 +41,7 @@ export async function portsInUse(
   host: Pick<CheckedHost, "docker">,
   names: Pick<StackNames, "prefix">,
 ): Promise<PortsInUse> {
-  const own = containerServices.map((each) => `/${containerName(names, each)}`);
+  const own = CONTAINER_SERVICES.map((each) => `/${containerName(names, each)}`);
   const ids = (await host.docker("ps", "-q")).split("\n").filter(Boolean);
   const containers =
     ids.length === 0
@@ -52,7 +52,7 @@ export async function portsInUse(
       .flatMap((bindings) => bindings ?? [])
       .map(({ HostIp, HostPort }) => ({
         container: Name.slice(1),
-        ours: Config.Labels?.[configLabel] !== undefined && own.includes(Name),
+        ours: Config.Labels?.[CONFIG_LABEL] !== undefined && own.includes(Name),
         address: HostIp,
         port: Number(HostPort),
       })),

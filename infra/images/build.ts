@@ -3,17 +3,17 @@ import { parseArgs } from "node:util";
 import { imageContext } from "./image-context.ts";
 import { pinnedImages, type BuiltImage } from "./images.ts";
 
-const usage = `usage: npm run images -- [gateway] [supervisor] [notes] [--base IMAGE] [--build] [--tag PREFIX]
+const USAGE = `usage: npm run images -- [gateway] [supervisor] [notes] [--base IMAGE] [--build] [--tag PREFIX]
 
 Assembles the build contexts of our images under .hearth/images/ and prints each one's directory and content hash.
 --build builds them with the local docker as PREFIX/<name>:<hash> (PREFIX: hearth), to be pushed to a registry.
 
 example: npm run images -- gateway --build --tag registry.example.org/hearth
 `;
-const all: readonly BuiltImage[] = ["gateway", "supervisor", "notes"];
+const ALL: readonly BuiltImage[] = ["gateway", "supervisor", "notes"];
 
 function isImage(name: string): name is BuiltImage {
-  return all.some((each) => each === name);
+  return ALL.some((each) => each === name);
 }
 
 function readArguments() {
@@ -28,7 +28,7 @@ function readArguments() {
       },
     });
   } catch (error) {
-    process.stderr.write(`hearth: ${(error as Error).message}\n${usage}`);
+    process.stderr.write(`hearth: ${(error as Error).message}\n${USAGE}`);
     process.exit(2);
   }
 }
@@ -52,11 +52,11 @@ function build(tag: string, directory: string): void {
 const { values, positionals } = readArguments();
 const unknown = positionals.filter((name) => !isImage(name));
 if (values.help === true || unknown.length > 0) {
-  (values.help === true ? process.stdout : process.stderr).write(usage);
+  (values.help === true ? process.stdout : process.stderr).write(USAGE);
   process.exit(values.help === true ? 0 : 2);
 }
 for (const image of positionals.length === 0
-  ? all
+  ? ALL
   : positionals.filter(isImage)) {
   const { hash, assemble } = imageContext(
     image,

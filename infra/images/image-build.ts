@@ -4,7 +4,7 @@ import { text } from "node:stream/consumers";
 import { dockerAt, type EngineAddress } from "../engine.ts";
 
 /** A slow line has to carry the context to the host and the base image into it. */
-const buildWithinMs = 20 * 60_000;
+const BUILD_WITHIN_MS = 20 * 60_000;
 
 /**
  * Builds an image on a host from a directory of this machine, which travels by standard input: over ssh it is the host's own
@@ -31,7 +31,7 @@ export async function buildImage(
     engine,
     ["build", "--quiet", "--tag", tag, "-"],
     tar.stdout,
-    buildWithinMs,
+    BUILD_WITHIN_MS,
   );
   try {
     await Promise.all([packed, built]);

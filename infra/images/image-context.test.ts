@@ -22,9 +22,9 @@ const megabytes = (directory: string): number =>
       0,
     ) / 1e6;
 
-const images: readonly BuiltImage[] = ["gateway", "supervisor", "notes"];
+const IMAGES: readonly BuiltImage[] = ["gateway", "supervisor", "notes"];
 
-test.each(images)(
+test.each(IMAGES)(
   "%s: sources and production packages, in at most 80 MB, copied and nothing run",
   (image) => {
     const { assemble, hash } = imageContext(image, "base:1");

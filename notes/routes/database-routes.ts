@@ -69,13 +69,13 @@ function maxBodyBytes(settings: Settings, { does }: Route): number {
   if (does === "bulkDocs") return most;
   return Math.min(
     most,
-    documentWrites.has(does)
+    DOCUMENT_WRITES.has(does)
       ? settings.maxDocumentSize() * 1.25 + BODY_SLACK_BYTES
       : MAX_QUESTION_BYTES,
   );
 }
 
-const documentWrites: ReadonlySet<Route["does"]> = new Set([
+const DOCUMENT_WRITES: ReadonlySet<Route["does"]> = new Set([
   "postDocument",
   "putDocument",
   "putLocal",
@@ -95,7 +95,7 @@ function namingDocument(
   const isLongDocument =
     failure instanceof Refusal &&
     failure.code === "too_large" &&
-    documentWrites.has(route.does) &&
+    DOCUMENT_WRITES.has(route.does) &&
     maxBodyBytes(settings, route) < settings.maxRequestSize();
   return isLongDocument ? new Refusal("document_too_large", id ?? "") : failure;
 }

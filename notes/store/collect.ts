@@ -119,13 +119,13 @@ async function mark(store: Store, unused: readonly string[]): Promise<void> {
   write.other("DELETE FROM unused_chunks WHERE notes_seq < 0").run();
 }
 
-const isDue =
+const IS_DUE =
   "u.since <= ?1 AND u.notes_seq <= ?2 AND d.number = u.document AND d.seq = u.seq";
 
 function sumOf(store: Store, before: number, readUpTo: number): Sum {
   return store.read
     .other(
-      `SELECT COUNT(*) AS count, COALESCE(SUM(u.size), 0) AS bytes FROM unused_chunks u, documents d WHERE ${isDue}`,
+      `SELECT COUNT(*) AS count, COALESCE(SUM(u.size), 0) AS bytes FROM unused_chunks u, documents d WHERE ${IS_DUE}`,
     )
     .get(before, readUpTo) as unknown as Sum;
 }
@@ -136,7 +136,7 @@ function removeSome(store: Store, wish: Wish): Sum {
   const { write, totals } = store;
   const due = write
     .other(
-      `SELECT d.number, d.id FROM unused_chunks u, documents d WHERE ${isDue} LIMIT ${CHUNKS_PER_STEP}`,
+      `SELECT d.number, d.id FROM unused_chunks u, documents d WHERE ${IS_DUE} LIMIT ${CHUNKS_PER_STEP}`,
     )
     .all(wish.before, wish.readUpTo) as unknown as Due[];
   let bytes = 0;

@@ -13,7 +13,7 @@ const NO_INDEX =
 const MANY_EXAMINED =
   "\nThe number of documents examined is high in proportion to the number of results returned. Consider adding a more specific index to improve this.";
 
-const options = new Set([
+const OPTIONS = new Set([
   "selector",
   "fields",
   "limit",
@@ -128,7 +128,7 @@ function* liveRows(
 
 function readSearch(body: Record<string, unknown>): Search {
   for (const name of Object.keys(body)) {
-    if (!options.has(name)) {
+    if (!OPTIONS.has(name)) {
       throw new Refusal("invalid_key", `Invalid key ${name} for this request.`);
     }
   }

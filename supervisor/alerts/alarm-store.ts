@@ -4,7 +4,7 @@ import type { AlertMessage } from "./message.ts";
 import type { Silence } from "./silence.ts";
 
 /** The tables of the history file that alerts live in. */
-export const alarmTables = `
+export const ALARM_TABLES = `
   CREATE TABLE alarms (
     id TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, raised_at INTEGER NOT NULL, cleared_at INTEGER,
     alarm TEXT NOT NULL, told TEXT NOT NULL

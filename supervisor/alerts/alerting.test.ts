@@ -15,7 +15,7 @@ let sent: { readonly to: string; readonly message: AlertMessage }[];
 let broken: Set<string>;
 let notices: string[];
 
-const hour = 3_600_000;
+const HOUR = 3_600_000;
 
 beforeEach(() => {
   place = temporaryHome();
@@ -34,7 +34,7 @@ afterEach(async () => {
 function sink(name: string, fallback: boolean = false): Sink {
   return {
     name,
-    remindMs: 4 * hour,
+    remindMs: 4 * HOUR,
     fallback,
     send: async (message) => {
       if (broken.has(name)) throw new Error("answered 500");
@@ -112,7 +112,7 @@ test("raising again changes the text and tells nobody anew; clearing what is not
   await pass(31);
   alerting.raise(alarm("gateway", { text: "no answer within 10 s" }));
   alerting.clear("check:nothing");
-  await pass(hour / 1000, 60);
+  await pass(HOUR / 1000, 60);
   expect(sent).toHaveLength(1);
   expect(alerting.active()[0]).toMatchObject({ text: "no answer within 10 s" });
 });
@@ -140,16 +140,16 @@ test("a fault that comes back before its end was told is one story", async () =>
 test("what lasts is told again after four hours, and only then", async () => {
   alerting.raise(alarm("gateway"));
   await pass(31);
-  await pass((4 * hour) / 1000 - 60, 30);
+  await pass((4 * HOUR) / 1000 - 60, 30);
   expect(sent).toHaveLength(1);
   await pass(120, 30);
   expect(sent[1]?.message.events[0]?.event).toBe("reminder");
-  await pass((4 * hour) / 1000, 30);
+  await pass((4 * HOUR) / 1000, 30);
   expect(sent).toHaveLength(3);
 });
 
 test("a silence keeps it quiet and shown; when it ends, what lasts is told", async () => {
-  const silence = alerting.silence("gate*", 2 * hour, "new disk");
+  const silence = alerting.silence("gate*", 2 * HOUR, "new disk");
   alerting.raise(alarm("gateway"));
   alerting.raise(alarm("notes"));
   await pass(60);
@@ -162,14 +162,14 @@ test("a silence keeps it quiet and shown; when it ends, what lasts is told", asy
   expect(alerting.silences()).toEqual([silence]);
   await pass(60);
   expect(sent).toHaveLength(1);
-  await pass((2 * hour) / 1000, 60);
+  await pass((2 * HOUR) / 1000, 60);
   expect(told().slice(1)).toEqual(["phone: ✕ gateway is down (a)"]);
   expect(alerting.silences()).toEqual([]);
 });
 
 test("a silence can be ended before its time, by its pattern or its id", async () => {
-  alerting.silence("gateway", hour, "one");
-  const other = alerting.silence("job:*", hour, "two");
+  alerting.silence("gateway", HOUR, "one");
+  const other = alerting.silence("job:*", HOUR, "two");
   expect(alerting.endSilences("gateway")).toHaveLength(1);
   expect(alerting.endSilences("gateway")).toEqual([]);
   expect(alerting.endSilences(other.id)).toHaveLength(1);
@@ -181,7 +181,7 @@ test("a silence can be ended before its time, by its pattern or its id", async (
 test("those who were told hear of the end, even through a silence", async () => {
   alerting.raise(alarm("gateway"));
   await pass(31);
-  alerting.silence("gateway", hour, "I look at it");
+  alerting.silence("gateway", HOUR, "I look at it");
   alerting.clear("check:gateway");
   await pass(31);
   expect(told()[1]).toBe("phone: ● gateway is well again (a)");
@@ -249,7 +249,7 @@ test("without a fallback a message waits a day, then it is given up with a notic
   broken.add("phone");
   alerting.raise(alarm("gateway"));
   await pass(31);
-  await pass((25 * hour) / 1000, 300);
+  await pass((25 * HOUR) / 1000, 300);
   expect(notices.some((text) => text.includes("is given up"))).toBe(true);
 });
 
@@ -303,17 +303,17 @@ test("a sink that hangs neither holds up the others nor the end; its message is 
 
 test("an alarm is told, reminded of and delivered although the clock was set back by a day", async () => {
   alerting.raise(alarm("gateway"));
-  now -= 24 * hour;
+  now -= 24 * HOUR;
   await pass(2);
   expect(told()).toEqual(["phone: ✕ gateway is down (a)"]);
-  now -= 24 * hour;
+  now -= 24 * HOUR;
   await pass(2);
   expect(told()).toHaveLength(2);
   broken.add("phone");
   alerting.raise(alarm("notes"));
   await pass(60);
   broken.clear();
-  now -= 24 * hour;
+  now -= 24 * HOUR;
   await pass(2);
   expect(told().slice(2).join()).toContain("notes");
 });

@@ -46,7 +46,7 @@ export type Alerting = Alarms & {
 };
 
 /** Events that come within this time are told in one message; what is over before is not told at all. */
-const groupMs = 30_000;
+const GROUP_MS = 30_000;
 
 /** Keeps what is wrong and tells it: one event for each beginning and end, grouped, with reminders; silences keep it quiet. */
 export function startAlerting(options: AlertingOptions): Alerting {
@@ -136,7 +136,7 @@ export function startAlerting(options: AlertingOptions): Alerting {
       ...news.map(({ raisedAt }) => raisedAt),
       ...over.map(({ clearedAt }) => clearedAt ?? at),
     );
-    if (reminders.length === 0 && isWithin(oldest, groupMs, at)) return;
+    if (reminders.length === 0 && isWithin(oldest, GROUP_MS, at)) return;
     if (news.length + over.length + reminders.length === 0) return;
     courier.post(sink.name, {
       id: randomUUID(),

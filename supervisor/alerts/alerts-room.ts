@@ -18,7 +18,7 @@ export type AlertsOptions = {
   readonly onNotice: (sentence: string) => void;
 };
 
-const advanceEveryMs = 1000;
+const ADVANCE_EVERY_MS = 1000;
 
 /** Alarms and everybody who is told of them. What was raised before it begins is told then. */
 export function openAlerts({ env, config, history, onNotice }: AlertsOptions): {
@@ -48,7 +48,7 @@ export function openAlerts({ env, config, history, onNotice }: AlertsOptions): {
   const room: Room = {
     routes: (server) => registerAlertRoutes(server, alerting),
     begin: () => {
-      timer = setInterval(advance, advanceEveryMs);
+      timer = setInterval(advance, ADVANCE_EVERY_MS);
       endWatchdog = startWatchdog(config.watchdog, alerting);
     },
     stop: async () => {

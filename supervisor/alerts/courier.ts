@@ -34,13 +34,13 @@ export type Courier = {
   readonly stop: () => Promise<void>;
 };
 
-const sendWithinMs = 15_000;
-const firstWaitMs = 5000;
-const longestWaitMs = 600_000;
+const SEND_WITHIN_MS = 15_000;
+const FIRST_WAIT_MS = 5000;
+const LONGEST_WAIT_MS = 600_000;
 /** Failed tries before another sink gets the message, and before the trouble itself is told. */
-const triesBeforeTrouble = 3;
+const TRIES_BEFORE_TROUBLE = 3;
 /** A message that is older helps nobody. */
-const keepMs = 86_400_000;
+const KEEP_MS = 86_400_000;
 
 type Line = {
   readonly sink: Sink;
@@ -96,11 +96,11 @@ export function startCourier(options: CourierOptions): Courier {
   async function send(sink: Sink, message: AlertMessage): Promise<void> {
     const limit = new AbortController();
     const end = () => limit.abort();
-    const timer = setTimeout(end, sendWithinMs);
+    const timer = setTimeout(end, SEND_WITHIN_MS);
     stopping.signal.addEventListener("abort", end, { once: true });
     const late = Promise.withResolvers<never>();
     limit.signal.addEventListener("abort", () =>
-      late.reject(new Error(`no answer within ${sendWithinMs / 1000} s`)),
+      late.reject(new Error(`no answer within ${SEND_WITHIN_MS / 1000} s`)),
     );
     try {
       await Promise.race([sink.send(message, limit.signal), late.promise]);
@@ -116,7 +116,7 @@ export function startCourier(options: CourierOptions): Courier {
       if (first === undefined) return;
       const wait = first.nextAt - now();
       // No wait is longer: the clock was set back.
-      if (wait > 0 && wait <= longestWaitMs && !hurry) return;
+      if (wait > 0 && wait <= LONGEST_WAIT_MS && !hurry) return;
       try {
         await send(line.sink, first.message);
       } catch (error) {
@@ -138,17 +138,17 @@ export function startCourier(options: CourierOptions): Courier {
   function failed(line: Line, delivery: Delivery, words: string): void {
     const attempts = delivery.attempts + 1;
     line.trouble = words;
-    if (attempts === triesBeforeTrouble) {
+    if (attempts === TRIES_BEFORE_TROUBLE) {
       options.onSink(line.sink.name, words);
       if (handOver(line, delivery)) return leave(line, delivery);
     }
-    if (now() - delivery.message.at > keepMs) {
+    if (now() - delivery.message.at > KEEP_MS) {
       options.onNotice(
         `an alert could not be delivered by ${line.sink.name} within a day and is given up: ${words}`,
       );
       return leave(line, delivery);
     }
-    const wait = Math.min(longestWaitMs, firstWaitMs * 2 ** (attempts - 1));
+    const wait = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** (attempts - 1));
     const next = { ...delivery, attempts, nextAt: now() + wait };
     line.queue = [next, ...line.queue.slice(1)];
     quietly(() => store.saveDelivery(next));

@@ -3,9 +3,9 @@ import { textOf } from "../../core/failure.ts";
 import type { Alarms } from "./alarm.ts";
 import type { WatchdogConfig } from "./config.ts";
 
-const answerWithinMs = 10_000;
-const failuresBeforeAlarm = 3;
-const fingerprint = "watchdog";
+const ANSWER_WITHIN_MS = 10_000;
+const FAILURES_BEFORE_ALARM = 3;
+const FINGERPRINT = "watchdog";
 
 /**
  * Asks an address outside every so often; when the asking ends, whoever is there knows that this supervisor is gone.
@@ -24,18 +24,18 @@ export function startWatchdog(
       const { status } = await askHttp(address, {
         signal: AbortSignal.any([
           stopping.signal,
-          AbortSignal.timeout(answerWithinMs),
+          AbortSignal.timeout(ANSWER_WITHIN_MS),
         ]),
       });
       if (status > 299) throw new Error(`answered ${status}`);
       failures = 0;
-      alarms.clear(fingerprint);
+      alarms.clear(FINGERPRINT);
     } catch (error) {
       if (stopping.signal.aborted) return;
       failures += 1;
-      if (failures >= failuresBeforeAlarm)
+      if (failures >= FAILURES_BEFORE_ALARM)
         alarms.raise({
-          fingerprint,
+          fingerprint: FINGERPRINT,
           level: "warning",
           subject: "watchdog",
           text: "the address that watches over this supervisor cannot be reached; it may soon say that we are gone",

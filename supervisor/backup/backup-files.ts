@@ -10,8 +10,8 @@ import { Failure } from "../../core/failure.ts";
 import { freeBytesOf } from "../../core/free-bytes.ts";
 import { listBackups, readManifest, type BackupFile } from "./manifest.ts";
 
-const making = ".making-";
-const leastFreeBytes = 64 * 1024 * 1024;
+const MAKING = ".making-";
+const LEAST_FREE_BYTES = 64 * 1024 * 1024;
 
 /** A backup that is being made: under a name that nobody takes for a complete one. */
 export type Making = {
@@ -32,10 +32,10 @@ const open = new Set<string>();
 export function beginBackup(parent: string, name: string): Making {
   mkdirSync(parent, { recursive: true, mode: 0o700 });
   for (const left of readdirSync(parent))
-    if (left.startsWith(making) && !open.has(join(parent, left)))
+    if (left.startsWith(MAKING) && !open.has(join(parent, left)))
       rmSync(join(parent, left), { recursive: true, force: true });
   needRoom(parent);
-  const directory = join(parent, `${making}${name}`);
+  const directory = join(parent, `${MAKING}${name}`);
   mkdirSync(directory, { mode: 0o700 });
   open.add(directory);
   return {
@@ -70,7 +70,7 @@ export function needFree(
   bytes: number,
   advice: string,
 ): void {
-  const needed = leastFreeBytes + bytes;
+  const needed = LEAST_FREE_BYTES + bytes;
   const free = freeBytesOf(directory);
   if (free < needed)
     throw new Failure(

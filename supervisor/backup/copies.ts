@@ -24,13 +24,13 @@ import { sizeOf } from "./backup-files.ts";
 import { copiesToKeep } from "./keep.ts";
 import { listBackups, momentOf } from "./manifest.ts";
 
-const copyName = "copy.json";
+const COPY_NAME = "copy.json";
 
 /** Names that a sender may give to files. */
 export const copyFileName = z
   .string()
   .regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]*$/)
-  .refine((name) => name !== copyName && !name.endsWith(".part"));
+  .refine((name) => name !== COPY_NAME && !name.endsWith(".part"));
 
 /** One encrypted file as it lies on the other host. */
 export const copyFile = z
@@ -50,10 +50,10 @@ export const copySchema = z.strictObject({
 });
 export type Copy = Readonly<z.output<typeof copySchema>>;
 
-const arriving = ".arriving-";
-const leastFreeBytes = 1e9;
+const ARRIVING = ".arriving-";
+const LEAST_FREE_BYTES = 1e9;
 /** Clocks of two hosts differ less. */
-const mostAheadMs = 86_400_000;
+const MOST_AHEAD_MS = 86_400_000;
 
 /** A complete copy is never changed, whoever asks: the sender may have been taken over. */
 export class CopyIsComplete extends Failure {}
@@ -111,7 +111,7 @@ export function openCopies(
   const underway = new Map<string, number>();
   const kindDirectory = (kind: string) => join(directory, kind);
   const arrivingAt = ({ kind, name, keyId }: CopyPlace) =>
-    join(kindDirectory(kind), `${arriving}${name}-${keyId}`);
+    join(kindDirectory(kind), `${ARRIVING}${name}-${keyId}`);
 
   return {
     list: () =>
@@ -207,7 +207,7 @@ function needIncomplete(kindDirectory: string, name: string): void {
 
 /** The newest copy is the one that is restored: none may claim to be it for years. */
 function needPast(name: string, now: number): void {
-  if ((momentOf(name) ?? 0) > now + mostAheadMs)
+  if ((momentOf(name) ?? 0) > now + MOST_AHEAD_MS)
     throw new Failure(
       `the backup ${name} is of the future by this host's clock (${new Date(now).toISOString()}): set both hosts' clocks.`,
     );
@@ -219,7 +219,7 @@ function seal(target: string, copy: Copy, now: number): void {
   for (const name of readdirSync(target))
     if (names.has(name)) chmodSync(join(target, name), 0o400);
     else rmSync(join(target, name), { recursive: true, force: true });
-  const description = join(target, copyName);
+  const description = join(target, COPY_NAME);
   writeDurably(description, `${JSON.stringify(copy)}\n`);
   utimesSync(description, now / 1000, now / 1000);
   chmodSync(description, 0o400);
@@ -234,7 +234,7 @@ function removeOldCopies(
 ): void {
   const copies = listBackups(kindDirectory).map((name) => ({
     name,
-    at: statSync(join(kindDirectory, name, copyName)).mtimeMs,
+    at: statSync(join(kindDirectory, name, COPY_NAME)).mtimeMs,
   }));
   const kept = copiesToKeep(copies, rule, timeZone, now);
   for (const { name } of copies)
@@ -251,7 +251,7 @@ async function describe(directory: string, name: string): Promise<CopyFile> {
 
 function readCopy(copy: string): Copy {
   return copySchema.parse(
-    JSON.parse(readFileSync(join(copy, copyName), "utf8")),
+    JSON.parse(readFileSync(join(copy, COPY_NAME), "utf8")),
   );
 }
 
@@ -259,7 +259,7 @@ function readCopy(copy: string): Copy {
 function forgetOthers(directory: string, target: string): void {
   if (!existsSync(directory)) return;
   for (const name of readdirSync(directory))
-    if (name.startsWith(arriving) && join(directory, name) !== target)
+    if (name.startsWith(ARRIVING) && join(directory, name) !== target)
       rmSync(join(directory, name), { recursive: true, force: true });
 }
 
@@ -272,7 +272,7 @@ function roomIn(directory: string, most: number): number {
     )
     .reduce((sum, size) => sum + size, 0);
   const { bavail, bsize } = statfsSync(directory);
-  return Math.min(most - used, bavail * bsize - leastFreeBytes);
+  return Math.min(most - used, bavail * bsize - LEAST_FREE_BYTES);
 }
 
 function tooMuch(most: number): Failure {

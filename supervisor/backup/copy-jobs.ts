@@ -11,12 +11,12 @@ import { peerOf, type Peer } from "./peer.ts";
 import { listPeerCopies, sendCopy } from "./send-copy.ts";
 import { sizeWords } from "./size-words.ts";
 
-const keyFingerprint = "backup-copy-key";
-const keyLookEveryMs = 30_000;
-const kinds = ["postgres", "notes"] as const;
+const KEY_FINGERPRINT = "backup-copy-key";
+const KEY_LOOK_EVERY_MS = 30_000;
+const KINDS = ["postgres", "notes"] as const;
 
 const fetchOptions = z.strictObject({
-  kind: z.enum(kinds).default("postgres"),
+  kind: z.enum(KINDS).default("postgres"),
   name: z.string().optional(),
   /** Where it is not the one of this host. */
   key: z.string().optional(),
@@ -44,7 +44,7 @@ export function copyJobs(surroundings: Surroundings): readonly Job[] {
       options: [
         {
           ...{ name: "kind", kind: "choice", label: "Backup of" },
-          ...{ values: () => kinds, otherwise: "postgres" },
+          ...{ values: () => KINDS, otherwise: "postgres" },
         },
         {
           ...{ name: "name", kind: "text", label: "Name of the backup" },
@@ -66,20 +66,20 @@ async function sendNewest(
   // Only whoever has the key can use a copy when this host is lost.
   if (shownAt === null)
     alarms.raise({
-      fingerprint: keyFingerprint,
+      fingerprint: KEY_FINGERPRINT,
       level: "warning",
       subject: "backup-copy",
       text: "backups are copied to the other host under a key that nobody has written down yet: if this host is lost, they cannot be opened.",
       command: "hearth backup key",
     });
-  else alarms.clear(keyFingerprint);
+  else alarms.clear(KEY_FINGERPRINT);
   const there = new Set(
     (await listPeerCopies(peer, signal)).map(
       (copy) => `${copy.kind}/${copy.name}`,
     ),
   );
   const sent: string[] = [];
-  for (const kind of kinds) {
+  for (const kind of KINDS) {
     const [name] = listBackups(join(home.backups, kind));
     if (name === undefined || there.has(`${kind}/${name}`)) continue;
     const backup = join(home.backups, kind, name);
@@ -110,11 +110,11 @@ export function awaitKeyShown({
     try {
       const key = findCopyKey(home, env);
       if (key !== undefined && key.shownAt !== null)
-        alarms.clear(keyFingerprint);
+        alarms.clear(KEY_FINGERPRINT);
     } catch {
       // A key that cannot be read fails the next backup-copy, which tells of it.
     }
-  }, keyLookEveryMs);
+  }, KEY_LOOK_EVERY_MS);
   return () => clearInterval(timer);
 }
 

@@ -1,8 +1,8 @@
 import { Client } from "pg";
 import { Failure, codeOf, textOf } from "../../core/failure.ts";
 
-const connectWithinMs = 10_000;
-const lockWithinMs = 60_000;
+const CONNECT_WITHIN_MS = 10_000;
+const LOCK_WITHIN_MS = 60_000;
 
 /**
  * Does work on a connection of its own, which an abort cuts. Statements may take as long as they need; times are UTC and
@@ -16,9 +16,9 @@ export async function withDatabase<T>(
   signal.throwIfAborted();
   const client = new Client({
     connectionString: url,
-    connectionTimeoutMillis: connectWithinMs,
+    connectionTimeoutMillis: CONNECT_WITHIN_MS,
     statement_timeout: 0,
-    lock_timeout: lockWithinMs,
+    lock_timeout: LOCK_WITHIN_MS,
     options: "-c timezone=UTC -c datestyle=ISO -c search_path=public",
     application_name: "hearth-supervisor",
     keepAlive: true,

@@ -21,8 +21,8 @@ export function redisPlace(env: Environment): RedisPlace | undefined {
 }
 
 /** What the gateway names its keys of limits. */
-const pattern = "hearth:limits:*";
-const patienceMs = 5000;
+const PATTERN = "hearth:limits:*";
+const PATIENCE_MS = 5000;
 
 /** Deletes the counters that gateways keep in Redis: they notice, and set them anew from the ledger. */
 export async function forgetLimits(place: RedisPlace): Promise<void> {
@@ -31,14 +31,14 @@ export async function forgetLimits(place: RedisPlace): Promise<void> {
     ...{ host: place.host, port: place.port, lazyConnect: true },
     ...(place.password === undefined ? {} : { password: place.password }),
     ...(place.ca === undefined ? {} : { tls: { ca: place.ca } }),
-    connectTimeout: patienceMs,
-    commandTimeout: patienceMs,
+    connectTimeout: PATIENCE_MS,
+    commandTimeout: PATIENCE_MS,
     retryStrategy: () => null,
   });
   redis.on("error", () => {});
   try {
     await redis.connect();
-    for await (const keys of redis.scanStream({ match: pattern, count: 500 }))
+    for await (const keys of redis.scanStream({ match: PATTERN, count: 500 }))
       if (Array.isArray(keys) && keys.length > 0)
         await redis.unlink(...keys.map(String));
   } finally {

@@ -3,9 +3,9 @@ import { backupsToKeep } from "./keep.ts";
 import { backupName } from "./manifest.ts";
 
 const rule = { daily: 7, weekly: 4, monthly: 12 };
-const day = 86_400_000;
+const DAY = 86_400_000;
 const nights = (count: number, last: number) =>
-  Array.from({ length: count }, (_, index) => backupName(last - index * day));
+  Array.from({ length: count }, (_, index) => backupName(last - index * DAY));
 
 test("of two years of nights 7 days, 4 weeks and 12 months stay, the newest of each", () => {
   const last = Date.UTC(2026, 10, 21, 3);
@@ -28,7 +28,7 @@ test("of several on one day the newest stays, but nothing of the last two days g
   const at = Date.UTC(2026, 10, 21, 3);
   const hour = 3_600_000;
   const today = [at, at + hour, at + 9 * hour].map(backupName);
-  const fiveDaysAgo = [at - 5 * day, at - 5 * day + hour].map(backupName);
+  const fiveDaysAgo = [at - 5 * DAY, at - 5 * DAY + hour].map(backupName);
   expect(backupsToKeep([...today, ...fiveDaysAgo], rule, "UTC")).toEqual(
     new Set([...today, fiveDaysAgo[1]]),
   );
@@ -36,7 +36,7 @@ test("of several on one day the newest stays, but nothing of the last two days g
 
 test("days without a backup do not count: when backups stop, the old ones stay", () => {
   const names = [0, 40, 41, 300].map((days) =>
-    backupName(Date.UTC(2026, 10, 21, 3) - days * day),
+    backupName(Date.UTC(2026, 10, 21, 3) - days * DAY),
   );
   expect(backupsToKeep(names, rule, "UTC").size).toBe(4);
 });

@@ -1,7 +1,7 @@
 import type { KeepRule } from "../jobs/config.ts";
 import { momentOf } from "./manifest.ts";
 
-const alwaysKeptMs = 2 * 86_400_000;
+const ALWAYS_KEPT_MS = 2 * 86_400_000;
 
 /**
  * Which backups stay: the newest of each of the last `daily` days, `weekly` weeks (from Monday) and `monthly` months of the
@@ -18,7 +18,7 @@ export function backupsToKeep(
     .toReversed()
     .map((name) => ({ name, at: momentOf(name) ?? 0 }));
   const newest = newestFirst[0]?.at ?? 0;
-  const recent = newestFirst.filter(({ at }) => newest - at <= alwaysKeptMs);
+  const recent = newestFirst.filter(({ at }) => newest - at <= ALWAYS_KEPT_MS);
   return namesOf([
     ...recent,
     ...onePerPeriod(newestFirst, rule, timeZone, (found) => found),
@@ -40,7 +40,7 @@ export function copiesToKeep(
   now: number,
 ): ReadonlySet<string> {
   const newestFirst = copies.toSorted((a, b) => b.at - a.at);
-  const recent = newestFirst.filter(({ at }) => now - at <= alwaysKeptMs);
+  const recent = newestFirst.filter(({ at }) => now - at <= ALWAYS_KEPT_MS);
   return namesOf([
     ...newestFirst.slice(0, 1),
     ...recent,

@@ -40,7 +40,7 @@ export async function loadBackup(parts: LoadBackup): Promise<PostgresManifest> {
     if (parts.owner !== undefined)
       await client.query(`SET LOCAL ROLE ${quoted(parts.owner)}`);
     parts.progress("making the tables", 0);
-    await client.query(migrationsTable);
+    await client.query(MIGRATIONS_TABLE);
     for (const sql of schema) await client.query(sql);
     await makePartitions(client, manifest);
     await loadTables(client, manifest, parts);
@@ -60,7 +60,7 @@ export async function loadBackup(parts: LoadBackup): Promise<PostgresManifest> {
 }
 
 /** As the gateway's migration runner (node-pg-migrate) makes it. */
-const migrationsTable = `CREATE TABLE migrations (
+const MIGRATIONS_TABLE = `CREATE TABLE migrations (
   id SERIAL PRIMARY KEY, name varchar(255) NOT NULL, run_on timestamp NOT NULL)`;
 
 /** As the files have them; those of a newer release, which this one was gone back to from, as the backup has them. */

@@ -13,8 +13,8 @@ import { Failure, codeOf } from "../../core/failure.ts";
 export type Manifest = Readonly<z.output<typeof manifestSchema>>;
 export type BackupFile = Manifest["files"][number];
 
-export const manifestName = "manifest.json";
-const completeName = /^\d{4}-\d\d-\d\dT\d{6}Z$/;
+export const MANIFEST_NAME = "manifest.json";
+const COMPLETE_NAME = /^\d{4}-\d\d-\d\dT\d{6}Z$/;
 
 const manifestSchema = z.looseObject({
   format: z.literal(1),
@@ -40,7 +40,7 @@ export function backupName(at: number): string {
 
 /** The moment that a name stands for; undefined for any other text. */
 export function momentOf(name: string): number | undefined {
-  if (!completeName.test(name)) return undefined;
+  if (!COMPLETE_NAME.test(name)) return undefined;
   const [date, time = ""] = name.slice(0, -1).split("T");
   const at = Date.parse(
     `${date}T${time.slice(0, 2)}:${time.slice(2, 4)}:${time.slice(4)}Z`,
@@ -67,14 +67,14 @@ export function listBackups(directory: string): readonly string[] {
 export function writeManifest(directory: string, manifest: Manifest): void {
   const checksum = checksumOf(manifest);
   writeDurably(
-    join(directory, manifestName),
+    join(directory, MANIFEST_NAME),
     `${JSON.stringify({ ...manifest, checksum }, null, 1)}\n`,
   );
 }
 
 /** What a backup says of itself. Throws a Failure when the manifest is missing, broken or altered. */
 export function readManifest(backup: string): Manifest {
-  const path = join(backup, manifestName);
+  const path = join(backup, MANIFEST_NAME);
   let content: unknown;
   try {
     content = JSON.parse(readFileSync(path, "utf8"));

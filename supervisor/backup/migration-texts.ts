@@ -3,14 +3,14 @@ import { readCompressed } from "./backup-files.ts";
 import type { PostgresManifest } from "./postgres-manifest.ts";
 
 /** The gateway's table of the SQL of its migrations (0014_migration_texts.sql). */
-const table = "migration_texts";
+const TABLE = "migration_texts";
 
 /** The SQL of migrations by their names, out of a backup's own rows; none of a backup from before there was the table. */
 export async function readMigrationTexts(
   backup: string,
   { tables }: PostgresManifest,
 ): Promise<ReadonlyMap<string, string>> {
-  const found = tables.find(({ name }) => name === table);
+  const found = tables.find(({ name }) => name === TABLE);
   if (found === undefined) return new Map();
   const [name, sql] = ["name", "sql"].map((each) =>
     found.columns.indexOf(each),

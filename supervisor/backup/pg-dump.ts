@@ -6,7 +6,7 @@ import { pipeline } from "node:stream/promises";
 import { Failure, codeOf, textOf } from "../../core/failure.ts";
 import type { BackupFile } from "./manifest.ts";
 
-const fileName = "hearth.dump";
+const FILE_NAME = "hearth.dump";
 
 /** A dump by Postgres's own tool, for who wants to read it with pg_restore. Throws a Failure where the tool is missing or too old. */
 export async function dumpDatabase(
@@ -14,7 +14,7 @@ export async function dumpDatabase(
   directory: string,
   signal: AbortSignal,
 ): Promise<BackupFile> {
-  const path = join(directory, fileName);
+  const path = join(directory, FILE_NAME);
   const { args, env } = buildDump(databaseUrl, path);
   const child = spawn("pg_dump", args, {
     env: { PATH: process.env["PATH"] ?? "", LC_ALL: "C", ...env },
@@ -83,5 +83,5 @@ async function describe(path: string): Promise<BackupFile> {
   const content = createReadStream(path);
   content.on("data", ({ length }) => (bytes += length));
   await pipeline(content, hash);
-  return { name: fileName, bytes, sha256: hash.digest("hex") };
+  return { name: FILE_NAME, bytes, sha256: hash.digest("hex") };
 }

@@ -10,11 +10,11 @@ import {
 } from "./database.ts";
 import { dropDatabase } from "./scratch-database.ts";
 
-const owner = "hearth_owner";
-const tellEveryMs = 200;
+const OWNER = "hearth_owner";
+const TELL_EVERY_MS = 200;
 
 /** Tables whose rows only people and calls make: while they are empty, so is the database. */
-const tellingTables = [
+const TELLING_TABLES = [
   "keys",
   "users",
   "teams",
@@ -40,7 +40,7 @@ export async function contentOf(
   if (!there) return undefined;
   return withDatabase(databaseUrl, signal, async (client) => {
     const held: string[] = [];
-    for (const table of tellingTables) {
+    for (const table of TELLING_TABLES) {
       const [found] = await rowsOf<{ there: boolean }>(
         client,
         "SELECT to_regclass($1) IS NOT NULL AS there",
@@ -109,7 +109,7 @@ export async function replaceDatabase(
     await needSuperuser(client);
     const dropped = await dropLeft(client, database);
     await client.query(
-      `CREATE DATABASE ${quoted(next)} OWNER ${owner} TEMPLATE template0`,
+      `CREATE DATABASE ${quoted(next)} OWNER ${OWNER} TEMPLATE template0`,
     );
     for (const statement of databaseRights(next)) await client.query(statement);
     return dropped;
@@ -119,7 +119,7 @@ export async function replaceDatabase(
       onDatabase(databaseUrl, next),
       signal,
       async (client) => {
-        for (const statement of schemaRights) await client.query(statement);
+        for (const statement of SCHEMA_RIGHTS) await client.query(statement);
       },
     );
     await fill(onDatabase(databaseUrl, next));
@@ -142,11 +142,11 @@ function databaseRights(database: string): readonly string[] {
   ];
 }
 
-const schemaRights: readonly string[] = [
-  `ALTER SCHEMA public OWNER TO ${owner}`,
-  `ALTER DEFAULT PRIVILEGES FOR ROLE ${owner} GRANT USAGE ON SCHEMAS TO hearth_reader`,
-  `ALTER DEFAULT PRIVILEGES FOR ROLE ${owner} GRANT SELECT ON TABLES TO hearth_reader`,
-  `ALTER DEFAULT PRIVILEGES FOR ROLE ${owner} GRANT SELECT ON SEQUENCES TO hearth_reader`,
+const SCHEMA_RIGHTS: readonly string[] = [
+  `ALTER SCHEMA public OWNER TO ${OWNER}`,
+  `ALTER DEFAULT PRIVILEGES FOR ROLE ${OWNER} GRANT USAGE ON SCHEMAS TO hearth_reader`,
+  `ALTER DEFAULT PRIVILEGES FOR ROLE ${OWNER} GRANT SELECT ON TABLES TO hearth_reader`,
+  `ALTER DEFAULT PRIVILEGES FOR ROLE ${OWNER} GRANT SELECT ON SEQUENCES TO hearth_reader`,
 ];
 
 async function needSuperuser(client: Client): Promise<void> {
@@ -208,7 +208,7 @@ async function sendAway(
           "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1",
           [database],
         );
-        await wait(tellEveryMs, undefined, { signal: until }).catch(() => {});
+        await wait(TELL_EVERY_MS, undefined, { signal: until }).catch(() => {});
       }
     },
   );

@@ -32,7 +32,7 @@ const restoreOptions = z.strictObject({
   setAside: z.boolean("setAside must be true or false.").default(false),
 });
 
-export const restartWithinMs = 240_000;
+export const RESTART_WITHIN_MS = 240_000;
 
 /**
  * Puts a backup in place of an empty database and brings the gateways back to work with it. Throws a Failure, with everything
@@ -127,12 +127,12 @@ async function bringBackGateways(
     await askHttp(`${peer.url}/api/restart/gateway`, {
       method: "POST",
       headers: peer.headers,
-      signal: AbortSignal.timeout(restartWithinMs),
+      signal: AbortSignal.timeout(RESTART_WITHIN_MS),
     }).then(
       ({ status }) => {
-        if (status >= 300) left.push(peerSentence);
+        if (status >= 300) left.push(PEER_SENTENCE);
       },
-      () => left.push(peerSentence),
+      () => left.push(PEER_SENTENCE),
     );
   if (redis !== undefined)
     await forgetLimits(redis).catch((error: unknown) =>
@@ -143,5 +143,5 @@ async function bringBackGateways(
   return left;
 }
 
-const peerSentence =
+const PEER_SENTENCE =
   "The gateway of the other host could not be restarted from here: restart it there.";

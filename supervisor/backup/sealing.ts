@@ -14,10 +14,10 @@ import { Failure } from "../../core/failure.ts";
  * (1 byte). So frames that are missing, doubled, moved, or taken from another file or backup do not open.
  */
 const magic = Buffer.from("HBC1");
-const saltBytes = 32;
-const frameBytes = 256 * 1024;
-const tagBytes = 16;
-const lengthBytes = 4;
+const SALT_BYTES = 32;
+const FRAME_BYTES = 256 * 1024;
+const TAG_BYTES = 16;
+const LENGTH_BYTES = 4;
 
 /** 32 random bytes as 43 URL-safe characters. */
 export function makeCopyKey(): string {
@@ -46,14 +46,14 @@ function nonceOf(frame: number, last: boolean): Buffer {
 
 /** Encrypts a stream; `what` says which file of which backup it is. */
 export function sealing(key: Buffer, what: string): Transform {
-  const salt = randomBytes(saltBytes);
+  const salt = randomBytes(SALT_BYTES);
   const own = fileKey(key, salt, what);
   let frame = 0;
   let waiting = Buffer.alloc(0);
   const seal = (plain: Buffer, last: boolean): Buffer => {
     const cipher = createCipheriv("aes-256-gcm", own, nonceOf(frame, last));
     frame += 1;
-    const length = Buffer.alloc(lengthBytes);
+    const length = Buffer.alloc(LENGTH_BYTES);
     length.writeUInt32BE(plain.length);
     return Buffer.concat([
       length,
@@ -66,9 +66,9 @@ export function sealing(key: Buffer, what: string): Transform {
     transform(chunk: Buffer, _encoding, done) {
       waiting = Buffer.concat([waiting, chunk]);
       // One frame stays behind: the last one is sealed as such.
-      while (waiting.length > frameBytes) {
-        this.push(seal(waiting.subarray(0, frameBytes), false));
-        waiting = waiting.subarray(frameBytes);
+      while (waiting.length > FRAME_BYTES) {
+        this.push(seal(waiting.subarray(0, FRAME_BYTES), false));
+        waiting = waiting.subarray(FRAME_BYTES);
       }
       done();
     },
@@ -96,7 +96,7 @@ export function opening(key: Buffer, what: string): Transform {
 
   function readHeader(): boolean {
     if (own !== undefined) return true;
-    const header = take(magic.length + saltBytes);
+    const header = take(magic.length + SALT_BYTES);
     if (header === undefined) return false;
     if (!header.subarray(0, magic.length).equals(magic)) throw spoiled(what);
     own = fileKey(key, header.subarray(magic.length), what);
@@ -105,10 +105,10 @@ export function opening(key: Buffer, what: string): Transform {
 
   /** Whether a frame is the last is seen by what follows: only then is its nonce known. */
   function openFrame(last: boolean): Buffer | undefined {
-    if (waiting.length < lengthBytes) return undefined;
+    if (waiting.length < LENGTH_BYTES) return undefined;
     const length = waiting.readUInt32BE();
-    const whole = lengthBytes + length + tagBytes;
-    if (length > frameBytes) throw spoiled(what);
+    const whole = LENGTH_BYTES + length + TAG_BYTES;
+    if (length > FRAME_BYTES) throw spoiled(what);
     if (waiting.length < whole + (last ? 0 : 1)) return undefined;
     const taken = take(whole) ?? Buffer.alloc(0);
     const decipher = createDecipheriv(
@@ -117,8 +117,8 @@ export function opening(key: Buffer, what: string): Transform {
       nonceOf(frame, last),
     );
     frame += 1;
-    decipher.setAuthTag(taken.subarray(whole - tagBytes));
-    const sealed = taken.subarray(lengthBytes, whole - tagBytes);
+    decipher.setAuthTag(taken.subarray(whole - TAG_BYTES));
+    const sealed = taken.subarray(LENGTH_BYTES, whole - TAG_BYTES);
     try {
       return Buffer.concat([decipher.update(sealed), decipher.final()]);
     } catch {

@@ -7,7 +7,7 @@ import { codeOf, Failure, textOf } from "../../core/failure.ts";
 import { watching } from "./backup-files.ts";
 import { copyFile, copySchema, type CopyFile } from "./copies.ts";
 import { keyId } from "./copy-key.ts";
-import { manifestName, readManifest } from "./manifest.ts";
+import { MANIFEST_NAME, readManifest } from "./manifest.ts";
 import { askPeer, type Peer } from "./peer.ts";
 import { parseCopyKey, sealing } from "./sealing.ts";
 
@@ -51,7 +51,7 @@ export async function sendCopy(parts: {
   const id = keyId(parts.key);
   const path = `/api/copies/${kind}/${name}`;
   const manifest = readManifest(backup);
-  const files = [...manifest.files.map((file) => file.name), manifestName];
+  const files = [...manifest.files.map((file) => file.name), MANIFEST_NAME];
   const all = manifest.files.reduce((sum, { bytes }) => sum + bytes, 0) || 1;
   const asked = `${path}?key=${id}&bytes=${all}`;
   const { arrived } = arrivedSchema.parse(

@@ -5,7 +5,7 @@ import type { Alarm } from "../alerts/alarm.ts";
 import { Failure } from "../../core/failure.ts";
 import { placeBackup } from "../../test/supervisor/rclone.ts";
 import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
-import { listBackups, manifestName } from "./manifest.ts";
+import { listBackups, MANIFEST_NAME } from "./manifest.ts";
 import {
   bytesOf,
   makeRoom,
@@ -55,7 +55,7 @@ test("a file in two backups counts once, and is no gain while one of them stays"
   const name = join(root, "notes", "2026-11-10T030000Z");
   mkdirSync(name);
   linkSync(join(old, "rows.gz"), join(name, "rows.gz"));
-  linkSync(join(old, manifestName), join(name, manifestName));
+  linkSync(join(old, MANIFEST_NAME), join(name, MANIFEST_NAME));
   expect(used()).toBeLessThan(11_000);
   expect(() => makeRoom(root, "notes", 9000)).toThrow(Failure);
   expect(names("notes")).toEqual(["10", "01"]);

@@ -13,8 +13,8 @@ export type MeasuredBackup = {
   readonly parts: readonly { readonly key: string; readonly bytes: number }[];
 };
 
-const warnFrom = 0.8;
-const kinds = ["postgres", "notes"] as const;
+const WARN_FROM = 0.8;
+const KINDS = ["postgres", "notes"] as const;
 
 /** What backups occupy together. */
 export function bytesOf(backups: readonly MeasuredBackup[]): number {
@@ -61,7 +61,7 @@ function alwaysKept(
 
 /** The backups below `backups/`, by the files that they occupy; links to one file are one part. */
 export function measureBackups(root: string): readonly MeasuredBackup[] {
-  return kinds.flatMap((kind) =>
+  return KINDS.flatMap((kind) =>
     listBackups(join(root, kind)).map((name) => {
       const directory = join(root, kind, name);
       const parts = readdirSync(directory).map((file) => {
@@ -102,7 +102,7 @@ export function watchSize(
   used: number,
   most: number,
 ): void {
-  if (used < most * warnFrom) return alarms.clear(fingerprint);
+  if (used < most * WARN_FROM) return alarms.clear(fingerprint);
   alarms.raise({
     fingerprint,
     level: "warning",

@@ -65,18 +65,18 @@ export function openCheckAlarms(alarms: Alarms, timeZone: string): CheckAlarms {
     cutOff: (isSo) => {
       if (isSo)
         alarms.raise({
-          fingerprint: cutOffFingerprint,
+          fingerprint: CUT_OFF_FINGERPRINT,
           level: "warning",
           subject: "supervisor",
           text: "the supervisor reaches none of its references and judges nobody until it does",
           command: "hearth config",
         });
-      else alarms.clear(cutOffFingerprint);
+      else alarms.clear(CUT_OFF_FINGERPRINT);
     },
   };
 }
 
-const cutOffFingerprint = "supervisor:cut-off";
+const CUT_OFF_FINGERPRINT = "supervisor:cut-off";
 
 function fingerprintOf(check: string): string {
   return `check:${check}`;

@@ -44,7 +44,7 @@ export type CheckHistory = {
   readonly pings: (heartbeat: string) => Pings;
 };
 
-const trendEveryMs = 600_000;
+const TREND_EVERY_MS = 600_000;
 
 export function openCheckHistory(db: DatabaseSync): CheckHistory {
   const add = db.prepare(
@@ -53,7 +53,7 @@ export function openCheckHistory(db: DatabaseSync): CheckHistory {
   );
   const figures = db.prepare(
     `SELECT at, measures ->> ('$.' || ?2) AS value FROM check_results
-     WHERE name = ?1 AND at >= ?3 AND measures ->> ('$.' || ?2) IS NOT NULL GROUP BY at / ${trendEveryMs} ORDER BY at`,
+     WHERE name = ?1 AND at >= ?3 AND measures ->> ('$.' || ?2) IS NOT NULL GROUP BY at / ${TREND_EVERY_MS} ORDER BY at`,
   );
   const put = db.prepare(
     "INSERT INTO check_memory (name, memory) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET memory = excluded.memory",

@@ -29,11 +29,11 @@ type Result = {
 /** How often each latency occurred, in steps of 5 %; the key is the step. */
 export type Histogram = Readonly<Record<string, number>>;
 
-const hourMs = 3_600_000;
-const stepFactor = 1.05;
+const HOUR_MS = 3_600_000;
+const STEP_FACTOR = 1.05;
 
 /** `names` of all that has raw results, each found by one step in the index: there are many results of few checks. */
-export const watchedNames = `
+export const WATCHED_NAMES = `
   WITH RECURSIVE names (name) AS (
     SELECT min(name) FROM check_results
     UNION ALL
@@ -43,7 +43,7 @@ export const watchedNames = `
 /** Sums up every hour that has ended since the last time. */
 export function rollUpChecks(db: DatabaseSync, now: number): void {
   const names = db
-    .prepare(`${watchedNames} SELECT name FROM names WHERE name IS NOT NULL`)
+    .prepare(`${WATCHED_NAMES} SELECT name FROM names WHERE name IS NOT NULL`)
     .all()
     .map((row) => String(row["name"]));
   const rows = resultsFrom(db);
@@ -64,19 +64,19 @@ export function rollUpChecks(db: DatabaseSync, now: number): void {
     const from =
       last == null
         ? hourOf(Number(first.get(name)?.["at"] ?? now))
-        : Number(last) + hourMs;
+        : Number(last) + HOUR_MS;
     if (from >= thisHour) continue;
     const results = readResults(rows, name, from, thisHour);
     db.exec("BEGIN");
     try {
-      for (let hour = from; hour < thisHour; hour += hourMs) {
+      for (let hour = from; hour < thisHour; hour += HOUR_MS) {
         const { looks, failures, upMs, downMs, apartMs } = sumUp(
           results,
           hour,
-          hour + hourMs,
+          hour + HOUR_MS,
         );
         if (looks + upMs + downMs + apartMs === 0) continue;
-        const own = within(results, hour, hour + hourMs);
+        const own = within(results, hour, hour + HOUR_MS);
         const latencies = histogramOf(own);
         const { p50, p95, p99 } = latenciesOf(latencies);
         put.run(
@@ -125,7 +125,7 @@ export function latenciesOf(histogram: Histogram): Latencies {
     let seen = 0;
     for (const { step, count } of steps) {
       seen += count;
-      if (seen >= share * total) return Math.round(stepFactor ** step - 1);
+      if (seen >= share * total) return Math.round(STEP_FACTOR ** step - 1);
     }
     return null;
   };
@@ -141,7 +141,7 @@ export function addHistograms(all: readonly Histogram[]): Histogram {
 }
 
 export function hourOf(at: number): number {
-  return Math.floor(at / hourMs) * hourMs;
+  return Math.floor(at / HOUR_MS) * HOUR_MS;
 }
 
 function resultsFrom(db: DatabaseSync): StatementSync {
@@ -206,7 +206,7 @@ function histogramOf(results: readonly Result[]): Histogram {
   const histogram: Record<string, number> = {};
   for (const { ok, latencyMs } of results) {
     if (!ok) continue;
-    const step = Math.round(Math.log(latencyMs + 1) / Math.log(stepFactor));
+    const step = Math.round(Math.log(latencyMs + 1) / Math.log(STEP_FACTOR));
     histogram[step] = (histogram[step] ?? 0) + 1;
   }
   return histogram;

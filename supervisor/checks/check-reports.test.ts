@@ -15,9 +15,9 @@ let place: ReturnType<typeof temporaryHome>;
 let history: History;
 let now: number;
 
-const minute = 60_000;
-const hour = 60 * minute;
-const day = 24 * hour;
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
 const start = Date.UTC(2026, 10, 1);
 
 beforeEach(() => {
@@ -52,7 +52,7 @@ function lookEveryMinute(
       latencyMs = 10,
       measures = {},
     } = see(index);
-    const at = from + index * minute;
+    const at = from + index * MINUTE;
     const result = { ok, level: "down", latencyMs, measures, at } as const;
     record("gateway", { ...result, text: "seen" }, counted, 70_000);
   }
@@ -65,17 +65,17 @@ test("availability is by time: what failed and what was excused are told apart, 
     ok: index < 120 || index >= 150,
     counted: index < 150,
   }));
-  const [record] = checkRecords(history.db, start, start + day);
+  const [record] = checkRecords(history.db, start, start + DAY);
   expect(record).toMatchObject({
     name: "gateway",
     looks: 180,
     failures: 30,
-    upMs: 2 * hour,
-    downMs: hour / 2,
+    upMs: 2 * HOUR,
+    downMs: HOUR / 2,
     availability: 80,
   });
   // The last look speaks for as long as it may.
-  expect(record?.apartMs).toBe(hour / 2 + 10_000);
+  expect(record?.apartMs).toBe(HOUR / 2 + 10_000);
 });
 
 test("the same comes from roll-ups when the raw results are gone, and percentiles with it", () => {
@@ -83,9 +83,9 @@ test("the same comes from roll-ups when the raw results are gone, and percentile
     ok: index % 60 !== 0,
     latencyMs: index % 100,
   }));
-  const until = start + 4 * hour;
+  const until = start + 4 * HOUR;
   const before = checkRecords(history.db, start, until);
-  now = until + day;
+  now = until + DAY;
   expect(
     retainChecks(history.db, now, { rawSince: now, hoursSince: start }),
   ).toEqual({ results: 200, hours: 0 });
@@ -100,11 +100,11 @@ test("the same comes from roll-ups when the raw results are gone, and percentile
 test("hours are kept for as long as asked, transitions for ever", () => {
   lookEveryMinute(start, 120, () => ({}));
   history.checkChanged("gateway", "new", "up", "answered 200");
-  const later = start + 500 * day;
+  const later = start + 500 * DAY;
   expect(
     retainChecks(history.db, later, {
-      rawSince: later - 7 * day,
-      hoursSince: later - 400 * day,
+      rawSince: later - 7 * DAY,
+      hoursSince: later - 400 * DAY,
     }),
   ).toEqual({ results: 120, hours: 3 });
   expect(history.latest(10)).toHaveLength(1);
@@ -114,22 +114,22 @@ test("rolling up again changes nothing, and what came since is added", () => {
   lookEveryMinute(start, 60, () => ({}));
   const rows = () =>
     history.db.prepare("SELECT hour, looks FROM check_hours").all();
-  rollUpChecks(history.db, start + hour);
-  rollUpChecks(history.db, start + hour);
+  rollUpChecks(history.db, start + HOUR);
+  rollUpChecks(history.db, start + HOUR);
   expect(rows()).toEqual([{ hour: start, looks: 60 }]);
-  lookEveryMinute(start + hour, 30, () => ({}));
-  rollUpChecks(history.db, start + 2 * hour);
+  lookEveryMinute(start + HOUR, 30, () => ({}));
+  rollUpChecks(history.db, start + 2 * HOUR);
   expect(rows()).toHaveLength(2);
 });
 
 test("the last 24 hours are bars, the running hour is the last", () => {
-  const until = start + 24.5 * hour;
-  lookEveryMinute(start + 22 * hour, 150, (index) => ({ ok: index < 120 }));
+  const until = start + 24.5 * HOUR;
+  lookEveryMinute(start + 22 * HOUR, 150, (index) => ({ ok: index < 120 }));
   const bars = hourBars(history.db, until).get("gateway") ?? [];
   expect(bars).toHaveLength(24);
-  expect(bars[0]?.hour).toBe(start + hour);
+  expect(bars[0]?.hour).toBe(start + HOUR);
   expect(bars.map(({ looks }) => looks).slice(-4)).toEqual([0, 60, 60, 30]);
-  expect(bars.at(-1)).toMatchObject({ upMs: 0, downMs: hour / 2 });
+  expect(bars.at(-1)).toMatchObject({ upMs: 0, downMs: HOUR / 2 });
 });
 
 test("incidents have a beginning, an end and a reason; one that lasts has no end", () => {
@@ -137,27 +137,27 @@ test("incidents have a beginning, an end and a reason; one that lasts has no end
     now = at;
     history.checkChanged("gateway", from, to, reason);
   };
-  turn(start + hour, "pending", "down", "answered 500");
-  turn(start + 2 * hour, "down", "up", "answered 200");
-  turn(start + 5 * hour, "pending", "down", "no answer");
-  const all = incidents(history.db, start, start + 6 * hour);
+  turn(start + HOUR, "pending", "down", "answered 500");
+  turn(start + 2 * HOUR, "down", "up", "answered 200");
+  turn(start + 5 * HOUR, "pending", "down", "no answer");
+  const all = incidents(history.db, start, start + 6 * HOUR);
   expect(all).toEqual([
     {
       check: "gateway",
-      from: start + 5 * hour,
+      from: start + 5 * HOUR,
       until: null,
-      durationMs: hour,
+      durationMs: HOUR,
       reason: "no answer",
     },
     {
       check: "gateway",
-      from: start + hour,
-      until: start + 2 * hour,
-      durationMs: hour,
+      from: start + HOUR,
+      until: start + 2 * HOUR,
+      durationMs: HOUR,
       reason: "answered 500",
     },
   ]);
-  const later = incidents(history.db, start + 3 * hour, start + 6 * hour);
+  const later = incidents(history.db, start + 3 * HOUR, start + 6 * HOUR);
   expect(later).toHaveLength(1);
 });
 
@@ -166,9 +166,9 @@ test("figures are there hour by hour", () => {
     measures: { free_bytes: 1000 - index },
   }));
   expect(
-    hourlyMeasure(history.db, "gateway", "free_bytes", start, start + 2 * hour),
+    hourlyMeasure(history.db, "gateway", "free_bytes", start, start + 2 * HOUR),
   ).toEqual([
     { at: start, value: 941 },
-    { at: start + hour, value: 881 },
+    { at: start + HOUR, value: 881 },
   ]);
 });

@@ -6,7 +6,7 @@ import {
   latenciesOf,
   rollUpChecks,
   stretchOf,
-  watchedNames,
+  WATCHED_NAMES,
   type Histogram,
   type Latencies,
   type Stretch,
@@ -43,7 +43,7 @@ export type Incident = {
   readonly reason: string | null;
 };
 
-const hourMs = 3_600_000;
+const HOUR_MS = 3_600_000;
 
 /** Each check's record in a stretch of time, to the hour where it lies further back than raw results are kept. */
 export function checkRecords(
@@ -65,10 +65,10 @@ export function checkSteps(
   { hours, steps }: { readonly hours: number; readonly steps: number },
 ): readonly CheckStep[] {
   bringUpToDate(db, now);
-  const end = hourOf(now) + hourMs;
+  const end = hourOf(now) + HOUR_MS;
   return Array.from({ length: steps }, (_, index) => {
-    const from = end - (steps - index) * hours * hourMs;
-    const until = Math.min(now, from + hours * hourMs);
+    const from = end - (steps - index) * hours * HOUR_MS;
+    const until = Math.min(now, from + hours * HOUR_MS);
     return { from, ...recordOf(db, name, from, until) };
   });
 }
@@ -107,7 +107,7 @@ export function hourBars(
   hours: number = 24,
 ): ReadonlyMap<string, readonly HourBar[]> {
   bringUpToDate(db, now);
-  const first = hourOf(now) - (hours - 1) * hourMs;
+  const first = hourOf(now) - (hours - 1) * HOUR_MS;
   const rows = db.prepare(
     "SELECT * FROM check_hours WHERE name = ? AND hour >= ?",
   );
@@ -119,7 +119,7 @@ export function hourBars(
           .map((row) => [Number(row["hour"]), stretchIn(row)]),
       );
       const bars = Array.from({ length: hours }, (_, index): HourBar => {
-        const hour = first + index * hourMs;
+        const hour = first + index * HOUR_MS;
         const stretch =
           known.get(hour) ??
           (hour === hourOf(now) ? stretchOf(db, name, hour, now) : nothing);
@@ -222,7 +222,7 @@ function gather(
   from: number,
   until: number,
 ): { readonly stretch: Stretch; readonly latencies: Histogram } {
-  const firstWhole = hourOf(from + hourMs - 1);
+  const firstWhole = hourOf(from + HOUR_MS - 1);
   const lastWhole = Math.max(firstWhole, hourOf(until));
   const rows = db
     .prepare(
@@ -277,8 +277,8 @@ function namesIn(
 ): readonly string[] {
   return db
     .prepare(
-      `${watchedNames}
-       SELECT name FROM check_hours WHERE hour >= ?1 - ${hourMs} AND hour < ?2
+      `${WATCHED_NAMES}
+       SELECT name FROM check_hours WHERE hour >= ?1 - ${HOUR_MS} AND hour < ?2
        UNION
        SELECT name FROM names WHERE EXISTS
          (SELECT 1 FROM check_results r WHERE r.name = names.name AND at >= ?1 AND at < ?2)

@@ -6,7 +6,7 @@
  * maintenance: windows that somebody opened by hand; checks is a JSON list of names, null means all.
  * pings: what other jobs said to a heartbeat.
  */
-export const checkTables = `
+export const CHECK_TABLES = `
   CREATE TABLE check_results (
     name TEXT NOT NULL, at INTEGER NOT NULL, ok INTEGER NOT NULL, counted INTEGER NOT NULL, latency_ms INTEGER NOT NULL,
     covers_ms INTEGER NOT NULL, text TEXT, measures TEXT, PRIMARY KEY (name, at)
@@ -27,5 +27,5 @@ export const checkTables = `
   CREATE INDEX pings_by_heartbeat ON pings (heartbeat, id);`;
 
 /** Percentiles of hours do not add up to those of a week; histograms do. */
-export const latenciesColumn =
+export const LATENCIES_COLUMN =
   "ALTER TABLE check_hours ADD COLUMN latencies TEXT";

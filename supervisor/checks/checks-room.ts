@@ -3,7 +3,7 @@ import { registerCheckRoutes } from "../../console/http/check-routes.ts";
 import type { Room, Surroundings } from "../supervision.ts";
 import { rollUpChecks } from "./check-hours.ts";
 
-const rollUpEveryMs = 300_000;
+const ROLL_UP_EVERY_MS = 300_000;
 
 /** What is asked of the checks over the API, and the hourly sums of what they saw. */
 export function openChecksRoom({
@@ -22,7 +22,7 @@ export function openChecksRoom({
   return {
     routes: (server) => registerCheckRoutes(server, watch, history.db),
     begin: () => {
-      timer = setInterval(rollUp, rollUpEveryMs);
+      timer = setInterval(rollUp, ROLL_UP_EVERY_MS);
     },
     stop: async () => clearInterval(timer),
   };

@@ -30,7 +30,7 @@ export const checkSchema = z.discriminatedUnion("kind", [
 /** One entry of `checks:`; durations in milliseconds. */
 export type Check = Readonly<z.output<typeof checkSchema>>;
 
-const weekdays = [
+const WEEKDAYS = [
   "sunday",
   "monday",
   "tuesday",
@@ -46,7 +46,7 @@ const weekly = z
   .transform((text, context) => {
     const [, day = "", hour = "", minute = ""] =
       /^([a-z]+) ([01]?\d|2[0-3]):([0-5]\d)$/i.exec(text.trim()) ?? [];
-    const number = weekdays.indexOf(day.toLowerCase());
+    const number = WEEKDAYS.indexOf(day.toLowerCase());
     if (number >= 0) return `${Number(minute)} ${Number(hour)} * * ${number}`;
     context.addIssue({
       code: "custom",

@@ -3,9 +3,9 @@ import type { Runtime, ServiceView } from "../runtimes/runtime.ts";
 import type { Check } from "./config.ts";
 
 /** A deployment replaces a container in less. */
-const replacedWithinMs = 120_000;
+const REPLACED_WITHIN_MS = 120_000;
 /** What has just been started, or has lost what it depends on, needs no longer to find itself. */
-export const usualGraceMs = 30_000;
+export const USUAL_GRACE_MS = 30_000;
 
 /** The service that a check speaks about. */
 export function serviceOf(check: Check): string {
@@ -28,8 +28,8 @@ export function excuseOf(
 ): string | undefined {
   if (runtime === undefined) return undefined;
   const service = serviceOf(check);
-  const grace = check.heal?.grace ?? usualGraceMs;
-  if (!isWithin(failingSince, Math.max(replacedWithinMs, grace), now))
+  const grace = check.heal?.grace ?? USUAL_GRACE_MS;
+  if (!isWithin(failingSince, Math.max(REPLACED_WITHIN_MS, grace), now))
     return undefined;
   const view = runtime.inspect(service);
   if (view !== undefined) return excuseOfService(view, grace, now);

@@ -15,11 +15,11 @@ export type HttpAsk = {
   readonly signal: AbortSignal;
 };
 
-const usualLongestBody = 4 * 1024 * 1024;
+const USUAL_LONGEST_BODY = 4 * 1024 * 1024;
 
 /** One request on a connection of its own, so that a server that stops never waits for ours. Rejects on network errors. */
 export function askHttp(url: string, ask: HttpAsk): Promise<HttpAnswer> {
-  const longestBody = ask.longestBody ?? usualLongestBody;
+  const longestBody = ask.longestBody ?? USUAL_LONGEST_BODY;
   const send = url.startsWith("https:") ? requestTls : requestPlain;
   return new Promise((resolve, reject) => {
     const call = send(

@@ -22,7 +22,7 @@ const open = (...plans: readonly Readonly<Record<string, unknown>>[]) =>
     history.db,
   );
 
-const hour = 3_600_000;
+const HOUR = 3_600_000;
 /** A Sunday. */
 const sunday = (hours: number, minutes: number = 0) =>
   Date.UTC(2026, 10, 22, hours, minutes);
@@ -44,7 +44,7 @@ test("a weekly window is open from its time on for as long as it says, for its c
   expect(of("gateway", sunday(5, 59))).toBeDefined();
   expect(of("gateway", sunday(6))).toBeUndefined();
   expect(of("notes", sunday(5))).toBeUndefined();
-  expect(of("gateway", sunday(5) - 24 * hour)).toBeUndefined();
+  expect(of("gateway", sunday(5) - 24 * HOUR)).toBeUndefined();
 });
 
 test("a window by cron follows its time zone, and may reach over midnight", () => {
@@ -61,19 +61,19 @@ test("a window by cron follows its time zone, and may reach over midnight", () =
 
 test("one that was opened by hand outlives a restart, and can be ended before its time", () => {
   const now = Date.now();
-  const window = open().begin(null, 2 * hour, "new disk", now);
+  const window = open().begin(null, 2 * HOUR, "new disk", now);
   const later = open();
-  expect(later.of("gateway", now + hour)).toEqual(window);
-  expect(later.end(window.id, now + hour)).toMatchObject({ why: "new disk" });
-  expect(later.of("gateway", now + hour)).toBeUndefined();
-  expect(later.end(window.id, now + hour)).toBeUndefined();
-  expect(open().of("gateway", now + hour + 1)).toBeUndefined();
+  expect(later.of("gateway", now + HOUR)).toEqual(window);
+  expect(later.end(window.id, now + HOUR)).toMatchObject({ why: "new disk" });
+  expect(later.of("gateway", now + HOUR)).toBeUndefined();
+  expect(later.end(window.id, now + HOUR)).toBeUndefined();
+  expect(open().of("gateway", now + HOUR + 1)).toBeUndefined();
 });
 
 test("one opened by hand stays open when the clock is set back a little, and ends when it is set back far", () => {
   const now = Date.now();
   const { begin, of } = open();
-  begin(null, 2 * hour, "new disk", now);
-  expect(of("gateway", now - hour)).toBeDefined();
-  expect(of("gateway", now - 24 * hour)).toBeUndefined();
+  begin(null, 2 * HOUR, "new disk", now);
+  expect(of("gateway", now - HOUR)).toBeDefined();
+  expect(of("gateway", now - 24 * HOUR)).toBeUndefined();
 });

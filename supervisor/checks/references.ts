@@ -7,7 +7,7 @@ export type References = {
   readonly cutOff: () => Promise<boolean>;
 };
 
-const believedForMs = 5000;
+const BELIEVED_FOR_MS = 5000;
 
 /** Cut off is who reaches none of these addresses (http, https or tcp; any answer will do). */
 export function openReferences(
@@ -19,7 +19,7 @@ export function openReferences(
   return {
     cutOff: () => {
       if (references.length === 0) return Promise.resolve(false);
-      if (asked === undefined || performance.now() - asked.at > believedForMs)
+      if (asked === undefined || performance.now() - asked.at > BELIEVED_FOR_MS)
         asked = {
           at: performance.now(),
           cutOff: noneAnswers(references, timeoutMs),

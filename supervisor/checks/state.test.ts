@@ -43,7 +43,7 @@ test("a state keeps the time at which it began", () => {
   });
 });
 
-const minute = 60_000;
+const MINUTE = 60_000;
 const quick = { failAfter: 1, recoverAfter: 1 };
 
 test("more than four changes in ten minutes are flapping, until one state holds for ten", () => {
@@ -51,20 +51,20 @@ test("more than four changes in ten minutes are flapping, until one state holds 
   const flapping: boolean[] = [];
   for (let at = 1; at <= 5; at += 1) {
     const look = at % 2 === 1 ? "failed" : "ok";
-    memory = advance(memory, look, quick, at * minute);
+    memory = advance(memory, look, quick, at * MINUTE);
     flapping.push(memory.flapping);
   }
   expect(flapping).toEqual([false, false, false, false, true]);
-  memory = advance(memory, "ok", quick, 6 * minute);
-  expect(advance(memory, "ok", quick, 15 * minute).flapping).toBe(true);
-  expect(advance(memory, "ok", quick, 16 * minute).flapping).toBe(false);
+  memory = advance(memory, "ok", quick, 6 * MINUTE);
+  expect(advance(memory, "ok", quick, 15 * MINUTE).flapping).toBe(true);
+  expect(advance(memory, "ok", quick, 16 * MINUTE).flapping).toBe(false);
 });
 
 test("four changes in ten minutes, or five in a longer time, are not flapping", () => {
   let memory = advance(newMemory(0), "ok", quick, 0);
   for (let at = 1; at <= 9; at += 1) {
     const look = at % 2 === 1 ? "failed" : "ok";
-    memory = advance(memory, look, quick, at * 2.5 * minute);
+    memory = advance(memory, look, quick, at * 2.5 * MINUTE);
     expect(memory.flapping).toBe(false);
   }
 });

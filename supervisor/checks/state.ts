@@ -27,8 +27,8 @@ export type Thresholds = {
   readonly recoverAfter: number;
 };
 
-const flappingOverMs = 600_000;
-const flappingAbove = 4;
+const FLAPPING_OVER_MS = 600_000;
+const FLAPPING_ABOVE = 4;
 
 export function newMemory(now: number): CheckMemory {
   return {
@@ -84,7 +84,7 @@ export function enter(
     (state === "down") !== (memory.state === "down") &&
     (state === "down" || state === "up");
   const changes = [...memory.changes, ...(turned ? [now] : [])].filter((at) =>
-    isWithin(at, flappingOverMs, now),
+    isWithin(at, FLAPPING_OVER_MS, now),
   );
   return {
     state,
@@ -93,7 +93,7 @@ export function enter(
     successes: 0,
     changes,
     flapping:
-      changes.length > flappingAbove || (memory.flapping && changes.length > 0),
+      changes.length > FLAPPING_ABOVE || (memory.flapping && changes.length > 0),
   };
 }
 

@@ -20,8 +20,8 @@ vi.mock(import("./run-check.ts"), () => ({
 
 const well: Seen = { ok: true, text: "answered 200" };
 const sick: Seen = { ok: false, text: "answered 500" };
-const second = 1000;
-const minute = 60 * second;
+const SECOND = 1000;
+const MINUTE = 60 * SECOND;
 
 let place: ReturnType<typeof temporaryHome>;
 let history: History;
@@ -122,11 +122,11 @@ const heal = { restart: "gateway", max: 3, per: "1h", cooldown: "60s" };
 test("a failing check is looked at faster, is down after three looks, and its alarm tells what was tried", async () => {
   run("gateway", { since: 0 });
   begin([{ name: "gateway", heal }]);
-  await pass(minute);
+  await pass(MINUTE);
   make("gateway", sick);
-  await pass(30 * second);
+  await pass(30 * SECOND);
   expect(view("gateway").state).toBe("pending");
-  await pass(11 * second);
+  await pass(11 * SECOND);
   expect(view("gateway").state).toBe("down");
   expect(restarted).toEqual(["gateway"]);
   expect(raised.get("check:gateway")).toMatchObject({
@@ -137,7 +137,7 @@ test("a failing check is looked at faster, is down after three looks, and its al
     command: "hearth check gateway; hearth logs gateway",
   });
   make("gateway", well);
-  await pass(minute);
+  await pass(MINUTE);
   expect(view("gateway").state).toBe("up");
   expect(told).toEqual([
     expect.stringMatching(/^gateway is down since/),
@@ -152,9 +152,9 @@ test("what stays sick is restarted with growing pauses, three times in an hour, 
   const times: number[] = [];
   const from = Date.now();
   for (let at = 0; at < 55 * 60; at += 5) {
-    await pass(5 * second);
+    await pass(5 * SECOND);
     while (times.length < restarted.length)
-      times.push(Math.round((Date.now() - from) / second));
+      times.push(Math.round((Date.now() - from) / SECOND));
   }
   expect(times).toHaveLength(3);
   expect((times[1] ?? 0) - (times[0] ?? 0)).toBeGreaterThanOrEqual(60);
@@ -170,13 +170,13 @@ test("a service that is slow to start is pending in its grace, and not restarted
   run("gateway");
   make("gateway", sick);
   begin([{ name: "gateway", every: "5s", heal: { ...heal, grace: "60s" } }]);
-  await pass(55 * second);
+  await pass(55 * SECOND);
   expect(view("gateway")).toMatchObject({
     state: "pending",
     note: "gateway has just been started",
   });
   expect(restarted).toEqual([]);
-  await pass(20 * second);
+  await pass(20 * SECOND);
   expect(view("gateway").state).toBe("down");
 });
 
@@ -188,15 +188,15 @@ test.each(["waiting", "starting", "stopping", "backing-off"] as const)(
       { name: "gateway", heal },
       { name: "ready", depends_on: ["gateway"] },
     ]);
-    await pass(minute);
+    await pass(MINUTE);
     make("gateway", sick);
     make("ready", sick);
     run("gateway", { state });
-    await pass(110 * second);
+    await pass(110 * SECOND);
     expect(view("gateway").state).toBe("pending");
     expect(view("ready").state).toBe("pending");
     expect(told).toEqual([]);
-    await pass(50 * second);
+    await pass(50 * SECOND);
     expect(view("gateway").state).toBe("down");
     expect(view("ready")).toMatchObject({
       state: "pending",
@@ -221,11 +221,11 @@ test("a container of the other host gets the same two minutes", async () => {
     },
   });
   begin([{ name: "postgres", service: "postgres" }]);
-  await pass(minute);
+  await pass(MINUTE);
   make("postgres", sick);
-  await pass(110 * second);
+  await pass(110 * SECOND);
   expect(view("postgres").state).toBe("pending");
-  await pass(60 * second);
+  await pass(60 * SECOND);
   expect(view("postgres").state).toBe("down");
 });
 
@@ -236,11 +236,11 @@ test("who is looked at more often is not blamed for its dependency, and told apa
     { name: "gateway", depends_on: ["postgres"], heal, every: "5s" },
     { name: "ready", depends_on: ["gateway"], every: "5s" },
   ]);
-  await pass(minute);
+  await pass(MINUTE);
   make("postgres", sick);
   make("gateway", sick);
   make("ready", sick);
-  await pass(10 * minute);
+  await pass(10 * MINUTE);
   expect(told).toEqual([expect.stringMatching(/^postgres is down/)]);
   expect(view("ready")).toMatchObject({
     state: "pending",
@@ -249,7 +249,7 @@ test("who is looked at more often is not blamed for its dependency, and told apa
   });
   expect(restarted).toEqual([]);
   make("postgres", well);
-  await pass(10 * minute);
+  await pass(10 * MINUTE);
   expect(view("gateway").state).toBe("down");
   expect(restarted[0]).toBe("gateway");
   expect(view("ready")).toMatchObject({ inhibitedBy: "gateway" });
@@ -260,18 +260,18 @@ test("who lost its dependency has half a minute to find it again", async () => {
     { name: "postgres", every: "5s" },
     { name: "ready", depends_on: ["postgres"], every: "5s" },
   ]);
-  await pass(minute);
+  await pass(MINUTE);
   make("postgres", sick);
   make("ready", sick);
-  await pass(minute);
+  await pass(MINUTE);
   make("postgres", well);
-  await pass(25 * second);
+  await pass(25 * SECOND);
   expect(view("postgres").state).toBe("up");
   expect(view("ready")).toMatchObject({
     state: "pending",
     note: "postgres has just come back",
   });
-  await pass(30 * second);
+  await pass(30 * SECOND);
   expect(view("ready").state).toBe("down");
 });
 
@@ -287,7 +287,7 @@ test("a warning is told as one, restarts nothing and excuses nobody", async () =
     { name: "postgres", heal: { restart: "gateway" } },
     { name: "gateway", depends_on: ["postgres"] },
   ]);
-  await pass(5 * minute);
+  await pass(5 * MINUTE);
   expect(raised.get("check:postgres")).toMatchObject({ level: "warning" });
   expect(raised.get("check:gateway")).toMatchObject({ level: "down" });
   expect(restarted).toEqual([]);
@@ -298,7 +298,7 @@ test("flapping is one alarm, which ends when one state has held", async () => {
   looks.set("site", () => (well_ ? well : sick));
   begin([{ name: "site", every: "10s", fail_after: 1, recover_after: 1 }]);
   for (let change = 0; change < 14; change += 1) {
-    await pass(30 * second);
+    await pass(30 * SECOND);
     well_ = !well_;
   }
   const flapping = told.filter((text) => text.includes("again and again"));
@@ -308,7 +308,7 @@ test("flapping is one alarm, which ends when one state has held", async () => {
   expect(flapping.length).toBeLessThanOrEqual(1);
   const before = told.length;
   well_ = true;
-  await pass(11 * minute);
+  await pass(11 * MINUTE);
   expect(raised.size).toBe(0);
   expect(told.slice(before)).toEqual(["over: check:site"]);
 });
@@ -320,15 +320,15 @@ test.each(["pause", "maintenance"] as const)(
     looks.set("site", () => (isWell ? well : sick));
     begin([{ name: "site", every: "10s", fail_after: 1, recover_after: 1 }]);
     for (let change = 0; change < 9; change += 1) {
-      await pass(30 * second);
+      await pass(30 * SECOND);
       isWell = !isWell;
     }
     expect(raised.get("check:site")?.text).toContain("again and again");
     if (way === "pause") watch.pause("site", "moves house");
-    else watch.maintenance.begin(["site"], 60 * minute, "x", Date.now());
+    else watch.maintenance.begin(["site"], 60 * MINUTE, "x", Date.now());
     expect(raised.size).toBe(0);
     expect(view("site").flapping).toBe(false);
-    await pass(minute);
+    await pass(MINUTE);
     expect(raised.size).toBe(0);
   },
 );
@@ -336,12 +336,12 @@ test.each(["pause", "maintenance"] as const)(
 test("in maintenance nothing is blamed or healed, whoever asks; afterwards it is judged anew", async () => {
   run("gateway", { since: 0 });
   begin([{ name: "gateway" }, { name: "other", heal }]);
-  await pass(minute);
+  await pass(MINUTE);
   make("gateway", sick);
   make("other", sick);
   const now = Date.now();
-  watch.maintenance.begin(["gateway"], 60 * minute, "new disk", now);
-  await pass(30 * minute);
+  watch.maintenance.begin(["gateway"], 60 * MINUTE, "new disk", now);
+  await pass(30 * MINUTE);
   expect(view("gateway")).toMatchObject({
     state: "maintenance",
     note: "maintenance: new disk",
@@ -349,7 +349,7 @@ test("in maintenance nothing is blamed or healed, whoever asks; afterwards it is
   });
   expect(restarted).toEqual([]);
   expect(told).toEqual([expect.stringMatching(/^other is down/)]);
-  await pass(35 * minute);
+  await pass(35 * MINUTE);
   expect(view("gateway").state).toBe("down");
   expect(restarted.length).toBeGreaterThan(0);
 });
@@ -365,7 +365,7 @@ function moveClockOnly(): void {
 
 /** What the references said is believed for 5 s. */
 function disbelieveReferences(): void {
-  vi.advanceTimersByTime(6 * second);
+  vi.advanceTimersByTime(6 * SECOND);
 }
 
 test("who is cut off judges nobody, says so, and goes on when it is back", async () => {
@@ -411,7 +411,7 @@ test("who is cut off restarts nothing, whatever was about to be", async () => {
   };
   await vi.waitFor(() => expect(restarted).toEqual(["gateway"]), 20_000);
   // What was just restarted is excused for a while.
-  vi.setSystemTime(Date.now() + 5 * minute);
+  vi.setSystemTime(Date.now() + 5 * MINUTE);
   await moreLooks();
   await new Promise((resolve) => server.close(resolve));
   disbelieveReferences();
@@ -419,7 +419,7 @@ test("who is cut off restarts nothing, whatever was about to be", async () => {
     () => expect([...raised.keys()]).toContain("supervisor:cut-off"),
     20_000,
   );
-  vi.setSystemTime(Date.now() + 6 * minute);
+  vi.setSystemTime(Date.now() + 6 * MINUTE);
   await moreLooks();
   expect(restarted).toEqual(["gateway"]);
   server.listen(port, "127.0.0.1");
@@ -437,19 +437,19 @@ test("a restart of the supervisor forgets nothing, restarts nothing at once, and
     { name: "serviced" },
   ];
   begin(checks);
-  await pass(10 * minute);
+  await pass(10 * MINUTE);
   expect(restarted).toHaveLength(3);
   watch.pause("paused", "moves house");
-  watch.maintenance.begin(["serviced"], 60 * minute, "new disk", Date.now());
+  watch.maintenance.begin(["serviced"], 60 * MINUTE, "new disk", Date.now());
   const since = view("gateway").since;
   watch.stop();
-  await pass(minute);
+  await pass(MINUTE);
   told = [];
   begin(checks);
   expect(view("gateway")).toMatchObject({ state: "down", since });
-  await pass(5 * second);
+  await pass(5 * SECOND);
   expect(restarted).toHaveLength(3);
-  await pass(10 * minute);
+  await pass(10 * MINUTE);
   // The budget of the hour was used up before.
   expect(restarted).toHaveLength(3);
   expect(view("gateway").healing).toMatch(/^gave up/);
@@ -465,7 +465,7 @@ test("a restart of the supervisor forgets nothing, restarts nothing at once, and
 test("a check that is gone from the configuration leaves no alarm behind", async () => {
   make("site", sick);
   begin([{ name: "site" }, { name: "other" }]);
-  await pass(2 * minute);
+  await pass(2 * MINUTE);
   expect([...raised.keys()]).toEqual(["check:site"]);
   watch.stop();
   begin([{ name: "other" }]);
@@ -476,7 +476,7 @@ test("a check that is removed, or becomes another, while it is down is no incide
   make("site", sick);
   make("shop", sick);
   begin([{ name: "site" }, { name: "shop" }]);
-  await pass(2 * minute);
+  await pass(2 * MINUTE);
   watch.stop();
   begin([{ name: "shop", kind: "certificate", url: "https://127.0.0.1:1" }]);
   expect(
@@ -489,6 +489,6 @@ test("a check that is removed, or becomes another, while it is down is no incide
     "site down paused: it is not in the configuration any more",
   ]);
   const now = Date.now();
-  const lasting = incidents(history.db, now - 60 * minute, now + minute);
+  const lasting = incidents(history.db, now - 60 * MINUTE, now + MINUTE);
   expect(lasting.filter(({ until }) => until === null)).toEqual([]);
 });

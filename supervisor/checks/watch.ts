@@ -6,7 +6,7 @@ import type { Runtime } from "../runtimes/runtime.ts";
 import { beginChecks } from "./begin-checks.ts";
 import { openBooks } from "./books.ts";
 import { openCheckAlarms } from "./check-alarms.ts";
-import { excuseOf, serviceOf, usualGraceMs } from "./excuses.ts";
+import { excuseOf, serviceOf, USUAL_GRACE_MS } from "./excuses.ts";
 import { createHealer } from "../healing/healer.ts";
 import type { PingKind } from "./kinds/look.ts";
 import { openMaintenance, type Maintenance } from "./maintenance.ts";
@@ -166,7 +166,7 @@ export function startWatch(options: WatchOptions): Watch {
     const blocked = () => {
       const blocker = blockerOf(watched, all);
       if (blocker !== null) return `waits for ${blocker}`;
-      const back = justBackOf(watched, all, usualGraceMs, now());
+      const back = justBackOf(watched, all, USUAL_GRACE_MS, now());
       return back === null ? undefined : `${back} has just come back`;
     };
     const aboutToFall =

@@ -45,8 +45,8 @@ export type Watched = {
 
 export type AllWatched = ReadonlyMap<string, Watched>;
 
-const shortestRecheckMs = 1000;
-const longestRecheckMs = 30_000;
+const SHORTEST_RECHECK_MS = 1000;
+const LONGEST_RECHECK_MS = 30_000;
 
 /** A check as it begins, with what an earlier supervisor knew of it. */
 export function beginWatched(
@@ -139,8 +139,8 @@ export function pauseOf({ check, memory }: Watched): number {
   const doubtful =
     memory.state === "pending" ||
     (memory.successes > 0 && memory.state === "down");
-  const often = Math.min(check.every / 6, longestRecheckMs);
+  const often = Math.min(check.every / 6, LONGEST_RECHECK_MS);
   return doubtful
-    ? Math.min(check.every, Math.max(shortestRecheckMs, often))
+    ? Math.min(check.every, Math.max(SHORTEST_RECHECK_MS, often))
     : check.every;
 }

@@ -44,7 +44,7 @@ export function crossCheck(
 }
 
 /** The peer's check and those of containers come from the deployment, not from a file. */
-const fromElsewhere = /^peer$|-container$/;
+const FROM_ELSEWHERE = /^peer$|-container$/;
 
 /** A window for a check that is not there would cover nothing. */
 function maintainedStrangers(
@@ -55,7 +55,7 @@ function maintainedStrangers(
     .filter(({ section }) => section === "maintenance")
     .flatMap((window) =>
       namesIn(window.value, "checks")
-        .filter((name) => !checks.includes(name) && !fromElsewhere.test(name))
+        .filter((name) => !checks.includes(name) && !FROM_ELSEWHERE.test(name))
         .map((name) => {
           const meant = nearest(name, checks);
           const advice =

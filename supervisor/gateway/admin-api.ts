@@ -30,7 +30,7 @@ export class Refusal extends Failure {
 }
 
 /** Pages with prompts in their metadata stay below. */
-const longestBody = 16 * 1024 * 1024;
+const LONGEST_BODY = 16 * 1024 * 1024;
 
 /** `credential` is the master key, asked for with each request: `hearth rotate` changes it under a supervisor that goes on. Changes are the operator's in the audit log. */
 export function openAdminApi(options: {
@@ -51,7 +51,7 @@ export function openAdminApi(options: {
           "x-hearth-changed-by": "operator",
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-        longestBody,
+        longestBody: LONGEST_BODY,
         signal: AbortSignal.timeout(timeoutMs),
       }).catch((error: unknown) => {
         throw new Failure(

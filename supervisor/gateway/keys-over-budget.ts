@@ -6,10 +6,10 @@ import type { Room, Surroundings } from "../supervision.ts";
 import { openAdminApi, type AdminApi } from "./admin-api.ts";
 import { keyPage, type UsedKeyRow } from "./rows.ts";
 
-const lookEveryMs = 60_000;
-const answerWithinMs = 10_000;
+const LOOK_EVERY_MS = 60_000;
+const ANSWER_WITHIN_MS = 10_000;
 /** More are counted, not listed. */
-const mostNamed = 10;
+const MOST_NAMED = 10;
 
 /** Keeps the status page informed of keys whose budget is used up, where jobs run. */
 export function openKeysOverBudgetRoom({
@@ -28,7 +28,7 @@ export function openKeysOverBudgetRoom({
     address,
     // Read again for each request: a rotation changes its file.
     credential: () => readVariable("PROXY_MASTER_KEY", env) ?? "",
-    timeoutMs: answerWithinMs,
+    timeoutMs: ANSWER_WITHIN_MS,
   });
   const find = openKeysOverBudget(api, Date.now);
   const look = () =>
@@ -42,7 +42,7 @@ export function openKeysOverBudgetRoom({
     ...idle,
     begin: () => {
       look();
-      timer = setInterval(look, lookEveryMs);
+      timer = setInterval(look, LOOK_EVERY_MS);
     },
     stop: async () => clearInterval(timer),
   };
@@ -58,7 +58,7 @@ export function openKeysOverBudget(
     const { keys, total_count } = keyPage.parse(
       await api.ask(
         "GET",
-        `/key/list?return_full_object=true&state=over_budget&size=${mostNamed}`,
+        `/key/list?return_full_object=true&state=over_budget&size=${MOST_NAMED}`,
       ),
     );
     known = new Map(

@@ -33,7 +33,7 @@ export const keyRow = z.looseObject({
 /** The only answer in which a key itself stands. */
 export const newKeyRow = keyRow.extend({ key: z.string() });
 
-export const keyStates = [
+export const KEY_STATES = [
   "active",
   "over_budget",
   "blocked",
@@ -42,7 +42,7 @@ export const keyStates = [
 
 export const usedKeyRow = keyRow.extend({
   budget_in_force,
-  state: z.enum(keyStates),
+  state: z.enum(KEY_STATES),
   last_used_at: z.string().nullable(),
 });
 

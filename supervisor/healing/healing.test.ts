@@ -8,34 +8,34 @@ const rule = {
   cooldown: 60_000,
   grace: 0,
 };
-const now = 10_000_000;
+const NOW = 10_000_000;
 
 test("the first time it heals at once", () => {
-  expect(decideHealing(rule, [], now)).toEqual({ kind: "heal" });
+  expect(decideHealing(rule, [], NOW)).toEqual({ kind: "heal" });
 });
 
 test("the cooldown doubles with each restart", () => {
-  expect(decideHealing(rule, [now - 59_999], now).kind).toBe("wait");
-  expect(decideHealing(rule, [now - 60_000], now).kind).toBe("heal");
-  expect(decideHealing(rule, [now - 500_000, now - 119_999], now).kind).toBe(
+  expect(decideHealing(rule, [NOW - 59_999], NOW).kind).toBe("wait");
+  expect(decideHealing(rule, [NOW - 60_000], NOW).kind).toBe("heal");
+  expect(decideHealing(rule, [NOW - 500_000, NOW - 119_999], NOW).kind).toBe(
     "wait",
   );
-  expect(decideHealing(rule, [now - 500_000, now - 120_000], now).kind).toBe(
+  expect(decideHealing(rule, [NOW - 500_000, NOW - 120_000], NOW).kind).toBe(
     "heal",
   );
 });
 
 test("after as many as allowed it gives up, until the window has passed", () => {
-  const three = [now - 3_000_000, now - 2_000_000, now - 1_000_000];
-  expect(decideHealing(rule, three, now).kind).toBe("gave-up");
-  expect(decideHealing(rule, three, now + 700_000).kind).toBe("heal");
+  const three = [NOW - 3_000_000, NOW - 2_000_000, NOW - 1_000_000];
+  expect(decideHealing(rule, three, NOW).kind).toBe("gave-up");
+  expect(decideHealing(rule, three, NOW + 700_000).kind).toBe("heal");
 });
 
 test("a clock that was set back by a day keeps no service from being restarted", () => {
   const day = 86_400_000;
-  const three = [now - 3000, now - 2000, now - 1000];
-  expect(decideHealing(rule, three, now).kind).toBe("gave-up");
-  expect(decideHealing(rule, three, now - day)).toEqual({ kind: "heal" });
+  const three = [NOW - 3000, NOW - 2000, NOW - 1000];
+  expect(decideHealing(rule, three, NOW).kind).toBe("gave-up");
+  expect(decideHealing(rule, three, NOW - day)).toEqual({ kind: "heal" });
   // By a little: they count on.
-  expect(decideHealing(rule, three, now - 10_000).kind).toBe("gave-up");
+  expect(decideHealing(rule, three, NOW - 10_000).kind).toBe("gave-up");
 });

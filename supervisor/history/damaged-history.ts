@@ -2,8 +2,8 @@ import { dirname } from "node:path";
 import { movedAside } from "./sqlite-file.ts";
 import type { Room, Surroundings } from "../supervision.ts";
 
-const lookEveryMs = 60_000;
-const fingerprint = "history-damaged";
+const LOOK_EVERY_MS = 60_000;
+const FINGERPRINT = "history-damaged";
 
 /** Reports a history file that was found damaged and replaced, until what was moved aside is deleted. */
 export function openDamagedHistoryRoom({
@@ -13,9 +13,9 @@ export function openDamagedHistoryRoom({
   let timer: NodeJS.Timeout | undefined;
   function report(): void {
     const newest = movedAside(home.history).at(-1);
-    if (newest === undefined) return alarms.clear(fingerprint);
+    if (newest === undefined) return alarms.clear(FINGERPRINT);
     alarms.raise({
-      fingerprint,
+      fingerprint: FINGERPRINT,
       level: "warning",
       subject: "history",
       text: `the supervisor's history was damaged and a new one was started: earlier results, open silences, paused checks and maintenance windows are no longer known. The damaged file is kept as ${newest}; delete it when it is of no more use`,
@@ -27,7 +27,7 @@ export function openDamagedHistoryRoom({
     routes: () => {},
     begin: () => {
       report();
-      timer = setInterval(report, lookEveryMs);
+      timer = setInterval(report, LOOK_EVERY_MS);
     },
     stop: async () => clearInterval(timer),
   };

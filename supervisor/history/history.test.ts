@@ -124,7 +124,7 @@ test("a history that cannot be written says so and goes on", () => {
   ]);
 });
 
-const damages: readonly (readonly [string, (path: string) => void])[] = [
+const DAMAGES: readonly (readonly [string, (path: string) => void])[] = [
   ["overwritten", (path) => writeFileSync(path, "not a database".repeat(500))],
   ["empty", (path) => writeFileSync(path, "")],
   ["cut off", (path) => truncateSync(path, 8192)],
@@ -160,7 +160,7 @@ const damages: readonly (readonly [string, (path: string) => void])[] = [
   ],
 ];
 
-test.each(damages)(
+test.each(DAMAGES)(
   "a history file that is %s is moved aside, reported and replaced",
   (_, damage) => {
     const path = join(place.directory, "history.db");

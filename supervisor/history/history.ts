@@ -1,10 +1,10 @@
 import { DatabaseSync } from "node:sqlite";
-import { alarmTables } from "../alerts/alarm-store.ts";
-import { checkTables, latenciesColumn } from "../checks/check-tables.ts";
+import { ALARM_TABLES } from "../alerts/alarm-store.ts";
+import { CHECK_TABLES, LATENCIES_COLUMN } from "../checks/check-tables.ts";
 import { textOf } from "../../core/failure.ts";
 import { keepHistoryReserve } from "./reserve.ts";
-import { sessionTables } from "./sessions.ts";
-import { jobTables } from "../jobs/job-history.ts";
+import { SESSION_TABLES } from "./sessions.ts";
+import { JOB_TABLES } from "../jobs/job-history.ts";
 import { DamagedFile, moveAside, openWhole } from "./sqlite-file.ts";
 
 /** The supervisor's own memory: every transition and every act with its reason. It needs nothing else to be up. */
@@ -62,17 +62,17 @@ export type HistoryEntry = {
   readonly reason: string | null;
 };
 
-const steps: readonly string[] = [
+const STEPS: readonly string[] = [
   `CREATE TABLE events (
      id INTEGER PRIMARY KEY, at INTEGER NOT NULL, kind TEXT NOT NULL CHECK (kind IN ('service', 'check', 'act')),
      name TEXT NOT NULL, from_state TEXT, to_state TEXT NOT NULL, reason TEXT
    ) STRICT;
    CREATE INDEX events_by_name ON events (kind, name, id);`,
-  checkTables,
-  jobTables,
-  alarmTables,
-  latenciesColumn,
-  sessionTables,
+  CHECK_TABLES,
+  JOB_TABLES,
+  ALARM_TABLES,
+  LATENCIES_COLUMN,
+  SESSION_TABLES,
 ];
 
 /**
@@ -158,7 +158,7 @@ export function missingTables(db: DatabaseSync): readonly string[] {
   const complete = new DatabaseSync(":memory:");
   try {
     // One without a version is empty: no start leaves it so.
-    migrate(complete, versionOf(db) || steps.length);
+    migrate(complete, versionOf(db) || STEPS.length);
     const there = tablesOf(db);
     return tablesOf(complete).filter((name) => !there.includes(name));
   } finally {
@@ -171,9 +171,9 @@ function versionOf(db: DatabaseSync): number {
   return Number(row?.["user_version"] ?? 0);
 }
 
-function migrate(db: DatabaseSync, to: number = steps.length): void {
+function migrate(db: DatabaseSync, to: number = STEPS.length): void {
   const version = versionOf(db);
-  for (const [index, step] of steps.slice(0, to).entries()) {
+  for (const [index, step] of STEPS.slice(0, to).entries()) {
     if (index < version) continue;
     db.exec(`BEGIN; ${step}; PRAGMA user_version = ${index + 1}; COMMIT`);
   }

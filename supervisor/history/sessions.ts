@@ -15,11 +15,11 @@ export type Sessions = {
   readonly endAll: () => number;
 };
 
-export const sessionSeconds = 30 * 86_400;
-const mostSessions = 1000;
+export const SESSION_SECONDS = 30 * 86_400;
+const MOST_SESSIONS = 1000;
 
 /** sessions: `hash` of a token under the operator password; `ends_at` in milliseconds since 1970. */
-export const sessionTables = `
+export const SESSION_TABLES = `
   CREATE TABLE sessions (hash TEXT PRIMARY KEY, ends_at INTEGER NOT NULL) STRICT, WITHOUT ROWID;`;
 
 /**
@@ -48,7 +48,7 @@ export function openSessions(
     ends.set(hash, end);
     try {
       for (const [known, knownEnd] of ends)
-        if (knownEnd <= now() || ends.size > mostSessions) drop(known);
+        if (knownEnd <= now() || ends.size > MOST_SESSIONS) drop(known);
       add.run(hash, end);
     } catch {
       // On a full disk a session lasts until the supervisor ends: the operator must get in just then.
@@ -58,7 +58,7 @@ export function openSessions(
   return {
     begin: () => {
       const token = newToken();
-      remember(keyedHash(key(), token), now() + sessionSeconds * 1000);
+      remember(keyedHash(key(), token), now() + SESSION_SECONDS * 1000);
       return token;
     },
     isOpen: (token) => (ends.get(keyedHash(key(), token)) ?? 0) > now(),

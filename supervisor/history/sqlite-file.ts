@@ -7,8 +7,8 @@ import { isFullDisk, textOf } from "../../core/failure.ts";
 export class DamagedFile extends Error {}
 
 /** https://www.sqlite.org/rescode.html: IOERR_READ, IOERR_SHORT_READ, IOERR_CORRUPTFS; below them CORRUPT and NOTADB. */
-const unreadableCodes = [266, 522, 8458];
-const damagedCodes = [11, 26];
+const UNREADABLE_CODES = [266, 522, 8458];
+const DAMAGED_CODES = [11, 26];
 
 /** Opens a file, on a full disk too, and reads all of it. Throws a {@link DamagedFile}, or what else SQLite says. */
 export function openWhole(
@@ -58,7 +58,7 @@ export function isDamage(error: unknown): boolean {
   if (typeof error !== "object" || error === null || !("errcode" in error))
     return false;
   const code = Number(error.errcode);
-  return damagedCodes.includes(code & 0xff) || unreadableCodes.includes(code);
+  return DAMAGED_CODES.includes(code & 0xff) || UNREADABLE_CODES.includes(code);
 }
 
 /** Moves a file with its log aside, under a name that says since when; answers the new path. */

@@ -15,8 +15,8 @@ import { codeOf } from "../../core/failure.ts";
  * says so from then on, since a link is replaced in one step: at every moment one whole directory is in use.
  */
 
-const link = "postgres-current";
-const dataName = /^postgres(-\d+-\w+)?$/;
+const LINK = "postgres-current";
+const DATA_NAME = /^postgres(-\d+-\w+)?$/;
 
 /** The name of a directory that a change to this major version makes. */
 export function migratedName(major: string, at: number): string {
@@ -36,16 +36,16 @@ export function isLinked(parent: string): boolean {
 
 /** Uses another directory in `parent` from now on. */
 export function useData(parent: string, name: string): void {
-  const next = join(parent, `${link}.next`);
+  const next = join(parent, `${LINK}.next`);
   rmSync(next, { force: true });
   symlinkSync(name, next);
-  renameSync(next, join(parent, link));
+  renameSync(next, join(parent, LINK));
   syncDirectory(parent);
 }
 
 /** For a directory that takes the usual name. */
 export function forgetLink(parent: string): void {
-  rmSync(join(parent, link), { force: true });
+  rmSync(join(parent, LINK), { force: true });
 }
 
 /** The directories that earlier major versions left in `parent`; none is in use. */
@@ -53,7 +53,7 @@ export function earlierData(parent: string): readonly string[] {
   const inUse = linkedName(parent);
   if (inUse === undefined || !existsSync(join(parent, inUse))) return [];
   return readdirSync(parent)
-    .filter((name) => dataName.test(name) && name !== inUse)
+    .filter((name) => DATA_NAME.test(name) && name !== inUse)
     .map((name) => join(parent, name));
 }
 
@@ -67,7 +67,7 @@ export function postgresPaths(parent: string): readonly string[] {
 
 function linkedName(parent: string): string | undefined {
   try {
-    return readlinkSync(join(parent, link));
+    return readlinkSync(join(parent, LINK));
   } catch (error) {
     if (codeOf(error) === "ENOENT") return undefined;
     throw error;

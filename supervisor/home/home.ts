@@ -47,7 +47,7 @@ export const projectRoot: string = fileURLToPath(
   new URL("../..", import.meta.url),
 ).replace(/\/$/, "");
 
-const bytesNeeded = 128 * 1024 * 1024;
+const BYTES_NEEDED = 128 * 1024 * 1024;
 
 /** The places under HEARTH_HOME, or where home-root.js says. Nothing is made. */
 export function locateHome(
@@ -108,9 +108,9 @@ export function makeHome(home: Home): void {
     chmodSync(home.root, (statSync(home.root).mode & 0o711) | 0o700);
     const free = freeBytesOf(home.root);
     // One that was in use starts on a full disk, too: what is there can be read, and people are alerted.
-    if (free < bytesNeeded && !existsSync(home.history))
+    if (free < BYTES_NEEDED && !existsSync(home.history))
       throw new Failure(
-        `the disk that holds ${home.root} has ${mib(free)} MiB left, Hearth needs ${mib(bytesNeeded)} to start: free some, or choose another place with HEARTH_HOME.`,
+        `the disk that holds ${home.root} has ${mib(free)} MiB left, Hearth needs ${mib(BYTES_NEEDED)} to start: free some, or choose another place with HEARTH_HOME.`,
       );
   } catch (error) {
     throw error instanceof Failure

@@ -6,7 +6,7 @@ import { writeDurably } from "../../core/durable-file.ts";
 import { Failure, codeOf, sentencesOf } from "../../core/failure.ts";
 import { isNewHome, type Home } from "./home.ts";
 
-const names = [
+const NAMES = [
   "masterKey",
   "saltKey",
   "postgresPassword",
@@ -20,7 +20,7 @@ const names = [
 ] as const;
 
 /** Every secret of the embedded stack; nothing else holds them. */
-export type Secrets = Readonly<Record<(typeof names)[number], string>> & {
+export type Secrets = Readonly<Record<(typeof NAMES)[number], string>> & {
   /** The gateway's login role; the other letter after a rotation. Absent: gateway_a. */
   readonly gatewayDbRole?: "gateway_a" | "gateway_b" | undefined;
   /** The master key before the last rotation, accepted until then (ISO time). */
@@ -39,7 +39,7 @@ const secretText = z
   .string()
   .regex(/^[A-Za-z0-9_-]{16,}$/, "at least 16 letters, digits, - or _");
 const stored = z.looseObject({
-  ...Object.fromEntries(names.map((name) => [name, secretText.optional()])),
+  ...Object.fromEntries(NAMES.map((name) => [name, secretText.optional()])),
   gatewayDbRole: z.enum(["gateway_a", "gateway_b"]).optional(),
   previousMasterKey: secretText.optional(),
   previousMasterKeyUntil: z.iso.datetime().optional(),
@@ -61,7 +61,7 @@ export function readOrMakeSecrets(home: Home): Secrets {
       `${home.secrets} is gone, and without it the data in ${home.root} cannot be opened: put it back from a copy, or move ${home.root} away to begin anew.`,
     );
   const secrets = { ...makeSecrets(), ...known };
-  if (known === undefined || names.some((name) => !(name in known)))
+  if (known === undefined || NAMES.some((name) => !(name in known)))
     writeDurably(home.secrets, `${JSON.stringify(secrets, null, 2)}\n`);
   chmodSync(home.secrets, 0o600);
   return secrets;
@@ -122,7 +122,7 @@ export function readSecretsFile(home: Home): Partial<Secrets> | undefined {
 }
 
 /** Those that a stack may lack. */
-const optionalNames = [
+const OPTIONAL_NAMES = [
   "gatewayDbRole",
   "previousMasterKey",
   "previousMasterKeyUntil",
@@ -134,12 +134,12 @@ export function followSecrets(home: Home, known: Secrets): Secrets {
   return Object.defineProperties(
     {},
     Object.fromEntries([
-      ...names.map((name) => [
+      ...NAMES.map((name) => [
         name,
         { enumerable: true, get: () => now()[name] ?? known[name] },
       ]),
       // What is not in the file any more is over, whatever was known before.
-      ...optionalNames.map((name) => [
+      ...OPTIONAL_NAMES.map((name) => [
         name,
         { enumerable: true, get: () => now()[name] },
       ]),

@@ -5,8 +5,8 @@ import type { JobRun } from "./job-history.ts";
 import type { Job, JobOutcome } from "./job.ts";
 
 /** Why a run was aborted: the reason of its signal. */
-export const stoppedByPerson = "stopped by a person";
-export const supervisorEnds = "the supervisor ended meanwhile";
+export const STOPPED_BY_PERSON = "stopped by a person";
+export const SUPERVISOR_ENDS = "the supervisor ended meanwhile";
 
 /** How far a run is. */
 export type RunProgress = {
@@ -26,9 +26,9 @@ export type RunEnd = Pick<
   readonly leftBehind?: Promise<unknown>;
 };
 
-const firstWaitMs = 60_000;
-const longestWaitMs = 3_600_000;
-const stopWithinMs = 30_000;
+const FIRST_WAIT_MS = 60_000;
+const LONGEST_WAIT_MS = 3_600_000;
+const STOP_WITHIN_MS = 30_000;
 
 /** Does a job with all its tries; never rejects. The wait before a further try grows fourfold, up to an hour. */
 export async function performRun(parts: {
@@ -57,13 +57,13 @@ export async function performRun(parts: {
       ...{ attempts: attempt, text, details: null },
       ...(leftBehind === undefined ? {} : { leftBehind }),
     };
-    if (abort.signal.reason === stoppedByPerson)
-      return { ...end, status: "stopped", text: stoppedByPerson };
+    if (abort.signal.reason === STOPPED_BY_PERSON)
+      return { ...end, status: "stopped", text: STOPPED_BY_PERSON };
     if (abort.signal.aborted)
-      return { ...end, status: "interrupted", text: supervisorEnds };
+      return { ...end, status: "interrupted", text: SUPERVISOR_ENDS };
     if (attempt > retries || leftBehind !== undefined)
       return { ...end, status: "failed" };
-    const wait = Math.min(firstWaitMs * 4 ** (attempt - 1), longestWaitMs);
+    const wait = Math.min(FIRST_WAIT_MS * 4 ** (attempt - 1), LONGEST_WAIT_MS);
     const nextTryAt = clock.now() + wait;
     onProgress({ text, done: null, attempt, nextTryAt });
     await waitFor(clock, wait, abort.signal);
@@ -116,7 +116,7 @@ async function tryOnce(
 /** Resolves when the work was told to stop, and had time to. */
 function unheard(clock: Clock, signal: AbortSignal): Promise<"unheard"> {
   return new Promise((resolve) => {
-    const wait = () => clock.wakeAfter(stopWithinMs, () => resolve("unheard"));
+    const wait = () => clock.wakeAfter(STOP_WITHIN_MS, () => resolve("unheard"));
     signal.addEventListener("abort", wait, { once: true });
   });
 }

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { systemClock } from "./clock.ts";
 
-const day = 86_400_000;
+const DAY = 86_400_000;
 let begun: number;
 let calls: number;
 
@@ -17,34 +17,34 @@ const act = () => {
 };
 
 test("a time that came during a sleep is noticed soon after it", () => {
-  systemClock.wakeAt(begun + day, act);
+  systemClock.wakeAt(begun + DAY, act);
   vi.advanceTimersByTime(60_000);
   expect(calls).toBe(0);
-  vi.setSystemTime(begun + 2 * day);
+  vi.setSystemTime(begun + 2 * DAY);
   vi.advanceTimersByTime(30_000);
   expect(calls).toBe(1);
 });
 
 test("a clock that is set back wakes at once, to be asked again; a correction by less than a second does not", () => {
-  systemClock.wakeAt(begun + day, act);
+  systemClock.wakeAt(begun + DAY, act);
   vi.advanceTimersByTime(60_000);
   vi.setSystemTime(Date.now() - 500);
   vi.advanceTimersByTime(30_000);
   expect(calls).toBe(0);
-  vi.setSystemTime(begun - 5 * day);
+  vi.setSystemTime(begun - 5 * DAY);
   vi.advanceTimersByTime(30_000);
   expect(calls).toBe(1);
 });
 
 test("time awake is not that of the clock, and what is called off does not come", () => {
   systemClock.wakeAfter(60_000, act);
-  vi.setSystemTime(begun + day);
+  vi.setSystemTime(begun + DAY);
   vi.advanceTimersByTime(59_999);
   expect(calls).toBe(0);
   vi.advanceTimersByTime(1);
   expect(calls).toBe(1);
   systemClock.wakeAfter(1000, act)();
   systemClock.wakeAt(begun, act)();
-  vi.advanceTimersByTime(day);
+  vi.advanceTimersByTime(DAY);
   expect(calls).toBe(1);
 });

@@ -11,8 +11,8 @@ export type Clock = {
   readonly wakeAfter: (ms: number, act: () => void) => () => void;
 };
 
-const lookEveryMs = 30_000;
-const leastSetBackMs = 1000;
+const LOOK_EVERY_MS = 30_000;
+const LEAST_SET_BACK_MS = 1000;
 
 /** The machine's own clock. */
 export const systemClock: Clock = {
@@ -24,10 +24,10 @@ export const systemClock: Clock = {
     const look = () => {
       const now = Date.now();
       const left = at - now;
-      const isSetBack = now < latest - leastSetBackMs;
+      const isSetBack = now < latest - LEAST_SET_BACK_MS;
       latest = now;
       if (left <= 0 || isSetBack) act();
-      else timer = setTimeout(look, Math.min(left, lookEveryMs));
+      else timer = setTimeout(look, Math.min(left, LOOK_EVERY_MS));
     };
     timer = setTimeout(look, Math.min(Math.max(0, at - Date.now()), 1));
     return () => clearTimeout(timer);

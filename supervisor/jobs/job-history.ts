@@ -2,7 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { textOf } from "../../core/failure.ts";
 
 /** The tables of the history file that jobs live in. */
-export const jobTables = `
+export const JOB_TABLES = `
   CREATE TABLE job_schedules (job TEXT PRIMARY KEY, cron TEXT NOT NULL, served INTEGER NOT NULL) STRICT;
   CREATE TABLE job_runs (
     id INTEGER PRIMARY KEY, job TEXT NOT NULL, due INTEGER, caught_up INTEGER NOT NULL, started_at INTEGER NOT NULL,

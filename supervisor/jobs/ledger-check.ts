@@ -5,8 +5,8 @@ import type { Surroundings } from "../supervision.ts";
 import { scheduleOf } from "./config.ts";
 import type { Job, JobOutcome } from "./job.ts";
 
-const mostDifferences = 100;
-const shown = 3;
+const MOST_DIFFERENCES = 100;
+const SHOWN = 3;
 
 type Difference = {
   readonly kind: string;
@@ -50,7 +50,7 @@ export async function checkLedger(
       await rowsOf<Difference>(
         client,
         `SELECT kind, name, period, recorded::text AS recorded, summed::text AS summed
-           FROM report_check ORDER BY kind, name, period LIMIT ${mostDifferences}`,
+           FROM report_check ORDER BY kind, name, period LIMIT ${MOST_DIFFERENCES}`,
       ),
       await rowsOf<{ totals: string; days: string }>(
         client,
@@ -66,14 +66,14 @@ export async function checkLedger(
       details: { ...compared[0] },
     };
   const named = differences
-    .slice(0, shown)
+    .slice(0, SHOWN)
     .map(
       ({ kind, name, period, recorded, summed }) =>
         `${kind} ${name} (${period}) says ${recorded}, its rows say ${summed}`,
     )
     .join("; ");
-  const more = differences.length - shown;
+  const more = differences.length - SHOWN;
   throw new Failure(
-    `${differences.length === mostDifferences ? `${mostDifferences} or more` : differences.length} sums of the ledger differ from their rows: ${named}${more > 0 ? `; and ${more} more` : ""}. Compare with GET /spend/check of the gateway, keep the journals, and restore if a disk failed.`,
+    `${differences.length === MOST_DIFFERENCES ? `${MOST_DIFFERENCES} or more` : differences.length} sums of the ledger differ from their rows: ${named}${more > 0 ? `; and ${more} more` : ""}. Compare with GET /spend/check of the gateway, keep the journals, and restore if a disk failed.`,
   );
 }

@@ -8,8 +8,8 @@ import { scheduleOf } from "./config.ts";
 import { openJobHistory } from "./job-history.ts";
 import type { Job } from "./job.ts";
 
-const dayMs = 86_400_000;
-const runsKeptMs = 400 * dayMs;
+const DAY_MS = 86_400_000;
+const RUNS_KEPT_MS = 400 * DAY_MS;
 
 /** Keeps the supervisor's own history and the reports small; transitions stay for ever, and the gateway drops its own rows. */
 export function retentionJob({
@@ -34,7 +34,7 @@ export function retentionJob({
       const removed = {
         results: checks.results,
         hours: checks.hours,
-        runs: runs.forgetBefore(at - runsKeptMs),
+        runs: runs.forgetBefore(at - RUNS_KEPT_MS),
         reports: removeReports(home.reports, at - settings.reports),
       };
       const said = Object.entries(removed).filter(([, count]) => count > 0);

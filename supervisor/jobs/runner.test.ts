@@ -6,12 +6,12 @@ import {
   passingClock,
   type PassingClock,
 } from "../../test/supervisor/passing-clock.ts";
-import { jobTables, openJobHistory, type JobHistory } from "./job-history.ts";
+import { JOB_TABLES, openJobHistory, type JobHistory } from "./job-history.ts";
 import type { Job, JobContext } from "./job.ts";
 import { openJobRunner, type JobRunner } from "./runner.ts";
 
-const minute = 60_000;
-const hour = 60 * minute;
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
 const start = Date.UTC(2026, 5, 1);
 
 let clock: PassingClock;
@@ -20,7 +20,7 @@ let alarms: Map<string, Alarm>;
 
 beforeEach(() => {
   const db = new DatabaseSync(":memory:");
-  db.exec(jobTables);
+  db.exec(JOB_TABLES);
   clock = passingClock(start);
   history = openJobHistory(db, (sentence) => expect.fail(sentence));
   alarms = new Map();
@@ -40,7 +40,7 @@ function runnerWith(
   });
   runner.add({
     ...{ name: "sweep", description: "Sweeps." },
-    schedule: { cron: "0 1 * * *", timeoutMs: hour, retries: 0, ...schedule },
+    schedule: { cron: "0 1 * * *", timeoutMs: HOUR, retries: 0, ...schedule },
     run,
   });
   runner.begin();
@@ -68,19 +68,19 @@ test("a failed run is tried again after waits that grow, and only the last failu
   const tries: number[] = [];
   const runner = runnerWith(
     async () => {
-      tries.push(clock.now() - start - hour);
+      tries.push(clock.now() - start - HOUR);
       throw new Failure("the broom is gone: buy one.");
     },
     { retries: 2 },
   );
-  await clock.pass(start + hour + 2 * minute);
+  await clock.pass(start + HOUR + 2 * MINUTE);
   expect(runner.list()[0]?.running?.progress).toEqual({
     ...{ text: "the broom is gone: buy one.", done: null, attempt: 2 },
-    nextTryAt: start + hour + 5 * minute,
+    nextTryAt: start + HOUR + 5 * MINUTE,
   });
   expect(alarms.size).toBe(0);
-  await clock.pass(start + 2 * hour);
-  expect(tries).toEqual([0, minute, 5 * minute]);
+  await clock.pass(start + 2 * HOUR);
+  expect(tries).toEqual([0, MINUTE, 5 * MINUTE]);
   expect(runner.runsOf("sweep", 5)).toMatchObject([
     { status: "failed", attempts: 3, text: "the broom is gone: buy one." },
   ]);
@@ -98,41 +98,41 @@ test("an alarm is raised again by the next supervisor, and cleared by a run that
   };
   await runnerWith(run).stop();
   const first = runnerWith(run);
-  await clock.pass(start + 2 * hour);
+  await clock.pass(start + 2 * HOUR);
   await first.stop();
   alarms.clear();
   const second = runnerWith(run);
   expect([...alarms.keys()]).toEqual(["job:sweep"]);
   works = true;
   second.run("sweep");
-  await clock.pass(clock.now() + minute);
+  await clock.pass(clock.now() + MINUTE);
   expect(alarms.size).toBe(0);
 });
 
 test("two of a kind never run at once: a person is told so, and a time that comes meanwhile is let go", async () => {
   const work = handWork();
-  const runner = runnerWith(work.run, { timeoutMs: 100 * hour });
+  const runner = runnerWith(work.run, { timeoutMs: 100 * HOUR });
   const asked = runner.run("sweep", { gently: true });
-  await clock.pass(start + 30 * minute);
+  await clock.pass(start + 30 * MINUTE);
   expect(work.contexts[0]).toMatchObject({
     ...{ asked: true, options: { gently: true } },
   });
   expect(() => runner.run("sweep")).toThrow(
     "sweep runs already, for 30 min: wait for it, or stop it with `hearth jobs stop sweep`.",
   );
-  await clock.pass(start + 2 * hour);
+  await clock.pass(start + 2 * HOUR);
   expect(work.contexts).toHaveLength(1);
   work.contexts[0]?.progress("sweeping the hall", 0.5);
   expect(runner.view(asked.id)?.progress).toMatchObject({
     ...{ text: "sweeping the hall", done: 0.5 },
   });
   work.end();
-  await clock.pass(start + 26 * hour);
+  await clock.pass(start + 26 * HOUR);
   expect(work.contexts).toHaveLength(2);
   work.end();
-  await clock.pass(start + 27 * hour);
+  await clock.pass(start + 27 * HOUR);
   expect(runner.runsOf("sweep", 5)).toMatchObject([
-    { status: "done", text: "swept", due: start + 25 * hour },
+    { status: "done", text: "swept", due: start + 25 * HOUR },
     { status: "done", text: "swept", due: null, progress: null },
   ]);
 });
@@ -142,23 +142,23 @@ test("a run that takes too long is told to stop and fails by its timeout", async
     await new Promise((resolve) => signal.addEventListener("abort", resolve));
     throw new Error("aborted");
   });
-  await clock.pass(start + 3 * hour);
+  await clock.pass(start + 3 * HOUR);
   expect(runner.runsOf("sweep", 1)[0]).toMatchObject({
     status: "failed",
     text: expect.stringMatching(/^it took longer than 1 h, its timeout/),
-    endedAt: start + 2 * hour,
+    endedAt: start + 2 * HOUR,
   });
 });
 
 test("work that does not hear is failed, not tried again, and still keeps the next one out", async () => {
   const work = handWork();
   const runner = runnerWith(work.run, { retries: 3 });
-  await clock.pass(start + 30 * hour);
+  await clock.pass(start + 30 * HOUR);
   expect(runner.runsOf("sweep", 5)).toMatchObject([{ status: "failed" }]);
   expect(work.contexts).toHaveLength(1);
   expect(() => runner.run("sweep")).toThrow("sweep runs already");
   work.end();
-  await clock.pass(start + 50 * hour);
+  await clock.pass(start + 50 * HOUR);
   expect(work.contexts).toHaveLength(2);
 });
 
@@ -170,9 +170,9 @@ test("a person stops a run: it is no failure and no alarm", async () => {
     },
     { retries: 3 },
   );
-  await clock.pass(start + hour + minute);
+  await clock.pass(start + HOUR + MINUTE);
   expect(runner.stopRun("sweep")).toBe(true);
-  await clock.pass(start + hour + 2 * minute);
+  await clock.pass(start + HOUR + 2 * MINUTE);
   expect(runner.runsOf("sweep", 5)).toMatchObject([
     { status: "stopped", text: "stopped by a person" },
   ]);
@@ -186,12 +186,12 @@ test("where jobs are off nothing runs by itself, but when asked", async () => {
     {},
     false,
   );
-  await clock.pass(start + 50 * hour);
+  await clock.pass(start + 50 * HOUR);
   expect(runner.list()[0]).toMatchObject({
     ...{ cron: null, nextAt: null, last: null },
   });
   runner.run("sweep");
-  await clock.pass(start + 51 * hour);
+  await clock.pass(start + 51 * HOUR);
   expect(runner.list()[0]?.last).toMatchObject({
     ...{ status: "skipped", text: "clean already" },
   });
@@ -200,9 +200,9 @@ test("where jobs are off nothing runs by itself, but when asked", async () => {
 test("a schedule that was changed begins anew instead of catching up", async () => {
   const run = async () => ({ status: "done", summary: "swept" }) as const;
   await runnerWith(run).stop();
-  clock.jump(start + 100 * hour);
+  clock.jump(start + 100 * HOUR);
   const changed = runnerWith(run, { cron: "0 2 * * *" });
-  await clock.pass(start + 110 * hour);
+  await clock.pass(start + 110 * HOUR);
   expect(changed.runsOf("sweep", 5)).toEqual([]);
 });
 
@@ -214,7 +214,7 @@ test("a job that is not there is named with those that are", () => {
 });
 
 test("a clock that was a year ahead and is set back does not keep a job for a year", async () => {
-  const day = 24 * hour;
+  const day = 24 * HOUR;
   clock.jump(start + 365 * day);
   const run = async () => ({ status: "done", summary: "swept" }) as const;
   const runner = runnerWith(run);
@@ -223,32 +223,32 @@ test("a clock that was a year ahead and is set back does not keep a job for a ye
   clock.jump(start);
   await clock.pass(start + day);
   expect(runner.runsOf("sweep", 5).map(({ due }) => due)).toEqual([
-    start + hour,
-    start + 365 * day + hour,
+    start + HOUR,
+    start + 365 * day + HOUR,
   ]);
 });
 
 test("a clock that is set back a little does not run a job twice", async () => {
   const run = async () => ({ status: "done", summary: "swept" }) as const;
   const runner = runnerWith(run);
-  await clock.pass(start + hour + minute);
-  clock.jump(start + hour - 10 * minute);
-  await clock.pass(start + 2 * hour);
+  await clock.pass(start + HOUR + MINUTE);
+  clock.jump(start + HOUR - 10 * MINUTE);
+  await clock.pass(start + 2 * HOUR);
   expect(runner.runsOf("sweep", 5)).toHaveLength(1);
-  await clock.pass(start + 26 * hour);
+  await clock.pass(start + 26 * HOUR);
   expect(runner.runsOf("sweep", 5)).toHaveLength(2);
 });
 
 test("a job that runs while the machine sleeps, or its clock is set, has its time all the same", async () => {
   const work = handWork();
   const runner = runnerWith(work.run);
-  await clock.pass(start + hour + minute);
-  for (const to of [start + 9 * hour, start + 2 * hour]) {
+  await clock.pass(start + HOUR + MINUTE);
+  for (const to of [start + 9 * HOUR, start + 2 * HOUR]) {
     clock.jump(to);
-    await clock.pass(to + 10 * minute);
+    await clock.pass(to + 10 * MINUTE);
     expect(runner.list()[0]?.running).not.toBeNull();
   }
   work.end();
-  await clock.pass(clock.now() + minute);
+  await clock.pass(clock.now() + MINUTE);
   expect(runner.runsOf("sweep", 1)).toMatchObject([{ status: "done" }]);
 });

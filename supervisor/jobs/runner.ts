@@ -3,8 +3,8 @@ import { inWords } from "../../core/duration.ts";
 import { Failure } from "../../core/failure.ts";
 import {
   performRun,
-  stoppedByPerson,
-  supervisorEnds,
+  STOPPED_BY_PERSON,
+  SUPERVISOR_ENDS,
   type RunProgress,
 } from "./attempts.ts";
 import type { Clock } from "./clock.ts";
@@ -77,10 +77,10 @@ type Running = {
 };
 
 /** What was missed begins this long after the start, one job after the other. */
-const catchUpAfterMs = 60_000;
-const stopWithinMs = 8000;
+const CATCH_UP_AFTER_MS = 60_000;
+const STOP_WITHIN_MS = 8000;
 /** A clock that is set back a little must not make a run come twice; one that was a year ahead must not stop all. */
-const longestSetBackMs = 86_400_000;
+const LONGEST_SET_BACK_MS = 86_400_000;
 
 /** Runs jobs when they are due, never two of a kind at once, and catches up once what was missed. */
 export function openJobRunner(options: JobRunnerOptions): JobRunner {
@@ -135,7 +135,7 @@ export function openJobRunner(options: JobRunnerOptions): JobRunner {
       history.serve(job.name, cronOf(job), due);
       // Still at the run before: this time is let go.
       if (entry.running === null)
-        start(entry, due, now - due > catchUpAfterMs, {});
+        start(entry, due, now - due > CATCH_UP_AFTER_MS, {});
       arm(entry, due);
     });
   }
@@ -143,14 +143,14 @@ export function openJobRunner(options: JobRunnerOptions): JobRunner {
   /** From when on a job is due again once the clock was set back: what it ran for already does not come twice. */
   function afterSetBack({ job }: Entry, now: number): number {
     const served = history.servedUntil(job.name, cronOf(job)) ?? now;
-    return served > now + longestSetBackMs ? now : Math.max(now, served);
+    return served > now + LONGEST_SET_BACK_MS ? now : Math.max(now, served);
   }
 
   /** What was due while nobody was there: the last missed time, or a run that was cut off. */
   function missedBy(entry: Entry, now: number): number | undefined {
     const { job, schedule } = entry;
     const served = history.servedUntil(job.name, cronOf(job));
-    if (served === undefined || served > now + longestSetBackMs) {
+    if (served === undefined || served > now + LONGEST_SET_BACK_MS) {
       history.serve(job.name, cronOf(job), now);
       return undefined;
     }
@@ -210,7 +210,7 @@ export function openJobRunner(options: JobRunnerOptions): JobRunner {
         if (last?.status === "failed") tell(alarms, entry.job, last);
         if (!options.scheduled || entry.schedule === null) continue;
         const due = missedBy(entry, now);
-        if (due !== undefined) catchUp(entry, due, (late += catchUpAfterMs));
+        if (due !== undefined) catchUp(entry, due, (late += CATCH_UP_AFTER_MS));
         arm(entry, now);
       }
     },
@@ -219,11 +219,11 @@ export function openJobRunner(options: JobRunnerOptions): JobRunner {
       for (const callOff of calledOff) callOff();
       const running = [...entries.values()].flatMap((entry) => {
         entry.callOff();
-        entry.running?.abort.abort(supervisorEnds);
+        entry.running?.abort.abort(SUPERVISOR_ENDS);
         return entry.running?.ended ?? [];
       });
       const late = Promise.withResolvers<void>();
-      const timer = setTimeout(late.resolve, stopWithinMs);
+      const timer = setTimeout(late.resolve, STOP_WITHIN_MS);
       await Promise.race([Promise.all(running), late.promise]);
       clearTimeout(timer);
     },
@@ -267,7 +267,7 @@ export function openJobRunner(options: JobRunnerOptions): JobRunner {
         .flatMap((run) => viewOf(run) ?? []),
     stopRun: (name) => {
       const { running } = entryOf(name);
-      running?.abort.abort(stoppedByPerson);
+      running?.abort.abort(STOPPED_BY_PERSON);
       return running !== null;
     },
   };

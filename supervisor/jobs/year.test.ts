@@ -2,13 +2,13 @@ import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import type { Alarms } from "../alerts/alarm.ts";
 import { passingClock } from "../../test/supervisor/passing-clock.ts";
-import { jobTables, openJobHistory } from "./job-history.ts";
+import { JOB_TABLES, openJobHistory } from "./job-history.ts";
 import { openJobRunner } from "./runner.ts";
 
-const minute = 60_000;
-const hour = 60 * minute;
-const day = 24 * hour;
-const berlin = "Europe/Berlin";
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const DAY = 24 * HOUR;
+const BERLIN = "Europe/Berlin";
 const silent: Alarms = { raise: () => {}, clear: () => {} };
 
 type Ran = {
@@ -21,21 +21,21 @@ type Ran = {
 async function live(
   jobs: Readonly<Record<string, string>>,
   parts: readonly { readonly from: number; readonly until: number }[],
-  workMs: number = 5 * minute,
+  workMs: number = 5 * MINUTE,
 ): Promise<readonly Ran[]> {
   const db = new DatabaseSync(":memory:");
-  db.exec(jobTables);
+  db.exec(JOB_TABLES);
   const clock = passingClock(parts[0]?.from ?? 0);
   for (const { from, until } of parts) {
     clock.jump(from);
     const runner = openJobRunner({
       history: openJobHistory(db, (sentence) => expect.fail(sentence)),
-      ...{ alarms: silent, clock, timeZone: berlin, scheduled: true },
+      ...{ alarms: silent, clock, timeZone: BERLIN, scheduled: true },
     });
     for (const [name, cron] of Object.entries(jobs))
       runner.add({
         ...{ name, description: name },
-        schedule: { cron, timeoutMs: hour, retries: 0 },
+        schedule: { cron, timeoutMs: HOUR, retries: 0 },
         run: async ({ now }) => {
           const ready = Promise.withResolvers<void>();
           clock.wakeAt(now() + workMs, ready.resolve);
@@ -59,7 +59,7 @@ async function live(
 }
 
 const berlinTime = new Intl.DateTimeFormat("sv-SE", {
-  ...{ timeZone: berlin, dateStyle: "short", timeStyle: "short" },
+  ...{ timeZone: BERLIN, dateStyle: "short", timeStyle: "short" },
 });
 
 /** What a wall clock in Berlin shows, worked out by Intl rather than by the scheduler. */
@@ -67,8 +67,8 @@ function wallClock(at: number): string {
   return berlinTime.format(at);
 }
 
-const newYear = Date.UTC(2026, 0, 1) - hour;
-const nextNewYear = Date.UTC(2027, 0, 1) - hour;
+const newYear = Date.UTC(2026, 0, 1) - HOUR;
+const nextNewYear = Date.UTC(2027, 0, 1) - HOUR;
 
 test("over a year each job runs at each of its times, once", async () => {
   const ran = await live(
@@ -79,8 +79,8 @@ test("over a year each job runs at each of its times, once", async () => {
     ran.filter((run) => run.job === job).map((run) => run.due);
   // Far from the hours that move, so the wall clock alone tells; by hours, to be quick.
   const hours = Array.from(
-    { length: (nextNewYear - newYear) / hour },
-    (_, index) => newYear + index * hour,
+    { length: (nextNewYear - newYear) / HOUR },
+    (_, index) => newYear + index * HOUR,
   );
   const nights = hours.filter((at) => wallClock(at).endsWith(" 04:00"));
   expect(nights).toHaveLength(365);
@@ -89,7 +89,7 @@ test("over a year each job runs at each of its times, once", async () => {
     hours.filter((at) => /-01 08:00$/.test(wallClock(at))),
   );
   const mondays = hours
-    .map((at) => at + 30 * minute)
+    .map((at) => at + 30 * MINUTE)
     .filter(
       (at) =>
         wallClock(at).endsWith(" 05:30") &&
@@ -104,32 +104,32 @@ test("a time that the clock skips in spring runs right after the gap, one that c
   const autumn = Date.UTC(2026, 9, 25);
   const jobs = { fixed: "30 2 * * *", hourly: "0 * * * *" };
   const inSpring = await live(jobs, [
-    { from: spring - hour, until: spring + 22 * hour - 1 },
+    { from: spring - HOUR, until: spring + 22 * HOUR - 1 },
   ]);
   const inAutumn = await live(jobs, [
-    { from: autumn - 2 * hour, until: autumn + 23 * hour - 1 },
+    { from: autumn - 2 * HOUR, until: autumn + 23 * HOUR - 1 },
   ]);
   const fixed = (ran: readonly Ran[]) =>
     ran.filter(({ job }) => job === "fixed").map(({ due }) => due);
-  expect(fixed(inSpring)).toEqual([spring + hour]);
-  expect(wallClock(spring + hour)).toBe("2026-03-29 03:00");
-  expect(fixed(inAutumn)).toEqual([autumn + 30 * minute]);
+  expect(fixed(inSpring)).toEqual([spring + HOUR]);
+  expect(wallClock(spring + HOUR)).toBe("2026-03-29 03:00");
+  expect(fixed(inAutumn)).toEqual([autumn + 30 * MINUTE]);
   // What runs every hour runs every hour that passes: 23 of them on the one day, 25 on the other.
   const hourly = (ran: readonly Ran[]) =>
     ran.filter(({ job }) => job === "hourly").map(({ due }) => due);
   const everyHour = (from: number, count: number) =>
-    Array.from({ length: count }, (_, index) => from + index * hour);
+    Array.from({ length: count }, (_, index) => from + index * HOUR);
   expect(hourly(inSpring)).toEqual(everyHour(spring, 22));
-  expect(hourly(inAutumn)).toEqual(everyHour(autumn - hour, 24));
+  expect(hourly(inAutumn)).toEqual(everyHour(autumn - HOUR, 24));
 });
 
 test("what was missed while the machine was off is caught up once, at the next start", async () => {
   const from = Date.UTC(2026, 5, 1);
   const ran = await live({ nightly: "0 4 * * *", yearly: "0 8 1 1 *" }, [
-    { from, until: from + 3 * day },
-    { from: from + 10 * day, until: from + 12 * day },
+    { from, until: from + 3 * DAY },
+    { from: from + 10 * DAY, until: from + 12 * DAY },
   ]);
-  const at = (days: number) => from + days * day + 2 * hour;
+  const at = (days: number) => from + days * DAY + 2 * HOUR;
   expect(ran).toEqual([
     ...[0, 1, 2].map((days) => ({
       ...{ job: "nightly", due: at(days), caughtUp: false },
@@ -147,16 +147,16 @@ test("a restart between two times runs nothing, one in the middle of a run begin
   const ran = await live(
     { nightly: "0 4 * * *" },
     [
-      { from, until: from + hour },
-      { from: from + hour, until: from + 2 * hour + 2 * minute },
+      { from, until: from + HOUR },
+      { from: from + HOUR, until: from + 2 * HOUR + 2 * MINUTE },
       // Killed in the middle of the run, and again in the middle of the repeated one.
-      { from: from + 3 * hour, until: from + 3 * hour + 3 * minute },
-      { from: from + 4 * hour, until: from + day },
-      { from: from + day, until: from + day + hour },
+      { from: from + 3 * HOUR, until: from + 3 * HOUR + 3 * MINUTE },
+      { from: from + 4 * HOUR, until: from + DAY },
+      { from: from + DAY, until: from + DAY + HOUR },
     ],
-    5 * minute,
+    5 * MINUTE,
   );
-  const due = from + 2 * hour;
+  const due = from + 2 * HOUR;
   expect(ran).toEqual([
     { job: "nightly", due, caughtUp: false },
     { job: "nightly", due, caughtUp: true },
@@ -165,42 +165,42 @@ test("a restart between two times runs nothing, one in the middle of a run begin
 
 test("a machine that sleeps through three nights runs one job when it wakes", async () => {
   const db = new DatabaseSync(":memory:");
-  db.exec(jobTables);
+  db.exec(JOB_TABLES);
   const from = Date.UTC(2026, 5, 1);
   const clock = passingClock(from);
   const history = openJobHistory(db, (sentence) => expect.fail(sentence));
   const runner = openJobRunner({
-    ...{ history, alarms: silent, clock, timeZone: berlin, scheduled: true },
+    ...{ history, alarms: silent, clock, timeZone: BERLIN, scheduled: true },
   });
   runner.add({
     ...{ name: "nightly", description: "nightly" },
-    schedule: { cron: "0 4 * * *", timeoutMs: hour, retries: 0 },
+    schedule: { cron: "0 4 * * *", timeoutMs: HOUR, retries: 0 },
     run: async () => ({ status: "done", summary: "did it" }),
   });
   runner.begin();
-  clock.jump(from + 3 * day + hour);
-  await clock.pass(from + 3 * day + 3 * hour);
+  clock.jump(from + 3 * DAY + HOUR);
+  await clock.pass(from + 3 * DAY + 3 * HOUR);
   expect(runner.runsOf("nightly", 9).map(({ due }) => due)).toEqual([
-    from + 3 * day + 2 * hour,
-    from + 2 * day + 2 * hour,
+    from + 3 * DAY + 2 * HOUR,
+    from + 2 * DAY + 2 * HOUR,
   ]);
 });
 
 test("a year of restarts and days off: what was due while it ran ran, each time off is caught up by one run", async () => {
   const nights = Array.from(
     { length: 366 },
-    (_, index) => newYear + index * day,
+    (_, index) => newYear + index * DAY,
   )
-    .flatMap((midnight) => [midnight - hour, midnight, midnight + hour])
-    .map((midnight) => midnight + 4 * hour)
+    .flatMap((midnight) => [midnight - HOUR, midnight, midnight + HOUR])
+    .map((midnight) => midnight + 4 * HOUR)
     .filter((at) => wallClock(at).endsWith(" 04:00"))
     .filter((at) => at < nextNewYear);
   // Pauses of nothing up to nine days, by a fixed row of numbers that looks like none.
   const parts: { from: number; until: number }[] = [];
   let at = newYear;
   for (let index = 1; at < nextNewYear; index += 1) {
-    const runs = ((index * 7919) % 13) * 31 * hour + 2 * hour;
-    const rests = ((index * 104_729) % 7) * 37 * hour + 10 * minute;
+    const runs = ((index * 7919) % 13) * 31 * HOUR + 2 * HOUR;
+    const rests = ((index * 104_729) % 7) * 37 * HOUR + 10 * MINUTE;
     parts.push({ from: at, until: Math.min(at + runs, nextNewYear) });
     at += runs + rests;
   }

@@ -11,7 +11,7 @@ export type Sample = {
   readonly value: number;
 };
 
-export const metricsContentType = "text/plain; version=0.0.4; charset=utf-8";
+export const METRICS_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 
 /** The text that a Prometheus server collects; metrics without samples are left out. */
 export function exposeMetrics(metrics: readonly Metric[]): string {

@@ -15,7 +15,7 @@ export type SupervisorFacts = {
   readonly cpuSeconds: number;
 };
 
-const states: readonly CheckState[] = [
+const STATES: readonly CheckState[] = [
   "new",
   "up",
   "pending",
@@ -71,7 +71,7 @@ function ofChecks({ checks }: Status): readonly Metric[] {
       "hearth_check_state",
       "1 for the state that a check is in, 0 for the others.",
       checks.flatMap((check) =>
-        states.map((state) => ({
+        STATES.map((state) => ({
           labels: { check: check.name, state },
           value: check.state === state ? 1 : 0,
         })),

@@ -27,7 +27,7 @@ import {
 import {
   backupsIn,
   chooseOffsite,
-  offsiteKinds,
+  OFFSITE_KINDS,
   type OffsiteExtra,
   type OffsiteKind,
 } from "./store.ts";
@@ -35,13 +35,13 @@ import {
 type Parts = Pick<Surroundings, "home" | "env" | "config" | "alarms">;
 
 /** The operator's own files, which a new machine needs as well. */
-export const ownFiles = [
+export const OWN_FILES = [
   "gateway.local.yaml",
   "supervisor.local.yaml",
 ] as const;
 
 const fetchOptions = z.strictObject({
-  kind: z.enum(offsiteKinds).default("postgres"),
+  kind: z.enum(OFFSITE_KINDS).default("postgres"),
   name: z.string().optional(),
 });
 
@@ -63,7 +63,7 @@ export function offsiteJobs(parts: Parts): readonly Job[] {
       options: [
         {
           ...{ name: "kind", kind: "choice", label: "Backup of" },
-          ...{ values: () => offsiteKinds, otherwise: "postgres" },
+          ...{ values: () => OFFSITE_KINDS, otherwise: "postgres" },
         },
         {
           ...{ name: "name", kind: "text", label: "Name of the backup" },
@@ -134,7 +134,7 @@ async function copyNewest(
   const place = await openOffsite(home, env, settings, "copy");
   const there = backupsIn(await place.remote.list(signal));
   const sent: string[] = [];
-  for (const kind of offsiteKinds) {
+  for (const kind of OFFSITE_KINDS) {
     const [name] = listBackups(join(home.backups, kind));
     if (
       name === undefined ||
@@ -177,7 +177,7 @@ async function copyNewest(
 function extraOf(home: Home): OffsiteExtra {
   const { saltKey, masterKey } = readSecretsFile(home) ?? {};
   if (saltKey === undefined || masterKey === undefined) return undefined;
-  const files = ownFiles
+  const files = OWN_FILES
     .map((name) => ({ name, path: operatorFile(home, name) }))
     .filter(({ path }) => existsSync(path))
     .map(({ name, path }) => [name, readFileSync(path, "utf8")]);

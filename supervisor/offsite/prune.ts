@@ -7,7 +7,7 @@ import type { OffsitePlace } from "./settings.ts";
 import {
   backupsIn,
   entryPath,
-  offsiteKinds,
+  OFFSITE_KINDS,
   readEntries,
   type OffsiteKind,
 } from "./store.ts";
@@ -26,7 +26,7 @@ export async function pruneOffsite(
 ): Promise<{ readonly removed: number; readonly bytes: number }> {
   const files = await place.remote.list(signal);
   const backups = backupsIn(files);
-  const wanted = offsiteKinds.flatMap((kind) => {
+  const wanted = OFFSITE_KINDS.flatMap((kind) => {
     const ofKind = backups.filter((each) => each.kind === kind);
     const names = ofKind.map(({ name }) => name);
     const kept = backupsToKeep(names, rules[kind], timeZone);

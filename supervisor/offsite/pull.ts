@@ -1,7 +1,7 @@
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { beginBackup, needFree, verifyFiles } from "../backup/backup-files.ts";
-import { listBackups, manifestName } from "../backup/manifest.ts";
+import { listBackups, MANIFEST_NAME } from "../backup/manifest.ts";
 import { writeDurably } from "../../core/durable-file.ts";
 import { Failure } from "../../core/failure.ts";
 import { decryptFile } from "./age.ts";
@@ -9,7 +9,7 @@ import type { OffsitePlace } from "./settings.ts";
 import {
   clear,
   gone,
-  partBytes,
+  PART_BYTES,
   readEntries,
   type OffsiteBackup,
   type OffsiteEntry,
@@ -41,7 +41,7 @@ export async function pullBackup(
       await pullFiles(place, part, making.directory, signal);
       done += part.reduce((sum, { bytes }) => sum + bytes, 0);
     }
-    writeDurably(join(making.directory, manifestName), entry.manifest);
+    writeDurably(join(making.directory, MANIFEST_NAME), entry.manifest);
     await verifyFiles(making.directory, signal);
     making.finish();
     return entry;
@@ -62,7 +62,7 @@ function partsOf(
   const parts: OffsiteFile[][] = [];
   let bytes = Infinity;
   for (const file of files) {
-    if (bytes + file.bytes > partBytes) {
+    if (bytes + file.bytes > PART_BYTES) {
       parts.push([]);
       bytes = 0;
     }

@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { needFree } from "../backup/backup-files.ts";
-import { manifestName, readManifest } from "../backup/manifest.ts";
+import { MANIFEST_NAME, readManifest } from "../backup/manifest.ts";
 import { Failure } from "../../core/failure.ts";
 import { encryptedSizes, encryptFile, encryptText } from "./age.ts";
 import type { OffsitePlace } from "./settings.ts";
@@ -9,7 +9,7 @@ import {
   clear,
   entryPath,
   objectOf,
-  partBytes,
+  PART_BYTES,
   type OffsiteBackup,
   type OffsiteEntry,
   type OffsiteExtra,
@@ -61,12 +61,12 @@ export async function pushBackup(
       needFree(staging, bytes, "move backups to a larger disk");
       await encryptChecked(place, backup, file, signal);
       staged += bytes;
-      if (staged >= partBytes) await upload();
+      if (staged >= PART_BYTES) await upload();
     }
     if (staged > 0) await upload();
     await stageEntry(place, {
       ...{ format: 1, kind, name, settings: parts.extra },
-      manifest: readFileSync(join(backup, manifestName), "utf8"),
+      manifest: readFileSync(join(backup, MANIFEST_NAME), "utf8"),
       files: files.map(({ name, object, bytes }) => ({ name, object, bytes })),
     });
     await remote.upload(staging, signal);

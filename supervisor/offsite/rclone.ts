@@ -38,7 +38,7 @@ export type RemotePlace = {
 
 const listed = z.array(z.looseObject({ Path: z.string(), Size: z.number() }));
 /** rclone's exit code for a directory that is not there. */
-const notThere = 3;
+const NOT_THERE = 3;
 
 export function openRemote(place: RemotePlace): Remote {
   const { target, nameList } = place;
@@ -70,14 +70,14 @@ export function openRemote(place: RemotePlace): Remote {
           root,
         ],
         signal,
-        [notThere],
+        [NOT_THERE],
       );
       const files = text === "" ? [] : listed.parse(JSON.parse(text));
       return new Map(files.map(({ Path, Size }) => [Path, Size]));
     },
     siblings: async (signal) => {
       const args = ["lsf", "--dirs-only", target];
-      const text = await run(place, args, signal, [notThere]);
+      const text = await run(place, args, signal, [NOT_THERE]);
       return text
         .split("\n")
         .map((line) => line.replace(/\/$/, ""))

@@ -33,7 +33,7 @@ import { backupsIn, chooseOffsite, readEntries } from "./store.ts";
 
 const work = { signal: never, progress: () => {} };
 const keep = { daily: 7, weekly: 4, monthly: 12 };
-const plain = "a sentence that must not leave this machine in clear\n";
+const PLAIN = "a sentence that must not leave this machine in clear\n";
 
 type Target = {
   readonly target: string;
@@ -110,7 +110,7 @@ describe.skipIf(!rcloneHere())("with rclone", () => {
       const target = targetNow();
       const place = await open(target, await makeIdentity());
       const large = randomBytes(700_000);
-      const files = { "keys.copy.gz": plain, "spend.copy.gz": large };
+      const files = { "keys.copy.gz": PLAIN, "spend.copy.gz": large };
       const first = await push(place, "2026-11-20T030000Z", files);
       expect(first).toBeGreaterThan(700_000);
       const second = await push(place, "2026-11-21T030000Z", {
@@ -123,7 +123,7 @@ describe.skipIf(!rcloneHere())("with rclone", () => {
       for (const path of filesBelow(target.files)) {
         const stored = readFileSync(path);
         expect(stored.subarray(0, 21).toString()).toBe("age-encryption.org/v1");
-        expect(stored.includes(plain.trim())).toBe(false);
+        expect(stored.includes(PLAIN.trim())).toBe(false);
         expect(path).not.toContain("copy.gz");
       }
       const there = backupsIn(await place.remote.list(never));
@@ -147,13 +147,13 @@ describe.skipIf(!rcloneHere())("with rclone", () => {
       const target = targetNow();
       const place = await open(target, await makeIdentity());
       const name = "2026-11-20T030000Z";
-      await push(place, name, { "keys.copy.gz": plain });
+      await push(place, name, { "keys.copy.gz": PLAIN });
       const [object = ""] = filesBelow(
         join(target.files, place.folder, "objects"),
       );
       truncateSync(object, 100);
       const again = await push(place, "2026-11-21T030000Z", {
-        "keys.copy.gz": plain,
+        "keys.copy.gz": PLAIN,
       });
       expect(again).toBeGreaterThan(0);
 
@@ -170,8 +170,8 @@ describe.skipIf(!rcloneHere())("with rclone", () => {
   test("a backup that was damaged on this machine is not uploaded", async () => {
     const place = await open(targets["another disk"]!(), await makeIdentity());
     const name = "2026-11-20T030000Z";
-    const backup = placeBackup(postgres(), name, { "keys.copy.gz": plain });
-    writeFileSync(join(backup, "keys.copy.gz"), plain.toUpperCase());
+    const backup = placeBackup(postgres(), name, { "keys.copy.gz": PLAIN });
+    writeFileSync(join(backup, "keys.copy.gz"), PLAIN.toUpperCase());
     const pushed = pushBackup(
       place,
       { kind: "postgres", name },
@@ -188,7 +188,7 @@ describe.skipIf(!rcloneHere())("with rclone", () => {
     const choose = () =>
       failureOf(chooseOffsite(stranger, "postgres", undefined, never));
     expect(await choose()).toMatch(/has no backup yet/);
-    await push(owner, "2026-11-20T030000Z", { "keys.copy.gz": plain });
+    await push(owner, "2026-11-20T030000Z", { "keys.copy.gz": PLAIN });
     expect(await choose()).toContain(
       `no backup for this identity (${stranger.folder}), only for others (${owner.folder})`,
     );
@@ -197,7 +197,7 @@ describe.skipIf(!rcloneHere())("with rclone", () => {
   test("old backups go by the rules and with them what no other needs; a file in one that stays, stays", async () => {
     const target = targets["another disk"]!();
     const place = await open(target, await makeIdentity());
-    const shared = { "keys.copy.gz": plain };
+    const shared = { "keys.copy.gz": PLAIN };
     for (const day of ["01", "02", "10", "20"])
       await push(place, `2026-11-${day}T030000Z`, {
         ...shared,

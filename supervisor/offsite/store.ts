@@ -7,8 +7,8 @@ import { Failure } from "../../core/failure.ts";
 import { decryptText } from "./age.ts";
 import type { OffsitePlace } from "./settings.ts";
 
-export const offsiteKinds = ["postgres", "notes"] as const;
-export type OffsiteKind = (typeof offsiteKinds)[number];
+export const OFFSITE_KINDS = ["postgres", "notes"] as const;
+export type OffsiteKind = (typeof OFFSITE_KINDS)[number];
 
 /**
  * An installation's folder at the target: `objects/<2 hex>/<64 hex>.age`, one for each file whatever backups it is in, and
@@ -17,7 +17,7 @@ export type OffsiteKind = (typeof offsiteKinds)[number];
  */
 const entrySchema = z.object({
   format: z.literal(1),
-  kind: z.enum(offsiteKinds),
+  kind: z.enum(OFFSITE_KINDS),
   name: z.string().refine((name) => momentOf(name) !== undefined),
   /** The backup's manifest.json, as it is. */
   manifest: z.string(),
@@ -53,7 +53,7 @@ export type OffsiteWork = {
 };
 
 /** Encrypted here before a part of it is uploaded: an upload that breaks off loses no more. */
-export const partBytes = 512 * 1024 * 1024;
+export const PART_BYTES = 512 * 1024 * 1024;
 
 /** The backups in a folder's list, newest first. */
 export function backupsIn(

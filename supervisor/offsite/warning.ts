@@ -12,7 +12,7 @@ export type OffsiteWarning = {
   readonly command: string;
 };
 
-const command = "hearth offsite setup REMOTE:PATH";
+const COMMAND = "hearth offsite setup REMOTE:PATH";
 
 /** Undefined where there is an off-site target, and where other supervisors run the jobs. */
 export function offsiteWarning(
@@ -23,13 +23,13 @@ export function offsiteWarning(
     if (!jobsAreOn(env) || findOffsite(home, env) !== undefined)
       return undefined;
   } catch (error) {
-    return { text: sentencesOf(error).join(" "), command };
+    return { text: sentencesOf(error).join(" "), command: COMMAND };
   }
   const lost =
     readVariable("HEARTH_PEER_URL", env) === undefined
       ? "If this machine is lost, its backups are lost with it."
       : "If both hosts are lost, the backups are lost with them.";
-  return { text: `There are no off-site backups. ${lost}`, command };
+  return { text: `There are no off-site backups. ${lost}`, command: COMMAND };
 }
 
 /** The same for `hearth doctor`, and whether rclone is there. */

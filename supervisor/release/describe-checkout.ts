@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Release } from "./release.ts";
 
 /** The packages that run on one machine. */
-export const rooms = [
+export const ROOMS = [
   "cli",
   "console",
   "core",
@@ -16,14 +16,14 @@ export const rooms = [
 ] as const;
 
 /** What runs on one machine; deployments and tests stay in the checkout. */
-const sources = [
+const SOURCES = [
   "bin",
   "config",
-  ...rooms,
+  ...ROOMS,
   "package.json",
   "package-lock.json",
 ];
-const notSource =
+const NOT_SOURCE =
   /(\.test\.ts|\.local\.yaml|[/\\](node_modules|fixtures|testing))$/;
 type Manifest = {
   readonly version: string;
@@ -68,9 +68,9 @@ function commitOf(checkout: string): string | null {
 
 /** The files of a checkout that a release copies, relative to it. */
 export function sourcesOf(checkout: string): readonly string[] {
-  return sources
+  return SOURCES
     .flatMap((source) =>
-      filesBelow(checkout, source, (path) => !notSource.test(path)),
+      filesBelow(checkout, source, (path) => !NOT_SOURCE.test(path)),
     )
     .toSorted();
 }

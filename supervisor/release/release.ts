@@ -32,7 +32,7 @@ const releaseSchema = z.object({
 /** One version of Hearth as it was installed: sources and packages in `releases/<id>/`, changed by nothing. */
 export type Release = Readonly<z.output<typeof releaseSchema>>;
 
-export const releaseFile = "release.json";
+export const RELEASE_FILE = "release.json";
 const links = { current: "current", previous: "previous" } as const;
 
 export function releasesOf(home: Pick<Home, "root">): string {
@@ -70,7 +70,7 @@ export function installedIn(home: Pick<Home, "root">): readonly string[] {
 export function readRelease(directory: string): Release | undefined {
   try {
     return releaseSchema.parse(
-      JSON.parse(readFileSync(join(directory, releaseFile), "utf8")),
+      JSON.parse(readFileSync(join(directory, RELEASE_FILE), "utf8")),
     );
   } catch (error) {
     if (codeOf(error) === "ENOENT" || error instanceof z.ZodError)

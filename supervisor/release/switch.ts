@@ -16,15 +16,15 @@ import {
  * its terminal and its place with systemd. What it started goes on; the new supervisor takes over each service in turn.
  */
 
-const next = "next";
+const NEXT = "next";
 /** In the environment of a supervisor that was switched to: the release before it. */
-const fromVariable = "HEARTH_SWITCHED_FROM";
+const FROM_VARIABLE = "HEARTH_SWITCHED_FROM";
 /** In the environment of a supervisor that was switched back to: why. */
-const failedVariable = "HEARTH_SWITCH_FAILED";
+const FAILED_VARIABLE = "HEARTH_SWITCH_FAILED";
 
 /** Names the release that the running supervisor switches to when it gets SIGUSR2. */
 export function announceNext(home: Home, id: string): void {
-  pointTo(home, next, id);
+  pointTo(home, NEXT, id);
 }
 
 /** Resolves with the announced release when this process is told to switch. */
@@ -39,7 +39,7 @@ export function untilSwitchAsked(home: Home): Promise<Release> {
 
 /** The announced release, once. */
 function takeNext(home: Home): Release | undefined {
-  const path = join(releasesOf(home), next);
+  const path = join(releasesOf(home), NEXT);
   try {
     const id = readlinkSync(path);
     rmSync(path);
@@ -55,10 +55,10 @@ export function readSwitched(home: Home): {
   readonly upgradeFrom: Release | undefined;
   readonly notices: readonly string[];
 } {
-  const from = process.env[fromVariable];
-  const failed = process.env[failedVariable];
-  delete process.env[fromVariable];
-  delete process.env[failedVariable];
+  const from = process.env[FROM_VARIABLE];
+  const failed = process.env[FAILED_VARIABLE];
+  delete process.env[FROM_VARIABLE];
+  delete process.env[FAILED_VARIABLE];
   return {
     upgradeFrom:
       from === undefined
@@ -96,8 +96,8 @@ export function becomeRelease(
     Object.entries({
       ...process.env,
       HEARTH_HOME: home.root,
-      [fromVariable]: failed === undefined ? own?.id : undefined,
-      [failedVariable]: failed,
+      [FROM_VARIABLE]: failed === undefined ? own?.id : undefined,
+      [FAILED_VARIABLE]: failed,
     }).filter((entry): entry is [string, string] => entry[1] !== undefined),
   );
   const node = join(directory, "node_modules", "node", "bin", "node");

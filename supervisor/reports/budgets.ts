@@ -21,10 +21,10 @@ export type Correction = {
   readonly spend: number;
 };
 
-const mostRows = 5000;
+const MOST_ROWS = 5000;
 
 /** The name of an entity `key:…`, `user:…` (`e.entity`) as people know it. */
-export const entityName = `CASE split_part(e.entity, ':', 1)
+export const ENTITY_NAME = `CASE split_part(e.entity, ':', 1)
   WHEN 'key' THEN (SELECT coalesce(key_alias, key_name) FROM report_keys WHERE 'key:' || token = e.entity)
   WHEN 'user' THEN (SELECT coalesce(user_alias, user_email, user_id) FROM report_users WHERE 'user:' || user_id = e.entity)
   WHEN 'team' THEN (SELECT coalesce(team_alias, team_id) FROM report_teams WHERE 'team:' || team_id = e.entity)
@@ -48,7 +48,7 @@ export async function readBudgets(client: Client): Promise<readonly Budget[]> {
          LEFT JOIN report_users u ON e.kind = 'user' AND u.user_id = e.id
          LEFT JOIN report_teams t ON e.kind = 'team' AND t.team_id = e.id
          WHERE e.max_budget IS NOT NULL) b
-       ORDER BY CASE WHEN max_budget = 0 THEN 0 ELSE spend / max_budget END DESC, kind, id LIMIT ${mostRows}`,
+       ORDER BY CASE WHEN max_budget = 0 THEN 0 ELSE spend / max_budget END DESC, kind, id LIMIT ${MOST_ROWS}`,
   );
   return rows.map(({ kind, id, name, spend, budget, resets }) => ({
     kind: kind.replaceAll("_", " "),
@@ -72,8 +72,8 @@ export async function readCorrections(
     spend: string;
   }>(
     client,
-    `SELECT e.at, e.entity, e.spend::text AS spend, ${entityName} AS name
-       FROM report_corrections e WHERE e.day BETWEEN $1 AND $2 ORDER BY e.at DESC LIMIT ${mostRows}`,
+    `SELECT e.at, e.entity, e.spend::text AS spend, ${ENTITY_NAME} AS name
+       FROM report_corrections e WHERE e.day BETWEEN $1 AND $2 ORDER BY e.at DESC LIMIT ${MOST_ROWS}`,
     [from, until],
   );
   return rows.map(({ at, entity, name, spend }) => ({

@@ -34,7 +34,7 @@ export type Colour = keyof typeof standIns;
 
 /** Small, so that its letters can be read where it is scaled down to a phone. */
 const size = { width: 480, height: 240 };
-const fontSize = 15;
+const FONT_SIZE = 15;
 
 /** Stacked columns as SVG without colours, fonts or scripts of its own. */
 export function drawColumns(data: ChartData, description: string): string {
@@ -77,7 +77,7 @@ function draw(
       axisTick: { show: false },
       axisLine: { lineStyle: { color: standIns.line } },
       axisLabel: {
-        ...{ color: standIns.soft, fontSize, hideOverlap: true },
+        ...{ color: standIns.soft, fontSize: FONT_SIZE, hideOverlap: true },
         // Of "9 Nov, 00:00" the day; the table has all of it.
         formatter: (label: string) => label.split(",")[0] ?? label,
       },
@@ -86,7 +86,7 @@ function draw(
       type: "value",
       splitNumber: 3,
       splitLine: { lineStyle: { color: standIns.line } },
-      axisLabel: { color: standIns.soft, fontSize, formatter: label },
+      axisLabel: { color: standIns.soft, fontSize: FONT_SIZE, formatter: label },
     },
     series: series.map(({ values, colour }, index) => ({
       ...toSeries(values, colour, index),

@@ -1,6 +1,6 @@
 import type { Client } from "pg";
 import { rowsOf, withDatabase } from "../backup/database.ts";
-import { addUp, sumColumns, sumsIn, type Sums } from "./sums.ts";
+import { addUp, SUM_COLUMNS, sumsIn, type Sums } from "./sums.ts";
 
 /** What the calls of one day, alias and provider add up to. */
 export type CallSums = {
@@ -29,7 +29,7 @@ export type DaySpend = {
 };
 
 /** What callers name; calls that named nothing known have their model only. */
-const alias = "coalesce(nullif(model_group, ''), model)";
+const ALIAS = "coalesce(nullif(model_group, ''), model)";
 
 /** The columns of report_daily_payer_spend that tell payers apart. */
 const payerColumns: Readonly<Record<PayerKind, string>> = {
@@ -59,7 +59,7 @@ export async function readCallSums(
 ): Promise<readonly CallSums[]> {
   const rows = await rowsOf<{ day: string; alias: string; provider: string }>(
     client,
-    `SELECT day::text, ${alias} AS alias, provider, ${sumColumns}
+    `SELECT day::text, ${ALIAS} AS alias, provider, ${SUM_COLUMNS}
        FROM report_daily_part_spend WHERE part = 'proxy' AND day BETWEEN $1 AND $2 GROUP BY 1, 2, 3 ORDER BY 1, 2, 3`,
     [from, until],
   );
@@ -78,7 +78,7 @@ export async function readPayerSums(
   const rows = await rowsOf<{ id: string; name: string | null }>(
     client,
     `SELECT s.*, n.name
-       FROM (SELECT ${payerColumns[kind]} AS id, ${sumColumns}
+       FROM (SELECT ${payerColumns[kind]} AS id, ${SUM_COLUMNS}
                FROM report_daily_payer_spend WHERE day BETWEEN $1 AND $2 GROUP BY 1) s
        LEFT JOIN report_names n ON n.kind = $3 AND n.id = s.id`,
     [from, until, kind],

@@ -12,10 +12,10 @@ export type Finding = {
   readonly command: string;
 };
 
-const nearlyUsed = 0.8;
-const manyFailed = 0.05;
-const enoughCalls = 20;
-const fewDays = 14;
+const NEARLY_USED = 0.8;
+const MANY_FAILED = 0.05;
+const ENOUGH_CALLS = 20;
+const FEW_DAYS = 14;
 
 /** "12 % more than October", "as much as in October" */
 export function changeWords(change: number, than: string): string {
@@ -56,8 +56,8 @@ export function callFindings({
       command: "add input_cost_per_token to config/gateway.local.yaml",
     });
   if (
-    totals.requests >= enoughCalls &&
-    totals.failed > totals.requests * manyFailed
+    totals.requests >= ENOUGH_CALLS &&
+    totals.failed > totals.requests * MANY_FAILED
   )
     findings.push({
       level: "warning",
@@ -68,7 +68,7 @@ export function callFindings({
 }
 
 function budgetFinding({ kind, name, spend, budget, used }: Budget): Finding[] {
-  if (used === null || used < nearlyUsed) return [];
+  if (used === null || used < NEARLY_USED) return [];
   return [
     {
       level: used >= 1 ? "down" : "warning",
@@ -115,7 +115,7 @@ export function healthFindings(report: HealthReport): readonly Finding[] {
     ...report.attention.filter(({ level }) => level === "down"),
     ...report.attention.filter(({ level }) => level === "warning"),
     ...report.certificates
-      .filter(({ daysLeft }) => daysLeft < fewDays)
+      .filter(({ daysLeft }) => daysLeft < FEW_DAYS)
       .map(({ check, daysLeft }) => ({
         level: "warning" as const,
         text: `the certificate of ${check} ends in ${daysLeft} days.`,

@@ -11,7 +11,7 @@ export type Forecast = {
   readonly basis: number;
 };
 
-const dailyBasis = 28;
+const DAILY_BASIS = 28;
 
 /** What is known of the days that are over. */
 export type ForecastBasis = {
@@ -33,7 +33,7 @@ export async function readForecastBasis(
             coalesce(sum(spend) FILTER (WHERE day >= $2), 0)::text AS lately,
             (SELECT min(day)::text FROM report_daily_part_spend WHERE part = 'proxy') AS first
        FROM report_daily_part_spend WHERE part = 'proxy' AND day BETWEEN least($1::date, $2::date) AND $3`,
-    [firstOf("month", today), addDays(today, -dailyBasis), addDays(today, -1)],
+    [firstOf("month", today), addDays(today, -DAILY_BASIS), addDays(today, -1)],
   );
   return {
     firstDay: row?.["first"] ?? null,
@@ -53,7 +53,7 @@ export function forecastFrom(
   today: string,
 ): Forecast | null {
   if (firstDay === null || firstDay >= today) return null;
-  const days = Math.min(dailyBasis, daysBetween(firstDay, today));
+  const days = Math.min(DAILY_BASIS, daysBetween(firstDay, today));
   const perDay = lately / days;
   const until = endOfMonth(today);
   const left = daysBetween(today, until);

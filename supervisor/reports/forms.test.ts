@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import {
-  hostileNames,
+  HOSTILE_NAMES,
   noHealth,
   noSpend,
   usualHealth,
@@ -64,8 +64,8 @@ test("an empty report teaches instead of showing empty tables", async () => {
 });
 
 test("hostile names are text in every form", async () => {
-  const spend = usualSpend(hostileNames);
-  for (const report of [spend, usualHealth(hostileNames)]) {
+  const spend = usualSpend(HOSTILE_NAMES);
+  for (const report of [spend, usualHealth(HOSTILE_NAMES)]) {
     const html = await form(report, "html");
     expect(html).not.toMatch(/<script|<img|<%|display:none}<\/style>/);
     expect(html).toContain("&lt;script&gt;");

@@ -31,7 +31,7 @@ type Bar = {
   readonly title: string;
 };
 
-const barHeight = 28;
+const BAR_HEIGHT = 28;
 
 /** What the template `health` shows. */
 export function viewHealth(report: HealthReport): HealthPage {
@@ -152,11 +152,11 @@ function viewCheck(
 function barOf(availability: number | null, day: string, days: number): Bar {
   const title = `${days === 1 ? "" : `${days} days from `}${inFull(day)}: ${availability === null ? "nothing was seen" : percent(availability / 100)}`;
   if (availability === null)
-    return { title, colour: "none", height: 6, y: barHeight - 6 };
+    return { title, colour: "none", height: 6, y: BAR_HEIGHT - 6 };
   const colour =
     availability === 100 ? "calm" : availability >= 99 ? "warn" : "bad";
-  const height = Math.max(8, (barHeight * (50 + availability / 2)) / 100);
-  return { title, colour, height, y: barHeight - height };
+  const height = Math.max(8, (BAR_HEIGHT * (50 + availability / 2)) / 100);
+  return { title, colour, height, y: BAR_HEIGHT - height };
 }
 
 const measures: Readonly<Record<string, string>> = {
@@ -168,13 +168,13 @@ const measures: Readonly<Record<string, string>> = {
   memory_percent: "memory in use",
 };
 
-const mostPoints = 60;
+const MOST_POINTS = 60;
 
 function trendChart(
   { check, measure, unit, points }: Trend,
   timeZone: string,
 ): ChartView {
-  const every = Math.ceil(points.length / mostPoints);
+  const every = Math.ceil(points.length / MOST_POINTS);
   const shown = points.filter(
     (_, at) => at % every === 0 || at === points.length - 1,
   );

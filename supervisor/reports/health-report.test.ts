@@ -6,12 +6,12 @@ import { temporaryHome } from "../../test/supervisor/temporary-home.ts";
 import { readHealthReport, type HealthReport } from "./health-report.ts";
 import { beginningOf, choosePeriod } from "./period.ts";
 
-const timeZone = "Europe/Berlin";
-const minute = 60_000;
-const hour = 60 * minute;
-const today = "2026-11-18";
-const monday = beginningOf("2026-11-16", timeZone);
-const now = monday + 2.5 * 24 * hour;
+const TIME_ZONE = "Europe/Berlin";
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const TODAY = "2026-11-18";
+const monday = beginningOf("2026-11-16", TIME_ZONE);
+const NOW = monday + 2.5 * 24 * HOUR;
 
 let place: ReturnType<typeof temporaryHome>;
 let history: History;
@@ -47,11 +47,11 @@ function look(
     "INSERT INTO check_results (name, at, ok, counted, latency_ms, covers_ms, text, measures) VALUES (?, ?, ?, ?, ?, ?, NULL, ?)",
   );
   history.db.exec("BEGIN");
-  for (let minutes = 0; monday + minutes * minute < now; minutes += 1) {
+  for (let minutes = 0; monday + minutes * MINUTE < NOW; minutes += 1) {
     const { ok = true, counted = true, measures } = seen(minutes);
     add.run(
-      ...[name, monday + minutes * minute, ok ? 1 : 0, counted ? 1 : 0],
-      ...[10, minute],
+      ...[name, monday + minutes * MINUTE, ok ? 1 : 0, counted ? 1 : 0],
+      ...[10, MINUTE],
       measures === undefined ? null : JSON.stringify(measures),
     );
   }
@@ -60,8 +60,8 @@ function look(
 
 function report(): HealthReport {
   return readHealthReport({
-    ...{ db: history.db, checks, jobs: [], attention: [], timeZone, now },
-    period: choosePeriod({ unit: "week", complete: false }, today),
+    ...{ db: history.db, checks, jobs: [], attention: [], timeZone: TIME_ZONE, now: NOW },
+    period: choosePeriod({ unit: "week", complete: false }, TODAY),
   });
 }
 
@@ -71,22 +71,22 @@ test("availability is by time, maintenance apart, each day of the operator's own
     ok: minutes < 30 * 60 || minutes >= 32 * 60,
     counted: minutes < 50 * 60 || minutes >= 51 * 60,
   }));
-  at = monday + 30 * hour;
+  at = monday + 30 * HOUR;
   history.checkChanged("gateway", "up", "down", "connection refused");
-  at = monday + 32 * hour;
+  at = monday + 32 * HOUR;
   history.checkChanged("gateway", "down", "up", null);
-  at = monday + 30 * hour + minute;
+  at = monday + 30 * HOUR + MINUTE;
   history.act("gateway", "heal", "the check gateway is down");
   const made = report();
   const [gateway] = made.checks;
   expect(gateway).toMatchObject({
-    ...{ name: "gateway", incidents: 1, longestMs: 2 * hour },
-    ...{ downMs: 2 * hour, apartMs: hour, upMs: 57 * hour },
+    ...{ name: "gateway", incidents: 1, longestMs: 2 * HOUR },
+    ...{ downMs: 2 * HOUR, apartMs: HOUR, upMs: 57 * HOUR },
   });
   expect(gateway?.availability).toBeCloseTo((100 * 57) / 59, 9);
   expect(gateway?.steps).toEqual([100, (100 * 22) / 24, 100]);
   expect(made.incidents).toMatchObject([
-    { check: "gateway", durationMs: 2 * hour, reason: "connection refused" },
+    { check: "gateway", durationMs: 2 * HOUR, reason: "connection refused" },
   ]);
   expect(made.restarts).toMatchObject([
     { service: "gateway", act: "heal", reason: "the check gateway is down" },
@@ -127,10 +127,10 @@ test("trends are hour by hour, and the notes store stands beside what is typical
 test("a long time is shown in steps of days", () => {
   look("gateway", () => ({}));
   const made = readHealthReport({
-    ...{ db: history.db, checks, jobs: [], attention: [], timeZone, now },
+    ...{ db: history.db, checks, jobs: [], attention: [], timeZone: TIME_ZONE, now: NOW },
     period: choosePeriod(
       { unit: "month", complete: false, since: "365d" },
-      today,
+      TODAY,
     ),
   });
   expect(made.daysAStep).toBe(6);

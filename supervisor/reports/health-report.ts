@@ -76,10 +76,10 @@ export type JobHealth = {
 };
 
 /** A bar has to be seen on a phone. */
-const mostSteps = 62;
+const MOST_STEPS = 62;
 
 /** Jobs without which a disk that dies takes data with it, or the ledger is not known to be right. */
-const watchedJobs = [
+const WATCHED_JOBS = [
   "postgres-backup",
   "notes-backup",
   "backup-copy",
@@ -120,7 +120,7 @@ export function readHealthReport(parts: {
   const until = Math.min(now, beginningOf(addDays(period.until, 1), timeZone));
   const down = incidents(db, from, until);
   const daysAStep = Math.ceil(
-    (daysBetween(period.from, period.until) + 1) / mostSteps,
+    (daysBetween(period.from, period.until) + 1) / MOST_STEPS,
   );
   const trends = readTrends(db, parts.checks, from, until);
   return {
@@ -134,7 +134,7 @@ export function readHealthReport(parts: {
     incidents: down,
     restarts: readRestarts(db, from, until),
     notesStore: notesFigures(db, parts.checks, trends, from, until),
-    jobs: watchedJobs.flatMap((name) => jobHealth(name, parts.jobs)),
+    jobs: WATCHED_JOBS.flatMap((name) => jobHealth(name, parts.jobs)),
     certificates: parts.checks
       .filter(({ kind }) => kind === "certificate")
       .flatMap(({ name }) => {
@@ -221,7 +221,7 @@ function readTrends(
   );
 }
 
-const mib = 1024 * 1024;
+const MIB = 1024 * 1024;
 
 /** What its makers say is usual for a vault of texts. */
 function notesFigures(
@@ -243,9 +243,9 @@ function notesFigures(
     const most = Math.max(...memory.points.map(({ value }) => value));
     figures.push({
       name: "memory, at most",
-      seen: `${Math.round(most / mib)} MiB`,
+      seen: `${Math.round(most / MIB)} MiB`,
       typical: "500 MB to 1 GB",
-      within: most <= 1024 * mib,
+      within: most <= 1024 * MIB,
     });
   }
   if (container !== undefined) {
@@ -279,9 +279,9 @@ function notesFigures(
   if (disk !== undefined)
     figures.push({
       name: "disk",
-      seen: `${Math.round(disk.last / mib)} MiB`,
+      seen: `${Math.round(disk.last / MIB)} MiB`,
       typical: "100 to 500 MB for a vault of texts",
-      within: disk.last <= 500 * mib,
+      within: disk.last <= 500 * MIB,
     });
   return figures;
 }

@@ -20,7 +20,7 @@ export type KeptFile = {
   readonly bytes: number;
 };
 
-const fileName =
+const FILE_NAME =
   /^(spend|health)-(\d{4}-\d\d-\d\d)(?:-to-(\d{4}-\d\d-\d\d))?\.(txt|json|csv|html)$/;
 const formats: Readonly<Record<string, ReportFormat>> = {
   ...{ txt: "text", json: "json", csv: "csv", html: "html" },
@@ -30,7 +30,7 @@ const formats: Readonly<Record<string, ReportFormat>> = {
 export function listReports(directory: string): readonly KeptReport[] {
   const reports = new Map<string, KeptReport>();
   for (const name of namesIn(directory)) {
-    const [, kind, from = "", until = from] = fileName.exec(name) ?? [];
+    const [, kind, from = "", until = from] = FILE_NAME.exec(name) ?? [];
     const file = findReport(directory, name);
     if (file === undefined) continue;
     const stem = name.replace(/\.\w+$/, "");
@@ -55,7 +55,7 @@ export function findReport(
   directory: string,
   name: string,
 ): (KeptFile & { readonly path: string; readonly madeAt: number }) | undefined {
-  const format = formats[fileName.exec(name)?.[4] ?? ""];
+  const format = formats[FILE_NAME.exec(name)?.[4] ?? ""];
   if (format === undefined) return undefined;
   const path = join(directory, name);
   const file = statSync(path, { throwIfNoEntry: false });

@@ -32,10 +32,10 @@ type Entry = {
   failedAt: number;
 };
 
-const patienceMs = 2000;
+const PATIENCE_MS = 2000;
 /** What has just failed is not tried again at once: a page must not wait each time. */
-const restMs = 3000;
-const mostEntries = 24;
+const REST_MS = 3000;
+const MOST_ENTRIES = 24;
 
 /**
  * Keeps what is slow to read, so that pages answer at once. One reading at a time for each key. Throws a Failure when nothing
@@ -52,7 +52,7 @@ export function openKeeping(now: () => number): Keeping {
     entries.delete(key);
     entries.set(key, entry);
     for (const [oldest] of entries) {
-      if (entries.size <= mostEntries) break;
+      if (entries.size <= MOST_ENTRIES) break;
       entries.delete(oldest);
     }
     return entry;
@@ -65,7 +65,7 @@ export function openKeeping(now: () => number): Keeping {
   ): Promise<Kept<T>> => {
     const entry = entryOf(key);
     const age = () => now() - (entry.kept?.at ?? -Infinity);
-    if (age() >= freshMs && now() - entry.failedAt >= restMs)
+    if (age() >= freshMs && now() - entry.failedAt >= REST_MS)
       entry.reading ??= readInto(entry, read, now).finally(() => {
         entry.reading = undefined;
       });
@@ -102,7 +102,7 @@ async function readInto(
 
 async function waitAtMost(work: Promise<void> | undefined): Promise<void> {
   const late = Promise.withResolvers<void>();
-  const timer = setTimeout(late.resolve, patienceMs);
+  const timer = setTimeout(late.resolve, PATIENCE_MS);
   await Promise.race([work, late.promise]);
   clearTimeout(timer);
 }

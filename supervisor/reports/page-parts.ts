@@ -28,15 +28,15 @@ export type ChartView = {
   }[];
 };
 
-const shownRows = 12;
-const longestName = 80;
+const SHOWN_ROWS = 12;
+const LONGEST_NAME = 80;
 
 /** People may call things what they like; a page has so much room. The other forms have it whole. */
 export function shortName(name: string): string {
   const letters = [...name];
-  return letters.length <= longestName
+  return letters.length <= LONGEST_NAME
     ? name
-    : `${letters.slice(0, longestName - 1).join("")}…`;
+    : `${letters.slice(0, LONGEST_NAME - 1).join("")}…`;
 }
 
 /** Columns whose names begin with `#` are figures. */
@@ -45,14 +45,14 @@ export function tableOf(
   columns: readonly string[],
   rows: readonly (readonly string[])[],
 ): TableView {
-  const more = rows.slice(shownRows);
+  const more = rows.slice(SHOWN_ROWS);
   return {
     label,
     columns: columns.map((name) => ({
       name: name.replace(/^#/, ""),
       figure: name.startsWith("#"),
     })),
-    rows: rows.slice(0, shownRows),
+    rows: rows.slice(0, SHOWN_ROWS),
     ...{ more, moreText: grouped(more.length) },
   };
 }

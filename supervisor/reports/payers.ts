@@ -12,7 +12,7 @@ export type Payer = Sums & {
   readonly share: number;
 };
 
-const none = "—";
+const NONE = "—";
 
 /** Dearest first; a payer that only the previous period had is left out. */
 export function rankPayers(
@@ -23,7 +23,7 @@ export function rankPayers(
   const previous = new Map(before.map(({ id, sums }) => [id, sums.spend]));
   return now
     .map(({ id, name, sums }) => ({
-      ...{ id, name: name || (id === "" ? none : shortened(id)) },
+      ...{ id, name: name || (id === "" ? NONE : shortened(id)) },
       ...sums,
       previous: previous.get(id) ?? 0,
       share: total === 0 ? 0 : sums.spend / total,

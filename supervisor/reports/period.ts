@@ -26,7 +26,7 @@ export type PeriodChoice = {
   readonly since?: string | undefined;
 };
 
-const dayMs = 86_400_000;
+const DAY_MS = 86_400_000;
 
 /** The days that a report is about, seen from `today` in the operator's zone. Throws a Failure for a `since` that is none. */
 export function choosePeriod(choice: PeriodChoice, today: string): Period {
@@ -140,11 +140,11 @@ export function beginningOf(day: string, timeZone: string): number {
 }
 
 export function addDays(day: string, days: number): string {
-  return new Date(Date.parse(day) + days * dayMs).toISOString().slice(0, 10);
+  return new Date(Date.parse(day) + days * DAY_MS).toISOString().slice(0, 10);
 }
 
 export function daysBetween(from: string, until: string): number {
-  return Math.round((Date.parse(until) - Date.parse(from)) / dayMs);
+  return Math.round((Date.parse(until) - Date.parse(from)) / DAY_MS);
 }
 
 function before(day: string): string {

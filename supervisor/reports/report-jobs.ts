@@ -7,7 +7,7 @@ import type { Job, JobContext, JobOutcome } from "../jobs/job.ts";
 import type { Surroundings } from "../supervision.ts";
 import { healthVerdict, spendVerdict } from "./findings.ts";
 import { renderReport } from "./render.ts";
-import { reportFormats, type ReportFormat, type ReportKind } from "./report.ts";
+import { REPORT_FORMATS, type ReportFormat, type ReportKind } from "./report.ts";
 import type { MakeReport } from "./reporting.ts";
 
 const endings: Readonly<Record<ReportFormat, string>> = {
@@ -60,7 +60,7 @@ async function writeReport(
   const { from, until } = report.period;
   const name = `${kind}-${from}${from === until ? "" : `-to-${until}`}`;
   mkdirSync(directory, { recursive: true, mode: 0o700 });
-  for (const [at, format] of reportFormats.entries()) {
+  for (const [at, format] of REPORT_FORMATS.entries()) {
     progress(`writing ${name}.${endings[format]}`, (at + 1) / 5);
     const text = await renderReport(report, format, signal);
     writeDurably(join(directory, `${name}.${endings[format]}`), text);

@@ -4,8 +4,8 @@ import type { SpendReport } from "./spend-report.ts";
 export type Report = SpendReport | HealthReport;
 export type ReportKind = Report["kind"];
 
-export const reportFormats = ["text", "json", "csv", "html"] as const;
-export type ReportFormat = (typeof reportFormats)[number];
+export const REPORT_FORMATS = ["text", "json", "csv", "html"] as const;
+export type ReportFormat = (typeof REPORT_FORMATS)[number];
 
 export const contentTypes: Readonly<Record<ReportFormat, string>> = {
   text: "text/plain; charset=utf-8",

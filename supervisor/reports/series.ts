@@ -21,7 +21,7 @@ export type Series = {
   }[];
 };
 
-const apart = 4;
+const APART = 4;
 
 /** The steps in which a period is drawn: their unit and first days, and which of them holds a day. */
 export function stepsOf({ from, until }: Pick<Period, "from" | "until">): {
@@ -55,7 +55,7 @@ export function seriesOf(
   const aliases = [...dearest]
     .filter(([, spend]) => spend > 0)
     .toSorted((a, b) => b[1] - a[1])
-    .slice(0, apart)
+    .slice(0, APART)
     .map(([name]) => name);
   const steps = firsts.map((from) => ({
     from,

@@ -4,9 +4,9 @@ import { readVariable } from "../../core/environment.ts";
 import { jobsAreOn } from "../jobs/job-switch.ts";
 import { money } from "../../core/words.ts";
 import type { Surroundings } from "../supervision.ts";
-import { entityName, nameOf } from "./budgets.ts";
+import { ENTITY_NAME, nameOf } from "./budgets.ts";
 
-const lookEveryMs = 60_000;
+const LOOK_EVERY_MS = 60_000;
 
 /** Looks every minute where jobs run by themselves. Gives what ends the looking. */
 export function watchSoftBudgets({
@@ -26,7 +26,7 @@ export function watchSoftBudgets({
       .finally(() => {
         looking = false;
       });
-  }, lookEveryMs);
+  }, LOOK_EVERY_MS);
   return () => {
     clearInterval(timer);
     ended.abort();
@@ -48,7 +48,7 @@ export async function tellSoftBudgets(
       reached: boolean | null;
     }>(
       client,
-      `SELECT e.entity, ${entityName} AS name, b.spend::text AS spend, b.soft_budget::text AS soft, b.spend >= b.soft_budget AS reached
+      `SELECT e.entity, ${ENTITY_NAME} AS name, b.spend::text AS spend, b.soft_budget::text AS soft, b.spend >= b.soft_budget AS reached
          FROM (SELECT DISTINCT entity FROM report_notices WHERE kind = 'soft_budget') e LEFT JOIN report_budgets b USING (entity)`,
     ),
   );

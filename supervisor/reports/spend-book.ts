@@ -55,7 +55,7 @@ const growing: KeepLimits = { freshMs: 2000, keepMs: 10_000 };
 const current: KeepLimits = { freshMs: 2000, keepMs: 2000 };
 /** Days that are over hardly change: only by calls that ended at midnight, and by names. */
 const settled: KeepLimits = { freshMs: 60_000, keepMs: 900_000 };
-const readWithinMs = 60_000;
+const READ_WITHIN_MS = 60_000;
 
 /** `databaseUrl` is asked each time: logins change while the supervisor runs. */
 export function openSpendBook(
@@ -75,7 +75,7 @@ export function openSpendBook(
         "what was spent is not known here: set SUPERVISOR_DATABASE_URL to Postgres's address with the role supervisor.",
       );
     return keep(key.join(" "), limits, () =>
-      inSnapshot(url, AbortSignal.timeout(readWithinMs), read),
+      inSnapshot(url, AbortSignal.timeout(READ_WITHIN_MS), read),
     );
   }
 

@@ -20,7 +20,7 @@ export type FigureView = {
 };
 
 /** Colours of series, the dearest first. */
-export const seriesColours: readonly Colour[] = ["one", "two", "three", "four"];
+export const SERIES_COLOURS: readonly Colour[] = ["one", "two", "three", "four"];
 
 export function figuresOf(
   report: Pick<
@@ -108,7 +108,7 @@ export function columnsOf(
       series: [
         ...aliases.map((name, at) => ({
           name: name === "" ? "—" : shortName(name),
-          colour: seriesColours[at] ?? "four",
+          colour: SERIES_COLOURS[at] ?? "four",
           values: steps.map(({ byAlias }) => byAlias[at] ?? 0),
         })),
         ...(hasOthers

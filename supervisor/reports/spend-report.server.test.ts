@@ -8,9 +8,9 @@ import { yearOfSpend } from "../../test/supervisor/year-of-spend.ts";
 import { choosePeriod, type Period, type PeriodChoice } from "./period.ts";
 import { readSpendReport, type SpendReport } from "./spend-report.ts";
 
-const dayMs = 86_400_000;
-const today = "2026-11-21";
-const rows = yearOfSpend(Date.parse(today), 365, 20);
+const DAY_MS = 86_400_000;
+const TODAY = "2026-11-21";
+const rows = yearOfSpend(Date.parse(TODAY), 365, 20);
 
 let database: Awaited<ReturnType<typeof throwAwayDatabase>>;
 let pool: Pool;
@@ -35,8 +35,8 @@ afterAll(async () => {
 
 async function report(choice: PeriodChoice): Promise<SpendReport> {
   return readSpendReport(readerUrl(database.url, "supervisor"), {
-    period: choosePeriod(choice, today),
-    ...{ timeZone: "UTC", today, now: Date.parse(today) + dayMs / 2 },
+    period: choosePeriod(choice, TODAY),
+    ...{ timeZone: "UTC", today: TODAY, now: Date.parse(TODAY) + DAY_MS / 2 },
     signal: new AbortController().signal,
   });
 }
@@ -62,7 +62,7 @@ const year: PeriodChoice = { unit: "month", complete: false, since: "365d" };
 test("the sums of a year are the ledger's, the rows' and those of every table of the report", async () => {
   const made = await report(year);
   const { totals } = made;
-  const calls = callsIn("2025-11-22", today);
+  const calls = callsIn("2025-11-22", TODAY);
   const [ledger] = await query<{ spend: number; calls: number }>(
     pool,
     "SELECT sum(spend) AS spend, count(*) AS calls FROM spend_log WHERE payer IS NULL",
@@ -101,7 +101,7 @@ test("the sums of a year are the ledger's, the rows' and those of every table of
 
 test("each payer's row is the sum of its own calls, and people stand there by their names", async () => {
   const made = await report(year);
-  const calls = callsIn("2025-11-22", today);
+  const calls = callsIn("2025-11-22", TODAY);
   expect(made.keys).not.toEqual([]);
   for (const { id, spend, requests, share } of made.keys) {
     const own = calls.filter(({ api_key }) => api_key === id);
@@ -148,7 +148,7 @@ test.each<[string, PeriodChoice, string, string, string, string]>([
     "this month",
     { unit: "month", complete: false },
     "2026-11-01",
-    today,
+    TODAY,
     "2026-10-01",
     "2026-10-21",
   ],
@@ -164,7 +164,7 @@ test.each<[string, PeriodChoice, string, string, string, string]>([
     "this week",
     { unit: "week", complete: false },
     "2026-11-16",
-    today,
+    TODAY,
     "2026-11-09",
     "2026-11-14",
   ],
@@ -188,7 +188,7 @@ test.each<[string, PeriodChoice, string, string, string, string]>([
     "ten days",
     { unit: "month", complete: false, since: "10d" },
     "2026-11-12",
-    today,
+    TODAY,
     "2026-11-02",
     "2026-11-11",
   ],
@@ -215,14 +215,14 @@ test("the forecast is what the month costs when every day that is left costs as 
   const spentOn = (day: string) => spendOf(callsIn(day, day));
   const days = (from: number, count: number) =>
     Array.from({ length: count }, (_, index) =>
-      new Date(Date.parse(today) + (from + index) * dayMs)
+      new Date(Date.parse(TODAY) + (from + index) * DAY_MS)
         .toISOString()
         .slice(0, 10),
     );
   const usual = days(-28, 28).reduce((sum, day) => sum + spentOn(day), 0) / 28;
   const played = days(-20, 30).map((day) => {
-    if (day < today) return spentOn(day);
-    return day === today ? Math.max(spentOn(day), usual) : usual;
+    if (day < TODAY) return spentOn(day);
+    return day === TODAY ? Math.max(spentOn(day), usual) : usual;
   });
   expect(forecast).toMatchObject({ until: "2026-11-30", basis: 28 });
   expect(forecast?.spend).toBeCloseTo(
@@ -246,8 +246,8 @@ test("an empty ledger makes a report of zeros", async () => {
   const empty = await throwAwayDatabase();
   try {
     const made = await readSpendReport(readerUrl(empty.url, "supervisor"), {
-      period: choosePeriod({ unit: "month", complete: false }, today),
-      ...{ timeZone: "UTC", today, now: Date.parse(today) },
+      period: choosePeriod({ unit: "month", complete: false }, TODAY),
+      ...{ timeZone: "UTC", today: TODAY, now: Date.parse(TODAY) },
       signal: new AbortController().signal,
     });
     expect(made).toMatchObject({
@@ -273,7 +273,7 @@ test("a month that follows a longer one is compared up to that one's last day at
 
 test("a time that is none is refused with what to write", () => {
   const since = (text: string) => () =>
-    choosePeriod({ unit: "month", complete: false, since: text }, today);
+    choosePeriod({ unit: "month", complete: false, since: text }, TODAY);
   for (const text of ["yesterday", "2026-13-01", "2027-01-01", "-3d"])
     expect(since(text)).toThrow(
       `"${text}" is no time to report since: write a day such as 2026-11-01 (not after today), or 30d, 4w.`,

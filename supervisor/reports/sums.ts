@@ -25,7 +25,7 @@ export const noSums: Sums = {
 };
 
 /** The columns that `sumsIn` reads. */
-export const sumColumns = `
+export const SUM_COLUMNS = `
   sum(spend)::text AS spend, sum(saved)::text AS saved, sum(requests)::text AS requests, sum(failed)::text AS failed,
   sum(interrupted)::text AS interrupted, sum(cache_hits)::text AS cache_hits, sum(unpriced)::text AS unpriced,
   sum(prompt_tokens)::text AS prompt_tokens, sum(completion_tokens)::text AS completion_tokens`;

@@ -13,17 +13,17 @@ import type { Report } from "./report.ts";
 import type { Payer } from "./payers.ts";
 import type { SpendReport } from "./spend-report.ts";
 
-const mostRows = 20;
+const MOST_ROWS = 20;
 
 /** A report for a terminal or a mail: the verdict, what needs somebody, the tables. Plain text, no colour. */
 export function renderText(report: Report): string {
   const lines =
     report.kind === "spend" ? spendLines(report) : healthLines(report);
   // Names come from strangers: nothing of theirs may move a terminal's cursor.
-  return `${lines.map((line) => line.replace(controls, "?").trimEnd()).join("\n")}\n`;
+  return `${lines.map((line) => line.replace(CONTROLS, "?").trimEnd()).join("\n")}\n`;
 }
 
-const controls = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
+const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
 
 function spendLines(report: SpendReport): readonly string[] {
   const { totals, forecast, period, corrections } = report;
@@ -57,7 +57,7 @@ function spendLines(report: SpendReport): readonly string[] {
       table(
         ["", "used", "spend", "budget"],
         report.budgets
-          .slice(0, mostRows)
+          .slice(0, MOST_ROWS)
           .map(({ kind, name, spend, budget, used }) => [
             `${kind} ${name}`,
             used === null ? "—" : percent(used),
@@ -71,7 +71,7 @@ function spendLines(report: SpendReport): readonly string[] {
       table(
         ["", "spend", ""],
         corrections
-          .slice(0, mostRows)
+          .slice(0, MOST_ROWS)
           .map(({ at, name, spend }) => [name, money(spend), at]),
       ),
     ),
@@ -84,7 +84,7 @@ function payerLines(
 ): readonly string[] {
   if (payers.every(({ id }) => id === "")) return [];
   const rows = payers
-    .slice(0, mostRows)
+    .slice(0, MOST_ROWS)
     .map(({ name, spend, share, previous, requests, failed }) => [
       name,
       money(spend),
@@ -93,7 +93,7 @@ function payerLines(
       grouped(requests),
       grouped(failed),
     ]);
-  const more = payers.length - mostRows;
+  const more = payers.length - MOST_ROWS;
   return section(heading, [
     ...table(["", "spend", "share", "before", "calls", "failed"], rows),
     ...(more > 0 ? [`  and ${more} more`] : []),
@@ -125,7 +125,7 @@ function healthLines(report: HealthReport): readonly string[] {
       table(
         ["", "from", "lasted", ""],
         report.incidents
-          .slice(0, mostRows)
+          .slice(0, MOST_ROWS)
           .map(({ check, from, until, durationMs, reason }) => [
             check,
             moment(from, timeZone),
@@ -139,7 +139,7 @@ function healthLines(report: HealthReport): readonly string[] {
       table(
         ["", "at", "", ""],
         report.restarts
-          .slice(0, mostRows)
+          .slice(0, MOST_ROWS)
           .map(({ at, service, act, reason }) => [
             service,
             moment(at, timeZone),

@@ -63,8 +63,8 @@ const vaultHead = z.looseObject({
 });
 export type VaultHead = Readonly<z.output<typeof vaultHead>>;
 
-export const usersFile = "users.jsonl.gz";
-export const configFile = "config.json.gz";
+export const USERS_FILE = "users.jsonl.gz";
+export const CONFIG_FILE = "config.json.gz";
 
 /** Throws a Failure when the backup is not there, not as it was written, or not of this kind. */
 export function readNotesManifest(directory: string): NotesManifest {

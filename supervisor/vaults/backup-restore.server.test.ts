@@ -17,12 +17,12 @@ import {
 import { backupNotes } from "./backup.ts";
 import type { Couch } from "./couch.ts";
 import { openDatabase, vaultNames, type Database } from "./database.ts";
-import { milestoneId, seedId } from "./livesync.ts";
+import { MILESTONE_ID, SEED_ID } from "./livesync.ts";
 import { vaultChoices } from "./plugin-settings.ts";
 import { drillRestore } from "./restore-drill.ts";
 import { dropUnfinished, restoreNotes, restoreVault } from "./restore.ts";
 
-const vault = "vault-kept";
+const VAULT = "vault-kept";
 const seed = { type: "sync-parameters", protocolVersion: 2, pbkdf2salt: "s" };
 const milestone = { type: "milestoneinfo", locked: false };
 
@@ -44,8 +44,8 @@ async function allLeaves(database: Database): Promise<readonly unknown[]> {
 
 /** Notes, edits, a conflict, a deleted leaf, a deleted document and strange ids. */
 async function fill(couch: Couch): Promise<void> {
-  const database = openDatabase(couch, vault);
-  await writeNotes(couch, vault, 300);
+  const database = openDatabase(couch, VAULT);
+  await writeNotes(couch, VAULT, 300);
   const edited = await database.document("note 1.md");
   await database.put("note 1.md", { ...edited, mtime: 2 });
   for (const rev of ["2-aa", "2-bb"])
@@ -77,8 +77,8 @@ async function fill(couch: Couch): Promise<void> {
     { _id: "Ünïcode ☃/+&?.md", type: "plain", data: "🔥\u0000 \u2028" },
     ...noteDocuments("large.bin", "x".repeat(6_000_000), 1),
   ]);
-  await database.put(seedId, seed);
-  await database.put(milestoneId, milestone);
+  await database.put(SEED_ID, seed);
+  await database.put(MILESTONE_ID, milestone);
 }
 
 const quiet = {
@@ -107,7 +107,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
   beforeAll(async () => {
     stand = await openNotesStand(under);
     const made = await stand.provisioning.add({
-      vault,
+      vault: VAULT,
       choices: vaultChoices.parse({}),
     });
     member = { name: made.user, password: made.password };
@@ -117,12 +117,12 @@ describe.each(serversUnderTest())("on $name", (under) => {
   afterAll(() => stand.close());
 
   test("a backup restores into an empty server to the same leaves, and devices go on with their passwords", async () => {
-    const database = openDatabase(stand.couch, vault);
+    const database = openDatabase(stand.couch, VAULT);
     const before = await allLeaves(database);
     const { path, manifest } = await backup(stand);
     expect(manifest.vaults).toEqual([
       {
-        name: vault,
+        name: VAULT,
         file: "vault-1.jsonl.gz",
         documents: 604,
         leaves: 605,
@@ -132,47 +132,47 @@ describe.each(serversUnderTest())("on $name", (under) => {
         instance: expect.any(String),
       },
     ]);
-    await stand.provisioning.remove(vault);
+    await stand.provisioning.remove(VAULT);
     expect((await ask(`${stand.server.url}/`, { user: member })).status).toBe(
       401,
     );
 
     await restore(stand, path);
     expect(await allLeaves(database)).toEqual(before);
-    expect(await database.document(seedId)).toMatchObject(seed);
-    expect(await database.document(milestoneId)).toMatchObject(milestone);
+    expect(await database.document(SEED_ID)).toMatchObject(seed);
+    expect(await database.document(MILESTONE_ID)).toMatchObject(milestone);
     expect(
-      (await ask(`${stand.server.url}/${vault}`, { user: member })).status,
+      (await ask(`${stand.server.url}/${VAULT}`, { user: member })).status,
     ).toBe(200);
     await stand.keeper.look();
     expect([...stand.raised.keys()]).toEqual([]);
-    expect(stand.state.vault(vault).member).toBe(vault);
+    expect(stand.state.vault(VAULT).member).toBe(VAULT);
 
     // The credentials are in no backup; new ones can be made.
-    await expect(stand.provisioning.setupUri({ vault })).rejects.toThrow(
-      `\`hearth notes rotate ${vault}\` makes new ones`,
+    await expect(stand.provisioning.setupUri({ vault: VAULT })).rejects.toThrow(
+      `\`hearth notes rotate ${VAULT}\` makes new ones`,
     );
-    const made = await stand.provisioning.rotate({ vault });
+    const made = await stand.provisioning.rotate({ vault: VAULT });
     expect(made.vaultPassphrase).toBeNull();
   });
 
   test("a restore never overwrites, but goes beside", async () => {
     const { path } = await backup(stand);
     await expect(restore(stand, path)).rejects.toThrow(
-      `restore beside it with --as ${vault}-restored`,
+      `restore beside it with --as ${VAULT}-restored`,
     );
-    await restore(stand, path, { vault, as: "vault-beside" });
+    await restore(stand, path, { vault: VAULT, as: "vault-beside" });
     expect(await allLeaves(openDatabase(stand.couch, "vault-beside"))).toEqual(
-      await allLeaves(openDatabase(stand.couch, vault)),
+      await allLeaves(openDatabase(stand.couch, VAULT)),
     );
     await expect(
       restore(stand, path, { vault: "vault-other" }),
-    ).rejects.toThrow(`has no vault "vault-other"; it has ${vault}.`);
+    ).rejects.toThrow(`has no vault "vault-other"; it has ${VAULT}.`);
     // Both have one user: neither a rotation nor a removal may cut the other off.
     const made = await stand.provisioning.rotate({ vault: "vault-beside" });
-    expect(stand.files.read(vault)?.password).toBe(made.password);
+    expect(stand.files.read(VAULT)?.password).toBe(made.password);
     await stand.provisioning.remove("vault-beside");
-    const answer = await ask(`${stand.server.url}/${vault}`, {
+    const answer = await ask(`${stand.server.url}/${VAULT}`, {
       user: { name: made.user, password: made.password },
     });
     expect(answer.status).toBe(200);
@@ -207,7 +207,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     const dropped: string[] = [];
     let looks = Promise.resolve();
     await restore(stand, path, {
-      ...{ vault, as: "vault-under-way" },
+      ...{ vault: VAULT, as: "vault-under-way" },
       progress: () => {
         looks = looks.then(async () => {
           dropped.push(...(await dropUnfinished(stand.couch, stand.busy)));
@@ -223,7 +223,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
   test("the drill restores, compares, and leaves nothing behind", async () => {
     const { path } = await backup(stand);
     const [drilled] = await drillRestore({ ...stand, ...quiet, backup: path });
-    expect(drilled).toMatchObject({ vault, documents: 604, leaves: 605 });
+    expect(drilled).toMatchObject({ vault: VAULT, documents: 604, leaves: 605 });
     expect(drilled?.compared).toBeGreaterThan(40);
     expect(await stand.couch.ask("GET", "/_all_dbs")).not.toContainEqual(
       expect.stringContaining("drill"),
@@ -237,7 +237,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     bytes[bytes.length >> 1]! ^= 1;
     writeFileSync(file, bytes);
     await expect(
-      restore(stand, path, { vault, as: "vault-broken" }),
+      restore(stand, path, { vault: VAULT, as: "vault-broken" }),
     ).rejects.toThrow("checksum differs");
     await expect(
       drillRestore({ ...stand, ...quiet, backup: path }),
@@ -258,7 +258,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
   });
 
   test("what is written while it runs does not break it", async () => {
-    const database = openDatabase(stand.couch, vault);
+    const database = openDatabase(stand.couch, VAULT);
     let written = 0;
     const { path } = await backup(stand, {
       progress: () => {
@@ -278,7 +278,7 @@ describe("a supervisor that is killed", () => {
   let stand: NotesStand;
   beforeAll(async () => {
     stand = await openNotesStand(embedded);
-    await stand.provisioning.add({ vault, choices: vaultChoices.parse({}) });
+    await stand.provisioning.add({ vault: VAULT, choices: vaultChoices.parse({}) });
     await fill(stand.couch);
   });
   afterAll(() => stand.close());
@@ -327,10 +327,10 @@ describe("a supervisor that is killed", () => {
       "vault-half",
     ]);
     expect(await half.info()).toBeUndefined();
-    await restore(stand, path, { vault, as: "vault-half" });
+    await restore(stand, path, { vault: VAULT, as: "vault-half" });
     expect(await dropUnfinished(stand.couch, stand.busy)).toEqual([]);
     expect(await allLeaves(half)).toEqual(
-      await allLeaves(openDatabase(stand.couch, vault)),
+      await allLeaves(openDatabase(stand.couch, VAULT)),
     );
   });
 });

@@ -17,12 +17,12 @@ import {
   readEarlier,
   type EarlierVault,
 } from "./earlier-backup.ts";
-import { milestoneId, seedId } from "./livesync.ts";
+import { MILESTONE_ID, SEED_ID } from "./livesync.ts";
 
-const pageRows = 500;
+const PAGE_ROWS = 500;
 /** Documents are asked for so many at a time that an answer stays near this size. */
-const answerBytes = 4_000_000;
-const mostAtOnce = 200;
+const ANSWER_BYTES = 4_000_000;
+const MOST_AT_ONCE = 200;
 
 export type VaultAsk = {
   readonly database: Database;
@@ -144,7 +144,7 @@ async function* changedLines(
   for (;;) {
     const page = await database.changes({
       since,
-      limit: pageRows,
+      limit: PAGE_ROWS,
       allLeaves: true,
       signal,
     });
@@ -173,20 +173,20 @@ async function* changedLines(
     seen += page.results.length;
     progress(rows === 0 ? 1 : Math.min(1, seen / rows));
     since = page.last_seq;
-    if (page.results.length < pageRows) return;
+    if (page.results.length < PAGE_ROWS) return;
   }
 }
 
 function nextAmount(amount: number, bytes: number): number {
-  if (bytes > answerBytes) return Math.max(1, Math.floor(amount / 2));
-  return bytes < answerBytes / 4 ? Math.min(mostAtOnce, amount * 2) : amount;
+  if (bytes > ANSWER_BYTES) return Math.max(1, Math.floor(amount / 2));
+  return bytes < ANSWER_BYTES / 4 ? Math.min(MOST_AT_ONCE, amount * 2) : amount;
 }
 
 async function localDocuments(
   database: Database,
 ): Promise<{ _id: string; [member: string]: unknown }[]> {
   const found: (CouchDocument | undefined)[] = [];
-  for (const id of [seedId, milestoneId])
+  for (const id of [SEED_ID, MILESTONE_ID])
     found.push(await database.document(id));
   return found
     .filter((document) => document !== undefined)

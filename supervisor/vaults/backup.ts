@@ -8,8 +8,8 @@ import {
   type BackupFile,
 } from "../backup/manifest.ts";
 import {
-  configFile,
-  usersFile,
+  CONFIG_FILE,
+  USERS_FILE,
   type NotesManifest,
   type VaultEntry,
 } from "./backup-format.ts";
@@ -88,11 +88,11 @@ export async function backupNotes(ask: BackupAsk): Promise<TakenBackup> {
     }
     const users = await openUsers(couch).all();
     await write(
-      usersFile,
+      USERS_FILE,
       users.map((user) => `${JSON.stringify(user)}\n`),
     );
     const config = await couch.ask("GET", "/_node/_local/_config", { signal });
-    await write(configFile, [`${JSON.stringify(config, null, 2)}\n`]);
+    await write(CONFIG_FILE, [`${JSON.stringify(config, null, 2)}\n`]);
     const manifest: NotesManifest = {
       format: 1,
       kind: "notes",

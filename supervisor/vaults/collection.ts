@@ -3,7 +3,7 @@ import { Failure } from "../../core/failure.ts";
 import { CouchRefusal, type Couch } from "./couch.ts";
 import { asExpected, openDatabase, sequenceNumber } from "./database.ts";
 import type { HistorySource } from "./history-source.ts";
-import { milestoneId } from "./livesync.ts";
+import { MILESTONE_ID } from "./livesync.ts";
 import type { NoteCipher } from "./note-cipher.ts";
 import { readMilestone } from "./roster.ts";
 
@@ -43,11 +43,11 @@ export type Collection = Readonly<z.output<typeof collected>> & {
   readonly notesSeq: number;
 };
 
-export const unusedForDays = 30;
-const dayMs = 86_400_000;
-const longAnswerMs = 300_000;
-const chunkPrefix = "h:";
-const checkpointPrefix = "_local/";
+export const UNUSED_FOR_DAYS = 30;
+const DAY_MS = 86_400_000;
+const LONG_ANSWER_MS = 300_000;
+const CHUNK_PREFIX = "h:";
+const CHECKPOINT_PREFIX = "_local/";
 
 /** Looks through every version of every note that the store holds. Throws where one cannot be read: it could name any chunk. */
 export async function findUnused(
@@ -56,7 +56,7 @@ export async function findUnused(
 ): Promise<UnusedChunks> {
   const { chunkSizes } = await source.space();
   const unused = new Set(
-    chunkSizes.map(([id]) => id).filter((id) => id.startsWith(chunkPrefix)),
+    chunkSizes.map(([id]) => id).filter((id) => id.startsWith(CHUNK_PREFIX)),
   );
   let notesSeq: number | undefined;
   let start: string | null = "";
@@ -101,7 +101,7 @@ export async function readReaders(
   const checkpoints = rows.flatMap(({ id, doc }): readonly Reader[] => {
     const { success, data } = pullCheckpoint.safeParse(doc);
     if (!success) return [];
-    const name = id.slice(checkpointPrefix.length);
+    const name = id.slice(CHECKPOINT_PREFIX.length);
     return [
       {
         ...{ id: name, name, kind: "checkpoint", lastSeen: null },
@@ -124,10 +124,10 @@ export async function collectChunks(
   const readers = await readReaders(couch, vault);
   const answer = await couch
     .ask("POST", `/${encodeURIComponent(vault)}/_collect`, {
-      timeoutMs: longAnswerMs,
+      timeoutMs: LONG_ANSWER_MS,
       body: {
         ...{ notesSeq, unused, free },
-        before: now - unusedForDays * dayMs,
+        before: now - UNUSED_FOR_DAYS * DAY_MS,
         readUpTo: Math.min(
           ...readers.map(({ readUpTo }) => readUpTo),
           Number.MAX_SAFE_INTEGER,
@@ -163,17 +163,17 @@ export async function forgetReader(
     );
   const database = openDatabase(couch, vault);
   if (found.kind === "checkpoint") {
-    const document = await database.document(checkpointPrefix + id);
-    await database.put(checkpointPrefix + id, {
+    const document = await database.document(CHECKPOINT_PREFIX + id);
+    await database.put(CHECKPOINT_PREFIX + id, {
       ...{ _rev: document?._rev, _deleted: true },
     });
     return;
   }
-  const document = await database.document(milestoneId);
+  const document = await database.document(MILESTONE_ID);
   const { accepted_nodes: accepted, node_info: nodes } =
     await readMilestone(database);
   const { [id]: _gone, ...rest } = nodes;
-  await database.put(milestoneId, {
+  await database.put(MILESTONE_ID, {
     ...document,
     node_info: rest,
     accepted_nodes: accepted.filter((node) => node !== id),

@@ -3,7 +3,7 @@ import type { JobContext, JobOutcome } from "../jobs/job.ts";
 import {
   compactVault,
   inMegabytes,
-  largeBytes,
+  LARGE_BYTES,
   type Compaction,
 } from "./compaction.ts";
 import { openDatabase, vaultNames } from "./database.ts";
@@ -65,7 +65,7 @@ function describeCompaction(compaction: Compaction): string {
     return `Vault ${vault} (${inMegabytes(compaction.fileBytes)}) was left as it is: ${compaction.why}.`;
   const { beforeBytes, afterBytes, activeBytes } = compaction;
   const still =
-    activeBytes > largeBytes
+    activeBytes > LARGE_BYTES
       ? ` Its notes themselves take ${inMegabytes(activeBytes)}: split the vault, leave large files out, or let a device rebuild it.`
       : "";
   return `Vault ${vault} went from ${inMegabytes(beforeBytes)} to ${inMegabytes(afterBytes)}.${still}`;

@@ -8,7 +8,7 @@ import { compactVault, type CompactionAsk } from "./compaction.ts";
 import { openDatabase } from "./database.ts";
 import { vaultChoices } from "./plugin-settings.ts";
 
-const megabyte = 1_000_000;
+const MEGABYTE = 1_000_000;
 
 describe.each(serversUnderTest())("on $name", (under) => {
   let stand: NotesStand;
@@ -30,7 +30,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
       const known = await database.document("large");
       await database.put("large", {
         ...(known === undefined ? {} : { _rev: known._rev }),
-        data: String(round).repeat(2 * megabyte),
+        data: String(round).repeat(2 * MEGABYTE),
       });
     }
   }
@@ -40,12 +40,12 @@ describe.each(serversUnderTest())("on $name", (under) => {
       database: openDatabase(stand.couch, vault),
       state: stand.state,
       limits: {
-        leastBytes: megabyte,
+        leastBytes: MEGABYTE,
         leastPercent: 20,
         mostConflicts: 1,
         restFor: 24 * 3_600_000,
       },
-      freeBytes: () => 1000 * megabyte,
+      freeBytes: () => 1000 * MEGABYTE,
       asked: false,
       force: false,
       now: stand.now,
@@ -61,7 +61,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
 
   test("too little to be had back, too little room: it is left as it is", async () => {
     const limits = {
-      leastBytes: 64 * megabyte,
+      leastBytes: 64 * MEGABYTE,
       leastPercent: 20,
       mostConflicts: 1,
       restFor: 1,
@@ -116,7 +116,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     });
     const done = await compact({ ...allowed, asked: true });
     if (done.status === "skipped") throw new Error(done.why);
-    expect(done.beforeBytes - done.afterBytes).toBeGreaterThan(4 * megabyte);
+    expect(done.beforeBytes - done.afterBytes).toBeGreaterThan(4 * MEGABYTE);
     stand.pass(25 * 3_600_000);
     await supersede();
     expect(await compact(allowed)).toMatchObject({ status: "done" });

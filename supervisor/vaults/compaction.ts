@@ -47,9 +47,9 @@ export type CompactionAsk = {
 };
 
 /** From here on a database is large. */
-export const largeBytes = 1_000_000_000;
+export const LARGE_BYTES = 1_000_000_000;
 
-const lookEveryMs = 250;
+const LOOK_EVERY_MS = 250;
 
 /** Compacts a vault unless a gate holds; waits until it is done. A leaf is never lost by it. */
 export async function compactVault(ask: CompactionAsk): Promise<Compaction> {
@@ -105,7 +105,7 @@ async function gateThatHolds(
   )
     return `it was compacted at ${new Date(compactedAt).toISOString()}`;
   if (!asked && reclaimable < least)
-    return active > largeBytes
+    return active > LARGE_BYTES
       ? `its notes themselves take ${inMegabytes(active)}, which compaction cannot shrink: split the vault, leave large files out (exclude patterns), or let a device rebuild it`
       : `only ${inMegabytes(reclaimable)} could be had back`;
   const free = freeBytes();
@@ -130,7 +130,7 @@ async function untilDone(
         `vault ${database.name} was removed while it was compacted.`,
       );
     if (!info.compact_running) return info.sizes;
-    await wait(lookEveryMs, undefined, { signal });
+    await wait(LOOK_EVERY_MS, undefined, { signal });
   }
 }
 

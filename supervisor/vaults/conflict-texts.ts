@@ -12,8 +12,8 @@ export type NoteText =
 export type TextOfVersion = { readonly rev: string } & NoteText;
 
 /** More characters than a page can show side by side. */
-const longestText = 200_000;
-const mostChunks = 200;
+const LONGEST_TEXT = 200_000;
+const MOST_CHUNKS = 200;
 
 const metadata = z.looseObject({
   type: z.string().default(""),
@@ -57,7 +57,7 @@ async function textOf(
   if (isEncryptedPath(path)) return { kind: "encrypted" };
   if (deleted) return { kind: "deleted" };
   if (type !== "plain") return { kind: "binary" };
-  if (size > longestText || children.length > mostChunks)
+  if (size > LONGEST_TEXT || children.length > MOST_CHUNKS)
     return { kind: "large" };
   const wanted = [...new Set(children)].filter((id) => !(id in eden));
   const found =
@@ -75,5 +75,5 @@ async function textOf(
   }
   if (children.some((id) => !texts.has(id))) return { kind: "incomplete" };
   const text = children.map((id) => texts.get(id)).join("");
-  return text.length > longestText ? { kind: "large" } : { kind: "text", text };
+  return text.length > LONGEST_TEXT ? { kind: "large" } : { kind: "text", text };
 }

@@ -51,12 +51,12 @@ export class CouchRefusal extends Failure {
   }
 }
 
-const usualTimeoutMs = 30_000;
+const USUAL_TIMEOUT_MS = 30_000;
 /**
  * Waits after a refused password before the same one is tried again: five refusals within five minutes lock the admin out.
  * The first wait is short because a CouchDB refuses the right one for a moment after it was changed.
  */
-const waitsAfterRefusalMs = [5000, 600_000] as const;
+const WAITS_AFTER_REFUSAL_MS = [5000, 600_000] as const;
 
 /** Every request is on a connection of its own, has a deadline, and is not sent with a password that was just refused. */
 export function openCouch(options: CouchOptions): Couch {
@@ -108,7 +108,7 @@ export function impatient(couch: Couch, ms: number): Couch {
 }
 
 const waitAfter = (refusals: number): number =>
-  waitsAfterRefusalMs[Math.min(refusals, waitsAfterRefusalMs.length) - 1] ?? 0;
+  WAITS_AFTER_REFUSAL_MS[Math.min(refusals, WAITS_AFTER_REFUSAL_MS.length) - 1] ?? 0;
 
 type RawAnswer = { readonly status: number; readonly text: string };
 
@@ -134,7 +134,7 @@ function passwordGate(
     if (answer.status === 403) return lockedOut(password);
     const again = refusal?.password === password;
     // Several requests under way at once are one refusal.
-    if (!again || now() - refusal!.at >= waitsAfterRefusalMs[0])
+    if (!again || now() - refusal!.at >= WAITS_AFTER_REFUSAL_MS[0])
       refusal = {
         password,
         at: now(),
@@ -203,7 +203,7 @@ async function send(
   method: CouchMethod,
   path: string,
   authorization: string,
-  { signal, timeoutMs = usualTimeoutMs }: Omit<CouchAsk, "body"> = {},
+  { signal, timeoutMs = USUAL_TIMEOUT_MS }: Omit<CouchAsk, "body"> = {},
   body?: unknown,
 ): Promise<RawAnswer> {
   const deadline = AbortSignal.timeout(timeoutMs);

@@ -9,13 +9,13 @@ const updates = z.looseObject({
   last_seq: z.union([z.string(), z.number()]).transform(String),
 });
 
-const longpollMs = 55_000;
-const answerWithinMs = 75_000;
+const LONGPOLL_MS = 55_000;
+const ANSWER_WITHIN_MS = 75_000;
 /** CouchDB has the feed only where its database `_global_changes` was created. */
-const retryAfterMs = 30_000;
+const RETRY_AFTER_MS = 30_000;
 
 /** What the embedded store calls itself. */
-const embeddedVendor = "Hearth notes";
+const EMBEDDED_VENDOR = "Hearth notes";
 const welcome = z.looseObject({ vendor: z.looseObject({ name: z.string() }) });
 
 export type DatabaseEvents = {
@@ -35,13 +35,13 @@ export async function followDatabases(
   while (!stop.aborted) {
     try {
       const query = new URLSearchParams({
-        ...{ feed: "longpoll", since, timeout: String(longpollMs) },
+        ...{ feed: "longpoll", since, timeout: String(LONGPOLL_MS) },
       });
       const page = asExpected(
         updates,
         await couch.ask("GET", `/_db_updates?${query.toString()}`, {
           signal: stop,
-          timeoutMs: answerWithinMs,
+          timeoutMs: ANSWER_WITHIN_MS,
         }),
       );
       since = page.last_seq;
@@ -54,12 +54,12 @@ export async function followDatabases(
       isConnected = false;
       quiet.lost();
       // The checks report a store that does not answer; the next look at all vaults finds what was missed.
-      await wait(retryAfterMs, undefined, { signal: stop }).catch(() => {});
+      await wait(RETRY_AFTER_MS, undefined, { signal: stop }).catch(() => {});
     }
   }
 }
 
 async function isEmbedded(couch: Couch): Promise<boolean> {
   const answer = welcome.safeParse(await couch.ask("GET", "/"));
-  return answer.success && answer.data.vendor.name === embeddedVendor;
+  return answer.success && answer.data.vendor.name === EMBEDDED_VENDOR;
 }

@@ -140,7 +140,7 @@ export type Database = {
 };
 
 /** The longest wait for answers that carry documents. */
-const longAnswerMs = 300_000;
+const LONG_ANSWER_MS = 300_000;
 
 export function openDatabase(couch: Couch, name: string): Database {
   const base = `/${encodeURIComponent(name)}`;
@@ -202,7 +202,7 @@ export function openDatabase(couch: Couch, name: string): Database {
       return asExpected(
         changesPage,
         await couch.ask("POST", `${base}/_changes?${query.toString()}`, {
-          timeoutMs: longAnswerMs,
+          timeoutMs: LONG_ANSWER_MS,
           ...options,
           body:
             selector === undefined
@@ -215,7 +215,7 @@ export function openDatabase(couch: Couch, name: string): Database {
       const { results } = asExpected(
         bulkGot,
         await couch.ask("POST", `${base}/_bulk_get?revs=true`, {
-          timeoutMs: longAnswerMs,
+          timeoutMs: LONG_ANSWER_MS,
           ...options,
           body: { docs: wanted },
         }),
@@ -229,7 +229,7 @@ export function openDatabase(couch: Couch, name: string): Database {
       const answer = asExpected(
         written,
         await couch.ask("POST", `${base}/_bulk_docs`, {
-          timeoutMs: longAnswerMs,
+          timeoutMs: LONG_ANSWER_MS,
           ...options,
           body: {
             docs: documents,
@@ -250,7 +250,7 @@ export function openDatabase(couch: Couch, name: string): Database {
       const { docs } = asExpected(
         found,
         await couch.ask("POST", `${base}/_find`, {
-          timeoutMs: longAnswerMs,
+          timeoutMs: LONG_ANSWER_MS,
           ...options,
           body: query,
         }),
@@ -294,10 +294,10 @@ export async function vaultNames(couch: Couch): Promise<readonly string[]> {
 }
 
 /** Databases of restore drills begin so; no vault may. */
-export const scratchPrefix = "hearth_drill_";
+export const SCRATCH_PREFIX = "hearth_drill_";
 
 export function isScratch(name: string): boolean {
-  return name.startsWith(scratchPrefix);
+  return name.startsWith(SCRATCH_PREFIX);
 }
 
 /** The number in front of an update sequence; how far something is can be told by it. */

@@ -1,5 +1,5 @@
 import type { Database } from "./database.ts";
-import { noteTypes } from "./livesync.ts";
+import { NOTE_TYPES } from "./livesync.ts";
 import type { VaultState } from "./notes-state.ts";
 
 export type DeletionLimits = {
@@ -25,8 +25,8 @@ export type Deletions = {
     | undefined;
 };
 
-const pageRows = 1000;
-const notes = { type: { $in: noteTypes } };
+const PAGE_ROWS = 1000;
+const notes = { type: { $in: NOTE_TYPES } };
 /** `$ne` and `$not` match only documents that have the member. */
 const living = {
   ...notes,
@@ -87,7 +87,7 @@ async function countSince(
   for (;;) {
     const { results, last_seq } = await database.changes({
       since,
-      limit: pageRows,
+      limit: PAGE_ROWS,
       selector: notes,
       fields: ["_id", "deleted"],
     });
@@ -101,7 +101,7 @@ async function countSince(
       else if (changes.some(({ rev }) => rev.startsWith("1-"))) made += 1;
     }
     since = last_seq;
-    if (results.length < pageRows) return { deleted, made, since };
+    if (results.length < PAGE_ROWS) return { deleted, made, since };
   }
 }
 
@@ -111,11 +111,11 @@ async function countNotes(database: Database): Promise<number> {
   for (;;) {
     const { results, last_seq } = await database.changes({
       since,
-      limit: pageRows,
+      limit: PAGE_ROWS,
       selector: living,
     });
     count += results.length;
     since = last_seq;
-    if (results.length < pageRows) return count;
+    if (results.length < PAGE_ROWS) return count;
   }
 }

@@ -1,17 +1,17 @@
 import { basic } from "./couch.ts";
 import {
   reason,
-  usualWaitMs,
+  USUAL_WAIT_MS,
   within,
   type DoctorAsk,
   type Finding,
 } from "./finding.ts";
 import { probe, timeToPiece } from "./probe.ts";
 
-const pluginHeartbeatMs = 30_000;
-const heartbeatGraceMs = 5000;
-const largestBodyBytes = 50_000_000;
-const largeBodyWaitMs = 180_000;
+const PLUGIN_HEARTBEAT_MS = 30_000;
+const HEARTBEAT_GRACE_MS = 5000;
+const LARGEST_BODY_BYTES = 50_000_000;
+const LARGE_BODY_WAIT_MS = 180_000;
 
 /** May the member sync, and is everything else kept from it? The last two ask for what would do no harm if it were allowed. */
 export async function memberFindings({
@@ -42,7 +42,7 @@ export async function memberFindings({
       ...(body === undefined
         ? {}
         : { body: [Buffer.from(JSON.stringify(body))] }),
-      signal: within(signal, usualWaitMs),
+      signal: within(signal, USUAL_WAIT_MS),
     });
   try {
     const feed = await ask("POST", `${base}/_changes?limit=1`, {});
@@ -111,7 +111,7 @@ export async function bodyFinding({
   vault,
   member,
   signal,
-  bodyBytes = largestBodyBytes,
+  bodyBytes = LARGEST_BODY_BYTES,
 }: DoctorAsk): Promise<Finding> {
   const name = "large documents";
   const size = `${Math.round(bodyBytes / 1e6)} MB`;
@@ -125,7 +125,7 @@ export async function bodyFinding({
         "content-length": String(bodyBytes),
       },
       body: blanks(bodyBytes),
-      signal: within(signal, largeBodyWaitMs),
+      signal: within(signal, LARGE_BODY_WAIT_MS),
     });
     return status === 200
       ? { name, state: "fine", text: `a body of ${size} passes` }
@@ -157,12 +157,12 @@ export async function heartbeatFinding({
   vault,
   member,
   signal,
-  heartbeatMs = pluginHeartbeatMs,
+  heartbeatMs = PLUGIN_HEARTBEAT_MS,
 }: DoctorAsk): Promise<Finding> {
   const name = "heartbeat";
   const advice =
     "let the proxy pass answers on as they come (no buffering) and wait for at least 60 s.";
-  const waitMs = heartbeatMs + heartbeatGraceMs;
+  const waitMs = heartbeatMs + HEARTBEAT_GRACE_MS;
   try {
     const { status, ms } = await timeToPiece(
       url,

@@ -21,11 +21,11 @@ import { makeSelfSigned } from "../../test/supervisor/self-signed.ts";
 import { openDatabase } from "./database.ts";
 import { examine } from "./doctor.ts";
 import type { DoctorAsk, Finding } from "./finding.ts";
-import { milestoneId } from "./livesync.ts";
+import { MILESTONE_ID } from "./livesync.ts";
 import { vaultChoices } from "./plugin-settings.ts";
 
 const [embedded] = serversUnderTest() as [ServerUnderTest];
-const vault = "vault-doctor";
+const VAULT = "vault-doctor";
 let stand: NotesStand;
 let member: { readonly user: string; readonly password: string };
 let proxy: Server | undefined;
@@ -33,7 +33,7 @@ let proxy: Server | undefined;
 beforeAll(async () => {
   stand = await openNotesStand(embedded);
   member = await stand.provisioning.add({
-    vault,
+    vault: VAULT,
     choices: vaultChoices.parse({}),
   });
 });
@@ -49,7 +49,7 @@ async function findings(
 ): Promise<Readonly<Record<string, Finding>>> {
   const found = await examine({
     url: stand.server.url,
-    vault,
+    vault: VAULT,
     member,
     couch: stand.couch,
     heartbeatMs: 500,
@@ -89,7 +89,7 @@ async function behind(
 }
 
 test("a healthy store is fine through and through, but for the encryption that phones want", async () => {
-  const before = await openDatabase(stand.couch, vault).info();
+  const before = await openDatabase(stand.couch, VAULT).info();
   const found = await findings();
   expect(
     Object.values(found)
@@ -101,15 +101,15 @@ test("a healthy store is fine through and through, but for the encryption that p
     text: expect.stringContaining("phones and tablets need HTTPS") as string,
   });
   // It leaves nothing behind.
-  const after = await openDatabase(stand.couch, vault).info();
+  const after = await openDatabase(stand.couch, VAULT).info();
   expect(after?.update_seq).toBe(before?.update_seq);
-  expect(await stand.couch.ask("GET", "/_all_dbs")).toEqual(["_users", vault]);
+  expect(await stand.couch.ask("GET", "/_all_dbs")).toEqual(["_users", VAULT]);
 });
 
 test("a vault that a rebuild left locked is reported, with the way out", async () => {
-  const database = openDatabase(stand.couch, vault);
+  const database = openDatabase(stand.couch, VAULT);
   const lock = (locked: boolean) =>
-    database.put(milestoneId, {
+    database.put(MILESTONE_ID, {
       locked,
       accepted_nodes: ["a"],
       node_info: { a: { device_name: "laptop" }, b: { device_name: "phone" } },
@@ -186,18 +186,18 @@ test("a stale password is tried once, and nobody is locked out by it", async () 
     });
     expect(found["member may sync"]).toMatchObject({
       state: "bad",
-      text: expect.stringContaining(`hearth notes rotate ${vault}`) as string,
+      text: expect.stringContaining(`hearth notes rotate ${VAULT}`) as string,
     });
     expect(found["heartbeat"]).toMatchObject({ state: "skipped" });
   }
-  const answer = await ask(`${stand.server.url}/${vault}`, {
+  const answer = await ask(`${stand.server.url}/${VAULT}`, {
     user: { name: member.user, password: member.password },
   });
   expect(answer.status).toBe(200);
 });
 
 test("a user with an administrator's rights is found out", async () => {
-  await openDatabase(stand.couch, vault).secure({
+  await openDatabase(stand.couch, VAULT).secure({
     admins: { names: [member.user], roles: [] },
     members: { names: [], roles: [] },
   });
@@ -210,6 +210,6 @@ test("without kept credentials it says how to make some", async () => {
   const found = await findings({ member: undefined });
   expect(found["member may sync"]).toMatchObject({
     state: "skipped",
-    text: expect.stringContaining(`hearth notes rotate ${vault}`) as string,
+    text: expect.stringContaining(`hearth notes rotate ${VAULT}`) as string,
   });
 });

@@ -9,7 +9,7 @@ import {
 } from "./doctor-member.ts";
 import {
   reason,
-  usualWaitMs,
+  USUAL_WAIT_MS,
   within,
   type DoctorAsk,
   type Finding,
@@ -17,8 +17,8 @@ import {
 import { probe } from "./probe.ts";
 import { readRoster } from "./roster.ts";
 
-const expiresSoonMs = 14 * 86_400_000;
-const origins = [
+const EXPIRES_SOON_MS = 14 * 86_400_000;
+const ORIGINS = [
   "app://obsidian.md",
   "capacitor://localhost",
   "http://localhost",
@@ -30,7 +30,7 @@ export async function examine(ask: DoctorAsk): Promise<readonly Finding[]> {
   const reached = await reachFinding(ask);
   if (reached.state === "bad") return [certificate, reached];
   const found = [certificate, reached];
-  for (const origin of origins) found.push(await preflightFinding(ask, origin));
+  for (const origin of ORIGINS) found.push(await preflightFinding(ask, origin));
   found.push(...(await settingsFindings(ask)));
   found.push(...(await lockFindings(ask)));
   // One after the other, and no more after a refused password: five wrong ones would lock the user out.
@@ -88,7 +88,7 @@ async function certificateFinding({
   try {
     const { certificate, distrust } = await readShownCertificate(
       new URL(url),
-      within(signal, usualWaitMs),
+      within(signal, USUAL_WAIT_MS),
     );
     const ends = Date.parse(certificate.validTo);
     const issuer =
@@ -106,7 +106,7 @@ async function certificateFinding({
         state: "bad",
         text: `the certificate (by ${issuer}) is not trusted (${distrust}): phones refuse it; use one of a known authority, with its whole chain, or install yours on every device.`,
       };
-    return ends - now() < expiresSoonMs
+    return ends - now() < EXPIRES_SOON_MS
       ? {
           name,
           state: "warning",
@@ -132,7 +132,7 @@ async function reachFinding({ url, signal }: DoctorAsk): Promise<Finding> {
     const { status, body } = await probe(url, {
       method: "GET",
       path: "/_up",
-      signal: within(signal, usualWaitMs),
+      signal: within(signal, USUAL_WAIT_MS),
     });
     if (status === 200 && body.includes('"ok"'))
       return { name, state: "fine", text: `${url}/_up says ok` };
@@ -164,7 +164,7 @@ async function preflightFinding(
         "access-control-request-method": "GET",
         "access-control-request-headers": "authorization,content-type",
       },
-      signal: within(signal, usualWaitMs),
+      signal: within(signal, USUAL_WAIT_MS),
     });
     const allowed = headers["access-control-allow-origin"];
     const credentials = headers["access-control-allow-credentials"];
@@ -192,7 +192,7 @@ async function preflightFinding(
 const config = z.record(z.string(), z.record(z.string(), z.string()));
 
 /** What the plugin's own check looks at, and what it wants. */
-const wanted: readonly (readonly [
+const WANTED: readonly (readonly [
   string,
   string,
   (value: string) => boolean,
@@ -210,7 +210,7 @@ const wanted: readonly (readonly [
     "origins",
     (value) =>
       value === "*" ||
-      origins.every((origin) => value.split(",").includes(origin)),
+      ORIGINS.every((origin) => value.split(",").includes(origin)),
   ],
 ];
 
@@ -224,7 +224,7 @@ async function settingsFindings({
       config,
       await couch.ask("GET", "/_node/_local/_config", { signal }),
     );
-    const wrong = wanted.filter(
+    const wrong = WANTED.filter(
       ([section, key, fits]) => !fits(sections[section]?.[key] ?? ""),
     );
     return wrong.length === 0

@@ -91,7 +91,7 @@ async function readDocuments(
 }
 
 /** Parts that are smaller are written again each time, so that a year of nights is a few files. */
-const smallPart = 1_000_000;
+const SMALL_PART = 1_000_000;
 
 /**
  * How many of the parts, from the newest on, a new file of `written` bytes takes in: while a part is not twice as large as what
@@ -108,7 +108,7 @@ export function partsToTakeIn(
   let total = written;
   let count = 0;
   for (const { size } of parts) {
-    if (size >= Math.max(2 * total, smallPart)) break;
+    if (size >= Math.max(2 * total, SMALL_PART)) break;
     total += size;
     count += 1;
   }

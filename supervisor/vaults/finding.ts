@@ -25,7 +25,7 @@ export type DoctorAsk = {
 };
 
 /** The longest wait for one answer. */
-export const usualWaitMs = 20_000;
+export const USUAL_WAIT_MS = 20_000;
 
 /** Ends with the examination, and after `ms` in any case. */
 export function within(signal: AbortSignal, ms: number): AbortSignal {

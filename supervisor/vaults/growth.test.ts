@@ -11,7 +11,7 @@ import {
 } from "./growth.ts";
 import { openNotesState, type NotesState } from "./notes-state.ts";
 
-const day = 86_400_000;
+const DAY = 86_400_000;
 let directory: string;
 let state: NotesState;
 
@@ -24,7 +24,7 @@ afterEach(() => rmSync(directory, { recursive: true }));
 const grow = (vault: string, days: number, perDay: number): void =>
   state.change(vault, {
     sizes: Array.from({ length: days + 1 }, (_, at) => ({
-      at: at * day,
+      at: at * DAY,
       value: 5e6 + at * perDay,
     })),
   });
@@ -55,7 +55,7 @@ test("there is no forecast without measurements, without growth, or where sizes 
   grow("new", 1, 9e9);
   grow("shrinking", 10, -1000);
   state.change("jumping", {
-    sizes: [1, 9, 2, 8, 3].map((value, at) => ({ at: at * day, value })),
+    sizes: [1, 9, 2, 8, 3].map((value, at) => ({ at: at * DAY, value })),
   });
   for (const vault of ["new", "shrinking", "jumping"])
     expect(growthOf(state, vault, 1000).fullInDays).toBeNull();
@@ -68,16 +68,16 @@ test("there is no forecast without measurements, without growth, or where sizes 
 test("one measurement a day for 30 days; those ahead of a clock that was set back go", () => {
   let sizes: { at: number; value: number }[] = [];
   for (let at = 0; at < 50; at += 1)
-    sizes = withMeasurement(sizes, at * day, at);
+    sizes = withMeasurement(sizes, at * DAY, at);
   expect(sizes.map(({ value }) => value)).toEqual(
     Array.from({ length: 30 }, (_, at) => 20 + at),
   );
   expect(isMeasurementDue([], 0)).toBe(true);
-  expect(isMeasurementDue(sizes, 49 * day + 1)).toBe(false);
-  expect(isMeasurementDue(sizes, 50 * day)).toBe(true);
-  expect(isMeasurementDue(sizes, 30 * day)).toBe(true);
-  expect(withMeasurement(sizes, 30 * day, 7).at(-1)).toEqual({
-    at: 30 * day,
+  expect(isMeasurementDue(sizes, 49 * DAY + 1)).toBe(false);
+  expect(isMeasurementDue(sizes, 50 * DAY)).toBe(true);
+  expect(isMeasurementDue(sizes, 30 * DAY)).toBe(true);
+  expect(withMeasurement(sizes, 30 * DAY, 7).at(-1)).toEqual({
+    at: 30 * DAY,
     value: 7,
   });
 });

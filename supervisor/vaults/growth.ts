@@ -12,12 +12,12 @@ export type Growth = {
   readonly fullInDays: number | null;
 };
 
-export const growthFingerprint = "notes-growth";
+export const GROWTH_FINGERPRINT = "notes-growth";
 
-const dayMs = 86_400_000;
-const basisDays = 30;
-const leastDays = 2;
-const warnWithinDays = 30;
+const DAY_MS = 86_400_000;
+const BASIS_DAYS = 30;
+const LEAST_DAYS = 2;
+const WARN_WITHIN_DAYS = 30;
 
 /** The measurements with one more; one a day is enough. */
 export function withMeasurement(
@@ -26,7 +26,7 @@ export function withMeasurement(
   value: number,
 ): Point[] {
   return [...sizes, { at: now, value }].filter(
-    ({ at }) => at <= now && at > now - basisDays * dayMs,
+    ({ at }) => at <= now && at > now - BASIS_DAYS * DAY_MS,
   );
 }
 
@@ -35,7 +35,7 @@ export function isMeasurementDue(
   now: number,
 ): boolean {
   const last = sizes.at(-1)?.at;
-  return last === undefined || Math.abs(now - last) >= dayMs;
+  return last === undefined || Math.abs(now - last) >= DAY_MS;
 }
 
 export function growthOf(
@@ -48,7 +48,7 @@ export function growthOf(
     .known()
     .reduce((sum, name) => sum + (perDay(state.vault(name).sizes) ?? 0), 0);
   return {
-    days: Math.floor(spanOf(sizes) / dayMs),
+    days: Math.floor(spanOf(sizes) / DAY_MS),
     perDay: perDay(sizes),
     fullInDays: total <= 0 ? null : Math.floor(freeBytes / total),
   };
@@ -59,9 +59,9 @@ function spanOf(sizes: readonly Point[]): number {
 }
 
 function perDay(sizes: readonly Point[]): number | null {
-  if (spanOf(sizes) < leastDays * dayMs) return null;
+  if (spanOf(sizes) < LEAST_DAYS * DAY_MS) return null;
   const slope = slopeOf(sizes);
-  return slope === undefined ? null : slope * dayMs;
+  return slope === undefined ? null : slope * DAY_MS;
 }
 
 /** Undefined unless the disk will be full within a month. */
@@ -73,10 +73,10 @@ export function growthAlarm(
     .known()
     .map((vault) => ({ vault, ...growthOf(state, vault, freeBytes) }))
     .toSorted((a, b) => (b.perDay ?? 0) - (a.perDay ?? 0));
-  if (most?.fullInDays == null || most.fullInDays >= warnWithinDays)
+  if (most?.fullInDays == null || most.fullInDays >= WARN_WITHIN_DAYS)
     return undefined;
   return {
-    fingerprint: growthFingerprint,
+    fingerprint: GROWTH_FINGERPRINT,
     level: "warning",
     subject: "notes",
     text: `at the present growth of the vaults the disk is full in ${dayWords(most.fullInDays)}: ${sizeWords(freeBytes)} are free, and vault ${most.vault} grows most, by ${sizeWords(Math.round(most.perDay ?? 0))} a day.`,
@@ -86,7 +86,7 @@ export function growthAlarm(
 
 /** "It grows by 2.1 MB a day; the disk is full in 40 days …", for pages and the command line. */
 export function growthWords({ days, perDay, fullInDays }: Growth): string {
-  if (days < leastDays)
+  if (days < LEAST_DAYS)
     return "Its growth is known after two days of measurements.";
   const grows =
     perDay === null || Math.abs(perDay) < 1

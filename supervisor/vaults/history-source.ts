@@ -2,7 +2,7 @@ import { z } from "zod";
 import { Failure } from "../../core/failure.ts";
 import { CouchRefusal, type Couch } from "./couch.ts";
 import { asExpected, openDatabase } from "./database.ts";
-import { noteTypes, seedId, seedOf } from "./livesync.ts";
+import { NOTE_TYPES, SEED_ID, seedOf } from "./livesync.ts";
 
 const summary = z.looseObject({
   from: z.number(),
@@ -88,19 +88,19 @@ export type HistorySource = {
   ) => Promise<void>;
 };
 
-const notesPerPage = 500;
-const changesPerPage = 200;
-const waitForChangesMs = 20_000;
+const NOTES_PER_PAGE = 500;
+const CHANGES_PER_PAGE = 200;
+const WAIT_FOR_CHANGES_MS = 20_000;
 /** A note that was deleted for good has no type any more. */
 const notesAndDeletions = {
-  $or: [{ type: { $in: [...noteTypes, "notes"] } }, { _deleted: true }],
+  $or: [{ type: { $in: [...NOTE_TYPES, "notes"] } }, { _deleted: true }],
 };
-const noteMembers = [
+const NOTE_MEMBERS = [
   ...["_id", "_rev", "_deleted", "type", "path", "mtime", "ctime", "size"],
   ...["children", "eden", "deleted", "data"],
 ];
-const chunksPerRequest = 8;
-const longAnswerMs = 300_000;
+const CHUNKS_PER_REQUEST = 8;
+const LONG_ANSWER_MS = 300_000;
 
 /** The history in the store itself. A CouchDB has none: Failures say so. */
 export function openHistory(couch: Couch, vault: string): HistorySource {
@@ -109,7 +109,7 @@ export function openHistory(couch: Couch, vault: string): HistorySource {
   const asking = async (path: string, body?: unknown) =>
     couch
       .ask(body === undefined ? "GET" : "POST", path, {
-        timeoutMs: longAnswerMs,
+        timeoutMs: LONG_ANSWER_MS,
         ...(body === undefined ? {} : { body }),
       })
       .catch((error: unknown) => {
@@ -122,7 +122,7 @@ export function openHistory(couch: Couch, vault: string): HistorySource {
   return {
     summary: async () => {
       const { from, now, versions, bytes } = asExpected(summary, await ask({}));
-      const seed = seedOf(await database.document(seedId));
+      const seed = seedOf(await database.document(SEED_ID));
       return { from, now, versions, bytes, salt: seed?.pbkdf2salt ?? null };
     },
     space: async () =>
@@ -133,15 +133,15 @@ export function openHistory(couch: Couch, vault: string): HistorySource {
     notesAt: async (at, startkey) =>
       asExpected(
         page,
-        await ask({ at: String(at), startkey, limit: String(notesPerPage) }),
+        await ask({ at: String(at), startkey, limit: String(NOTES_PER_PAGE) }),
       ),
     held: async (start) => asExpected(heldPage, await ask({ held: start })),
     versions: async (id) =>
       asExpected(z.looseObject({ rows }), await ask({ id })).rows,
     changes: async (since) => {
       const { results, last_seq, pending } = await database.changes({
-        ...{ since, limit: changesPerPage, longpollMs: waitForChangesMs },
-        ...{ selector: notesAndDeletions, fields: noteMembers },
+        ...{ since, limit: CHANGES_PER_PAGE, longpollMs: WAIT_FOR_CHANGES_MS },
+        ...{ selector: notesAndDeletions, fields: NOTE_MEMBERS },
       });
       return {
         rows: results.map(({ id, deleted, doc }) => ({
@@ -154,8 +154,8 @@ export function openHistory(couch: Couch, vault: string): HistorySource {
     },
     chunks,
     write: async (documents, ids) => {
-      for (let at = 0; at < ids.length; at += chunksPerRequest) {
-        const some = ids.slice(at, at + chunksPerRequest);
+      for (let at = 0; at < ids.length; at += CHUNKS_PER_REQUEST) {
+        const some = ids.slice(at, at + CHUNKS_PER_REQUEST);
         const live = new Set(await database.live(some));
         const gone = some.filter((id) => !live.has(id));
         if (gone.length === 0) continue;

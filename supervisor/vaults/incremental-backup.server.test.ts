@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { serversUnderTest } from "../../test/contract/server-under-test.ts";
 import { bytesOf, measureBackups } from "../backup/size-cap.ts";
-import { manifestName, writeManifest } from "../backup/manifest.ts";
+import { MANIFEST_NAME, writeManifest } from "../backup/manifest.ts";
 import {
   noteDocuments,
   openNotesStand,
@@ -21,7 +21,7 @@ import { partsToTakeIn } from "./earlier-backup.ts";
 import { restoreNotes } from "./restore.ts";
 import { drillRestore } from "./restore-drill.ts";
 
-const vault = "vault-nightly";
+const VAULT = "vault-nightly";
 const quiet = { signal: new AbortController().signal, progress: () => {} };
 
 describe.each(serversUnderTest())("on $name", (under) => {
@@ -31,7 +31,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
 
   beforeAll(async () => {
     stand = await openNotesStand(under);
-    database = openDatabase(stand.couch, vault);
+    database = openDatabase(stand.couch, VAULT);
     await database.create();
     // Larger than what is written again each night.
     for (let file = 0; file < 8; file += 1)
@@ -65,7 +65,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
   /** Restores beside the vault, and answers what is there then. */
   async function restore(path: string): Promise<readonly unknown[]> {
     const as = `vault-restored-${(restored += 1)}`;
-    await restoreNotes({ ...stand, ...quiet, backup: path, vault, as });
+    await restoreNotes({ ...stand, ...quiet, backup: path, vault: VAULT, as });
     const target = openDatabase(stand.couch, as);
     const found = await leaves(target);
     await target.drop();
@@ -151,7 +151,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     const old = vaults.map(
       ({ parts: _parts, size: _size, instance: _instance, ...entry }) => entry,
     );
-    rmSync(join(taken.path, manifestName));
+    rmSync(join(taken.path, MANIFEST_NAME));
     writeManifest(taken.path, {
       ...{ ...manifest, format: 1, kind: "notes", vaults: old },
       files: taken.manifest.files.map(({ name, bytes, sha256 }) => ({

@@ -12,7 +12,7 @@ import {
 import { closedRules, memberRules } from "./access-rules.ts";
 import { openDatabase } from "./database.ts";
 import { followDatabases } from "./database-updates.ts";
-import { seedId } from "./livesync.ts";
+import { SEED_ID } from "./livesync.ts";
 import { openQuietVaults } from "./quiet-vaults.ts";
 import { vaultChoices } from "./plugin-settings.ts";
 
@@ -34,7 +34,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
   async function vaultWithSeed(vault: string, salt = "first") {
     const made = await stand.provisioning.add({ vault, choices });
     const database = openDatabase(stand.couch, vault);
-    await database.put(seedId, seed(salt));
+    await database.put(SEED_ID, seed(salt));
     await database.write([
       { _id: "h:+chunk", type: "leaf", data: "%=…", e_: true },
     ]);
@@ -49,7 +49,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
   }
 
   const saltIn = async (vault: string) =>
-    (await openDatabase(stand.couch, vault).document(seedId))?.["pbkdf2salt"];
+    (await openDatabase(stand.couch, vault).document(SEED_ID))?.["pbkdf2salt"];
 
   /** `instance_start_time` has whole seconds. */
   async function makeAnew(vault: string): Promise<void> {
@@ -76,7 +76,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
   test("an empty seed, as a device writes it first, is not taken for one", async () => {
     const vault = "vault-empty-seed";
     await stand.provisioning.add({ vault, choices });
-    await openDatabase(stand.couch, vault).put(seedId, seed(""));
+    await openDatabase(stand.couch, vault).put(SEED_ID, seed(""));
     await stand.keeper.look();
     expect(stand.escrow.read(vault).versions).toEqual([]);
     expect([...stand.raised.keys()]).toEqual([]);
@@ -85,8 +85,8 @@ describe.each(serversUnderTest())("on $name", (under) => {
   test("a lost seed is put back at once, and somebody is told", async () => {
     const vault = "vault-lost";
     const { database, statusOfMember } = await vaultWithSeed(vault);
-    const { _rev } = (await database.document(seedId)) ?? {};
-    await stand.couch.ask("DELETE", `/${vault}/${seedId}?rev=${_rev}`);
+    const { _rev } = (await database.document(SEED_ID)) ?? {};
+    await stand.couch.ask("DELETE", `/${vault}/${SEED_ID}?rev=${_rev}`);
     await stand.keeper.look();
     expect(await saltIn(vault)).toBe("first");
     expect(await statusOfMember()).toBe(200);
@@ -98,7 +98,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
   test("a second seed closes the vault until the old one is put back", async () => {
     const vault = "vault-changed";
     const { database, statusOfMember } = await vaultWithSeed(vault);
-    await database.put(seedId, seed("second"));
+    await database.put(SEED_ID, seed("second"));
     await stand.keeper.look();
     expect(await database.security()).toEqual(closedRules);
     expect(await statusOfMember()).toBe(403);
@@ -113,11 +113,11 @@ describe.each(serversUnderTest())("on $name", (under) => {
     expect(await database.security()).toEqual(closedRules);
     expect(later.raised.has(`notes-seed:${vault}`)).toBe(true);
     // Not even the seed's return by another hand: a person looks first.
-    await database.put(seedId, seed("first"));
+    await database.put(SEED_ID, seed("first"));
     await stand.keeper.look();
     expect(await statusOfMember()).toBe(403);
 
-    await database.put(seedId, seed("second"));
+    await database.put(SEED_ID, seed("second"));
     expect(await stand.keeper.restoreSeed(vault, false)).toEqual({
       vault,
       did: "restored",
@@ -132,7 +132,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
   test("or until the new one is accepted; the old one stays in the file", async () => {
     const vault = "vault-accepted";
     const { database, statusOfMember } = await vaultWithSeed(vault);
-    await database.put(seedId, seed("second"));
+    await database.put(SEED_ID, seed("second"));
     await stand.keeper.look();
     await stand.keeper.restoreSeed(vault, true);
     await stand.keeper.look();
@@ -148,7 +148,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     const vault = "vault-anew";
     const { database, statusOfMember } = await vaultWithSeed(vault);
     await makeAnew(vault);
-    await database.put(seedId, seed("second"));
+    await database.put(SEED_ID, seed("second"));
     expect(await statusOfMember()).toBe(403);
     await stand.keeper.look();
     expect(await statusOfMember()).toBe(200);
@@ -181,7 +181,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
     await makeAnew(vault);
     await repaired.promise;
     expect(await statusOfMember()).toBe(200);
-    await database.put(seedId, seed("second"));
+    await database.put(SEED_ID, seed("second"));
     await stand.keeper.look();
     expect(await saltIn(vault)).toBe("second");
     expect(stand.raised.has(`notes-seed:${vault}`)).toBe(false);

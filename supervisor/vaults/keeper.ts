@@ -4,9 +4,9 @@ import { closedRules, memberRules } from "./access-rules.ts";
 import { NoAnswer, type Couch } from "./couch.ts";
 import { openDatabase, vaultNames } from "./database.ts";
 import type { DeletionLimits } from "./deletions.ts";
-import { growthAlarm, growthFingerprint } from "./growth.ts";
+import { growthAlarm, GROWTH_FINGERPRINT } from "./growth.ts";
 import { hungVaults } from "./hung-vaults.ts";
-import { seedId, seedOf } from "./livesync.ts";
+import { SEED_ID, seedOf } from "./livesync.ts";
 import type { NotesState } from "./notes-state.ts";
 import { acceptedSeed, accepting, type EscrowFiles } from "./seed-escrow.ts";
 import type { Turns } from "./turns.ts";
@@ -51,8 +51,8 @@ export type Keeper = {
 };
 
 /** What happened stays an alarm for so long, unless it is silenced. */
-const standsForMs = 24 * 3_600_000;
-const storeFingerprint = "notes-store";
+const STANDS_FOR_MS = 24 * 3_600_000;
+const STORE_FINGERPRINT = "notes-store";
 
 export function openKeeper(parts: KeeperParts): Keeper {
   const { couch, state, escrow, alarms, now } = parts;
@@ -63,7 +63,7 @@ export function openKeeper(parts: KeeperParts): Keeper {
 
   async function lookAtAll(quiet: ReadonlySet<string>): Promise<void> {
     const there = await vaultNames(couch);
-    alarms.clear(storeFingerprint);
+    alarms.clear(STORE_FINGERPRINT);
     await tellHung();
     const known = state.known().filter((name) => !there.includes(name));
     for (const name of there.concat(known)) {
@@ -79,7 +79,7 @@ export function openKeeper(parts: KeeperParts): Keeper {
       await lookAtOne(name);
     }
     const growth = growthAlarm(state, parts.freeBytes());
-    if (growth === undefined) alarms.clear(growthFingerprint);
+    if (growth === undefined) alarms.clear(GROWTH_FINGERPRINT);
     else alarms.raise(growth);
     tellStanding();
   }
@@ -133,7 +133,7 @@ export function openKeeper(parts: KeeperParts): Keeper {
     if (happened.length > 0)
       state.stand([
         ...state.standing().filter(({ alarm }) => !isAmong(alarm, happened)),
-        ...happened.map((alarm) => ({ alarm, until: now() + standsForMs })),
+        ...happened.map((alarm) => ({ alarm, until: now() + STANDS_FOR_MS })),
       ]);
   }
 
@@ -156,7 +156,7 @@ export function openKeeper(parts: KeeperParts): Keeper {
           // That nothing answers is the checks' to tell.
           if (!(error instanceof NoAnswer))
             alarms.raise({
-              fingerprint: storeFingerprint,
+              fingerprint: STORE_FINGERPRINT,
               level: "warning",
               subject: "notes",
               text: `nobody looks after the vaults: ${sentencesOf(error).join(" ")}`,
@@ -195,7 +195,7 @@ export function openKeeper(parts: KeeperParts): Keeper {
     const info = await database.info();
     if (info === undefined) throw new NoSuchVault(vault);
     const kept = escrow.read(vault);
-    const present = seedOf(await database.document(seedId));
+    const present = seedOf(await database.document(SEED_ID));
     const seed = accept ? present : acceptedSeed(kept);
     if (seed === undefined)
       throw new Failure(
@@ -204,7 +204,7 @@ export function openKeeper(parts: KeeperParts): Keeper {
           : `there is no copy of a security seed of vault "${vault}": a device makes one when it syncs first.`,
       );
     if (present?.pbkdf2salt !== seed.pbkdf2salt)
-      await database.put(seedId, seed);
+      await database.put(SEED_ID, seed);
     const { member } = state.vault(vault);
     const rules = member === null ? kept.closed?.rules : memberRules(member);
     // Rules that were closed already when the seed changed would keep everybody out for ever.

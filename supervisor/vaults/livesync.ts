@@ -1,14 +1,14 @@
 import { z } from "zod";
 
 /** Ids of the documents that the plugin keeps beside the notes. */
-export const seedId = "_local/obsidian_livesync_sync_parameters";
-export const milestoneId = "_local/obsydian_livesync_milestone";
+export const SEED_ID = "_local/obsidian_livesync_sync_parameters";
+export const MILESTONE_ID = "_local/obsydian_livesync_milestone";
 
 /** Chunks of an encrypted vault lie between these ids. */
-export const encryptedChunks = ["h:+", "h:+\uffff"] as const;
+export const ENCRYPTED_CHUNKS = ["h:+", "h:+\uffff"] as const;
 
 /** What a note's document is: its text lies in chunks of type `leaf`. */
-export const noteTypes = ["plain", "newnote"] as const;
+export const NOTE_TYPES = ["plain", "newnote"] as const;
 
 const seed = z.looseObject({ pbkdf2salt: z.string().default("") });
 

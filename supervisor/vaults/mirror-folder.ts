@@ -18,7 +18,7 @@ import { codeOf, Failure, sentencesOf } from "../../core/failure.ts";
 import { makeFolderOf, whyNotHeld, whyOutside } from "./vault-paths.ts";
 
 /** What the mirror needs for itself lies here, in the mirrored folder. */
-export const mirrorData = ".hearth-mirror";
+export const MIRROR_DATA = ".hearth-mirror";
 
 const heldFile = z.object({
   id: z.string(),
@@ -62,7 +62,7 @@ export function openMirrorFolder(
   vault: string,
   report: (sentence: string) => void,
 ): MirrorFolder {
-  const data = join(directory, mirrorData);
+  const data = join(directory, MIRROR_DATA);
   const manifestFile = join(data, "files.json");
   const files = claim(directory, manifestFile, vault);
   const leftOut = new Map<string, string>();
@@ -205,7 +205,7 @@ function whyReserved(path: string): string | undefined {
       .replace(/[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g, "")
       .replace(/[. ]+$/, "")
       .toLowerCase();
-    return name === ".git" || name === mirrorData || /^git~\d+$/.test(name);
+    return name === ".git" || name === MIRROR_DATA || /^git~\d+$/.test(name);
   });
   return isReserved ? "the name is reserved" : undefined;
 }

@@ -4,10 +4,10 @@ import { devNull } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { Failure, codeOf } from "../../core/failure.ts";
-import { mirrorData } from "./mirror-folder.ts";
+import { MIRROR_DATA } from "./mirror-folder.ts";
 
 const run = promisify(execFile);
-const commitEveryMs = 15 * 60_000;
+const COMMIT_EVERY_MS = 15 * 60_000;
 
 /** A mirror's folder as a git repository. */
 export type MirrorGit = {
@@ -48,7 +48,7 @@ export async function openMirrorGit(
 
   const commit = async (): Promise<void> => {
     // A vault's own .gitignore hides nothing.
-    await git("add", "--all", "--force", "--", ".", `:(exclude)${mirrorData}`);
+    await git("add", "--all", "--force", "--", ".", `:(exclude)${MIRROR_DATA}`);
     if ((await git("diff", "--cached", "--name-only")) !== "")
       await git(
         ...["commit", "--quiet", "--message"],
@@ -59,7 +59,7 @@ export async function openMirrorGit(
   return {
     commit,
     commitIfDue: async () => {
-      if (now() - committedAt >= commitEveryMs) await commit();
+      if (now() - committedAt >= COMMIT_EVERY_MS) await commit();
     },
   };
 }

@@ -40,8 +40,8 @@ export type ChunkDocument = {
 };
 
 /** What stands before a path inside the encryption, and the chunk that holds the encrypted chunks of a document itself. */
-const sealedPath = "/\\:";
-const sealedEden = "h:++encrypted-hkdf";
+const SEALED_PATH = "/\\:";
+const SEALED_EDEN = "h:++encrypted-hkdf";
 
 /** Reads and writes the documents of one vault; encryption is LiveSync's second (HKDF, AES-256-GCM), by its author's library. */
 export type NoteCipher = {
@@ -88,12 +88,12 @@ export function openCipher(
       const parsed = metadata.safeParse(document);
       if (!parsed.success) return undefined;
       const stored = parsed.data;
-      const eden = stored.eden[sealedEden];
+      const eden = stored.eden[SEALED_EDEN];
       return {
         ...stored,
         ...(isEncryptedPath(stored.path)
           ? sealed.parse(
-              JSON.parse(await unseal(stored.path.slice(sealedPath.length))),
+              JSON.parse(await unseal(stored.path.slice(SEALED_PATH.length))),
             )
           : {}),
         ...(eden === undefined
@@ -109,10 +109,10 @@ export function openCipher(
         return { ...stored, ...members };
       const { mtime, ...others } = members;
       const inside = JSON.parse(
-        await unseal(path.slice(sealedPath.length)),
+        await unseal(path.slice(SEALED_PATH.length)),
       ) as object;
       const text = JSON.stringify({ ...inside, mtime });
-      return { ...stored, ...others, path: sealedPath + (await seal(text)) };
+      return { ...stored, ...others, path: SEALED_PATH + (await seal(text)) };
     },
     chunk: async ({ data, e_: encrypted }) =>
       encrypted === true ? unseal(data) : data,

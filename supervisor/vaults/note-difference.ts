@@ -12,7 +12,7 @@ export type DifferingFile = {
   readonly size: number;
 };
 
-const longestText = 200_000;
+const LONGEST_TEXT = 200_000;
 
 /** By path. */
 export function differingFiles({
@@ -58,7 +58,7 @@ export async function textsOf(
   for (const { notes } of [past, present]) {
     const version = notes.get(single.note._id);
     if (version === undefined || !isThere(version)) texts.push("");
-    else if (version.note.type === "newnote" || version.note.size > longestText)
+    else if (version.note.type === "newnote" || version.note.size > LONGEST_TEXT)
       return null;
     else {
       try {

@@ -14,12 +14,12 @@ import {
   type NotesStand,
 } from "../../test/supervisor/notes-stand.ts";
 import { openDatabase } from "./database.ts";
-import { milestoneId } from "./livesync.ts";
+import { MILESTONE_ID } from "./livesync.ts";
 import { notesJobs } from "./notes-jobs.ts";
 import { vaultChoices } from "./plugin-settings.ts";
 
 const [embedded] = serversUnderTest() as [ServerUnderTest];
-const vault = "vault-jobs";
+const VAULT = "vault-jobs";
 let stand: NotesStand;
 let jobs: readonly Job[];
 
@@ -31,8 +31,8 @@ beforeAll(async () => {
     freeBytes: () => 1e12,
     address: () => stand.server.url,
   });
-  await stand.provisioning.add({ vault, choices: vaultChoices.parse({}) });
-  await writeNotes(stand.couch, vault, 3);
+  await stand.provisioning.add({ vault: VAULT, choices: vaultChoices.parse({}) });
+  await writeNotes(stand.couch, VAULT, 3);
 });
 afterAll(() => stand.close());
 
@@ -60,7 +60,7 @@ test("a compaction by the calendar leaves a small vault as it is, and says why",
     ) as string,
   });
   // The supervisor's own wish, because of the size, passes no gate either.
-  expect(await run("compaction", { vault, large: true })).toMatchObject({
+  expect(await run("compaction", { vault: VAULT, large: true })).toMatchObject({
     status: "skipped",
   });
 });
@@ -69,7 +69,7 @@ test("one that a person asks for is done, and told in figures", async () => {
   const { status, summary, details } = await run("compaction");
   expect(status).toBe("done");
   expect(summary).toMatch(/^Vault vault-jobs went from \S+ MB to \S+ MB\.$/);
-  expect(details).toMatchObject({ vaults: [{ vault, status: "done" }] });
+  expect(details).toMatchObject({ vaults: [{ vault: VAULT, status: "done" }] });
 });
 
 test("what a person said wrong is refused in one sentence", async () => {
@@ -112,7 +112,7 @@ test("a backup removes those that are no longer to be kept", async () => {
 });
 
 test("conflicts are reported at once, and an alarm when they are open for a week", async () => {
-  const database = openDatabase(stand.couch, vault);
+  const database = openDatabase(stand.couch, VAULT);
   for (const rev of ["1-aa", "1-bb"])
     await database.write(
       [{ _id: "a.md", _rev: `${rev}${"0".repeat(30)}`, path: "a.md" }],
@@ -121,7 +121,7 @@ test("conflicts are reported at once, and an alarm when they are open for a week
   expect((await run("notes-conflicts")).summary).toBe(
     "vault-jobs: 1 conflicted.",
   );
-  const fingerprint = `notes-conflicts:${vault}`;
+  const fingerprint = `notes-conflicts:${VAULT}`;
   expect(stand.raised.has(fingerprint)).toBe(false);
   stand.pass(8 * 86_400_000);
   await run("notes-conflicts");
@@ -136,14 +136,14 @@ test("conflicts are reported at once, and an alarm when they are open for a week
 });
 
 test("a locked vault is an alarm until it is open", async () => {
-  const database = openDatabase(stand.couch, vault);
-  const fingerprint = `notes-locked:${vault}`;
-  await database.put(milestoneId, { locked: true, node_info: {} });
+  const database = openDatabase(stand.couch, VAULT);
+  const fingerprint = `notes-locked:${VAULT}`;
+  await database.put(MILESTONE_ID, { locked: true, node_info: {} });
   await run("notes-devices");
   expect(stand.raised.get(fingerprint)?.command).toBe(
-    `hearth notes devices ${vault}`,
+    `hearth notes devices ${VAULT}`,
   );
-  await database.put(milestoneId, { locked: false, node_info: {} });
+  await database.put(MILESTONE_ID, { locked: false, node_info: {} });
   expect((await run("notes-devices")).summary).toBe(
     "0 devices, nothing to see to.",
   );

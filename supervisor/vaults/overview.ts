@@ -23,7 +23,7 @@ export type VaultView = {
   readonly compactedAt: number | null;
 };
 
-const mostCounted = 100;
+const MOST_COUNTED = 100;
 
 type OverviewParts = {
   readonly couch: Couch;
@@ -81,10 +81,10 @@ async function conflictsIn(
   { conflicts }: VaultState,
 ): Promise<number> {
   try {
-    return await countConflicts(database, mostCounted);
+    return await countConflicts(database, MOST_COUNTED);
   } catch (error) {
     if (!(error instanceof NoAnswer)) throw error;
-    return Math.min(mostCounted, Object.keys(conflicts).length);
+    return Math.min(MOST_COUNTED, Object.keys(conflicts).length);
   }
 }
 

@@ -6,13 +6,13 @@ export function makePassword(): string {
 }
 
 /** No letter or digit that is easily taken for another. */
-const clear = "abcdefghjkmnpqrstuvwxyz23456789";
-const group = 5;
+const CLEAR = "abcdefghjkmnpqrstuvwxyz23456789";
+const GROUP = 5;
 
 /** Groups of five clear letters and digits with hyphens, about 5 bits a character: for people who must type it. */
 export function makePassphrase(groups: number): string {
   return Array.from({ length: groups }, () =>
-    Array.from({ length: group }, () => clear[randomInt(clear.length)]).join(
+    Array.from({ length: GROUP }, () => CLEAR[randomInt(CLEAR.length)]).join(
       "",
     ),
   ).join("-");

@@ -3,10 +3,10 @@ import { findConflicts } from "./conflicts.ts";
 import type { Couch } from "./couch.ts";
 import { openDatabase } from "./database.ts";
 import type { NotesState } from "./notes-state.ts";
-import { mostConflicts } from "./report-jobs.ts";
+import { MOST_CONFLICTS } from "./report-jobs.ts";
 
 /** A search reads the whole vault, so one that changes all the time is searched this seldom. */
-const searchEveryMs = 600_000;
+const SEARCH_EVERY_MS = 600_000;
 
 type Searched = {
   /** The vault as it was. */
@@ -35,9 +35,9 @@ export function openPendingConflicts(
     // What is open may just have been resolved.
     const isOpen = Object.keys(state.vault(vault).conflicts).length > 0;
     const isRecent =
-      before !== undefined && Math.abs(at - before.at) < searchEveryMs;
+      before !== undefined && Math.abs(at - before.at) < SEARCH_EVERY_MS;
     if (before?.seq === info.update_seq || (isRecent && !isOpen)) return;
-    const { more } = await findConflicts(database, state, at, mostConflicts);
+    const { more } = await findConflicts(database, state, at, MOST_CONFLICTS);
     searched.set(vault, { seq: info.update_seq, at, more });
   }
 

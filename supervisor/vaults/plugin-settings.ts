@@ -14,16 +14,16 @@ const patterns = (separator: string) =>
         error: `must not hold "${separator}": give each pattern alone`,
       }),
   );
-const betweenHiddenPatterns = ",";
-const betweenExcludePatterns = "|[]|";
+const BETWEEN_HIDDEN_PATTERNS = ",";
+const BETWEEN_EXCLUDE_PATTERNS = "|[]|";
 
 const choices = {
   mode: z.enum(["live", "on-save"], { error: "must be live or on-save" }),
   /** Sync Obsidian's own folder too; `hiddenPatterns` of it are left out. */
   configFolder: z.boolean(),
-  hiddenPatterns: patterns(betweenHiddenPatterns),
+  hiddenPatterns: patterns(BETWEEN_HIDDEN_PATTERNS),
   /** Paths that are not synced. */
-  exclude: patterns(betweenExcludePatterns),
+  exclude: patterns(BETWEEN_EXCLUDE_PATTERNS),
   /** Conflicts end by themselves: the file with the newer time stays. */
   newerFile: z.boolean(),
 };
@@ -108,12 +108,12 @@ export function buildPluginSettings(
       ? {
           syncInternalFiles: true,
           syncInternalFilesIgnorePatterns: choices.hiddenPatterns.join(
-            betweenHiddenPatterns,
+            BETWEEN_HIDDEN_PATTERNS,
           ),
         }
       : {}),
     ...(choices.exclude.length > 0
-      ? { syncIgnoreRegEx: choices.exclude.join(betweenExcludePatterns) }
+      ? { syncIgnoreRegEx: choices.exclude.join(BETWEEN_EXCLUDE_PATTERNS) }
       : {}),
     ...(choices.newerFile ? { resolveConflictsByNewerFile: true } : {}),
   };

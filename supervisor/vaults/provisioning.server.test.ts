@@ -8,7 +8,7 @@ import {
   type NotesStand,
 } from "../../test/supervisor/notes-stand.ts";
 import { openDatabase } from "./database.ts";
-import { seedId } from "./livesync.ts";
+import { SEED_ID } from "./livesync.ts";
 import { vaultChoices } from "./plugin-settings.ts";
 import { openProvisioning } from "./provisioning.ts";
 import { openSetupUri } from "./setup-uri.ts";
@@ -220,7 +220,7 @@ describe.each(serversUnderTest())("on $name", (under) => {
   });
 
   test("removing a vault says what stays, and keeps its seed", async () => {
-    await openDatabase(stand.couch, "vault-late").put(seedId, {
+    await openDatabase(stand.couch, "vault-late").put(SEED_ID, {
       type: "sync-parameters",
       pbkdf2salt: "late",
     });

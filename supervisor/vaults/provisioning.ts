@@ -3,7 +3,7 @@ import { Failure } from "../../core/failure.ts";
 import { memberRules } from "./access-rules.ts";
 import type { Couch } from "./couch.ts";
 import { openDatabase } from "./database.ts";
-import { encryptedChunks } from "./livesync.ts";
+import { ENCRYPTED_CHUNKS } from "./livesync.ts";
 import type { NotesState } from "./notes-state.ts";
 import { makePassphrase, makePassword } from "./passwords.ts";
 import {
@@ -71,8 +71,8 @@ export type Provisioning = {
 };
 
 /** 5 groups of 5 clear characters hold 123 bits, 4 groups 99. */
-const vaultPassphraseGroups = 5;
-const setupPassphraseGroups = 4;
+const VAULT_PASSPHRASE_GROUPS = 5;
+const SETUP_PASSPHRASE_GROUPS = 4;
 
 /** Makes vaults on the store at `couch` and keeps their credentials. `address` is where devices reach the store unless told. */
 export function openProvisioning(parts: {
@@ -114,7 +114,7 @@ export function openProvisioning(parts: {
       url: address,
       user,
       password: makePassword(),
-      passphrase: choices.e2ee ? makePassphrase(vaultPassphraseGroups) : null,
+      passphrase: choices.e2ee ? makePassphrase(VAULT_PASSPHRASE_GROUPS) : null,
     };
     // First of all: with the file there, a try that breaks off later is taken up by the next one.
     const keep = (passphrase: string | null): void =>
@@ -140,7 +140,7 @@ export function openProvisioning(parts: {
     choices: VaultChoices,
   ): Promise<SetupAnswer> {
     const settings = buildPluginSettings(access, choices);
-    const setupPassphrase = makePassphrase(setupPassphraseGroups);
+    const setupPassphrase = makePassphrase(SETUP_PASSPHRASE_GROUPS);
     const setupUri = await sealSetupUri(settings, setupPassphrase);
     const opened = await openSetupUri(setupUri, setupPassphrase);
     if (!isDeepStrictEqual(opened, settings))
@@ -197,7 +197,7 @@ export function openProvisioning(parts: {
     if (file !== undefined) return file;
     if (member === null) throw new NoSuchVault(vault);
     const e2ee = await openDatabase(couch, vault).hasBetween(
-      ...encryptedChunks,
+      ...ENCRYPTED_CHUNKS,
     );
     return {
       vault,

@@ -1,5 +1,5 @@
 /** A vault without changes is read this seldom; the embedded store can close its database meanwhile. */
-const readEveryMs = 600_000;
+const READ_EVERY_MS = 600_000;
 
 /** Vaults that did not change since they were last read, as far as the store's feed of changes reports. */
 export type QuietVaults = {
@@ -27,7 +27,7 @@ export function openQuietVaults(now: () => number): QuietVaults {
       taken = new Set(
         [...readAt]
           .filter(
-            ([vault, at]) => !changed.has(vault) && now() - at < readEveryMs,
+            ([vault, at]) => !changed.has(vault) && now() - at < READ_EVERY_MS,
           )
           .map(([vault]) => vault),
       );

@@ -7,7 +7,7 @@ import { readRoster } from "./roster.ts";
 import { fingerprints } from "./vault-alarms.ts";
 
 /** The most conflicts that a report holds. */
-export const mostConflicts = 500;
+export const MOST_CONFLICTS = 500;
 
 /** Reports the open conflicts of every vault; old ones are an alarm. */
 export async function conflicts(
@@ -20,7 +20,7 @@ export async function conflicts(
       openDatabase(parts.couch, name),
       parts.state,
       context.now(),
-      mostConflicts,
+      MOST_CONFLICTS,
       context.signal,
     );
     reports.push(report);

@@ -10,7 +10,7 @@ import {
 import type { Couch } from "./couch.ts";
 import {
   openDatabase,
-  scratchPrefix,
+  SCRATCH_PREFIX,
   type CouchDocument,
   type Database,
 } from "./database.ts";
@@ -34,7 +34,7 @@ export type DrilledVault = {
   readonly compared: number;
 };
 
-const sampleSize = 50;
+const SAMPLE_SIZE = 50;
 
 /** Restores every vault of a backup into a scratch database, compares, and drops it. Throws a Failure for any difference. */
 export async function drillRestore(
@@ -45,7 +45,7 @@ export async function drillRestore(
   await verifyFiles(backup, signal, progress);
   const drilled: DrilledVault[] = [];
   for (const [index, entry] of manifest.vaults.entries()) {
-    const target = `${scratchPrefix}${index + 1}`;
+    const target = `${SCRATCH_PREFIX}${index + 1}`;
     const scratch = openDatabase(couch, target);
     busy.add(target);
     try {
@@ -83,7 +83,7 @@ async function compareSample(
   entry: VaultEntry,
   signal: AbortSignal,
 ): Promise<number> {
-  const every = Math.max(1, Math.floor(entry.leaves / sampleSize));
+  const every = Math.max(1, Math.floor(entry.leaves / SAMPLE_SIZE));
   let line = -1;
   let compared = 0;
   for await (const text of readLeaves(backup, entry)) {

@@ -8,7 +8,7 @@ import {
   readLeaves,
   readLines,
   readNotesManifest,
-  usersFile,
+  USERS_FILE,
   type NotesManifest,
   type VaultEntry,
   type VaultHead,
@@ -23,7 +23,7 @@ import {
   type Database,
   type Security,
 } from "./database.ts";
-import { seedId, seedOf } from "./livesync.ts";
+import { SEED_ID, seedOf } from "./livesync.ts";
 import type { NotesState } from "./notes-state.ts";
 import { accepting, type EscrowFiles } from "./seed-escrow.ts";
 import { openUsers } from "./users.ts";
@@ -56,9 +56,9 @@ export type RestoredVault = {
 };
 
 /** Marks a database as half restored, from its first moment to its last; replication leaves it alone. */
-const markId = "_local/hearth_restoring";
-const batchBytes = 4_000_000;
-const batchDocuments = 200;
+const MARK_ID = "_local/hearth_restoring";
+const BATCH_BYTES = 4_000_000;
+const BATCH_DOCUMENTS = 200;
 
 /**
  * Puts vaults of a backup back into databases that are not there or empty. Devices get in when all is there; one that was
@@ -131,7 +131,7 @@ async function restoreUsers(
   of: string | undefined,
 ): Promise<void> {
   const users = openUsers(couch);
-  for await (const line of readLines(backup, usersFile)) {
+  for await (const line of readLines(backup, USERS_FILE)) {
     const document = parseDocument(line);
     if (of !== undefined && document["name"] !== of) continue;
     const changed = await users.putBack(document, of !== undefined);
@@ -151,7 +151,7 @@ export async function restoreVault(
   const database = openDatabase(couch, target);
   await closeEmpty(couch, database);
   try {
-    await database.put(markId, { backup });
+    await database.put(MARK_ID, { backup });
     const head = await readHead(backup, entry);
     let done = 0;
     for await (const batch of batches(readLeaves(backup, entry))) {
@@ -197,8 +197,8 @@ async function* batches(
   let bytes = 0;
   for await (const line of lines) {
     if (
-      batch.length === batchDocuments ||
-      (batch.length > 0 && bytes + line.length > batchBytes)
+      batch.length === BATCH_DOCUMENTS ||
+      (batch.length > 0 && bytes + line.length > BATCH_BYTES)
     ) {
       yield batch;
       batch = [];
@@ -223,7 +223,7 @@ async function needSame(
     );
 }
 
-const pageRows = 1000;
+const PAGE_ROWS = 1000;
 
 /** Documents and leaves of a database, deleted ones too. */
 export async function countAll(
@@ -236,24 +236,24 @@ export async function countAll(
   for (;;) {
     const { results, last_seq } = await database.changes({
       since,
-      limit: pageRows,
+      limit: PAGE_ROWS,
       allLeaves: true,
       signal,
     });
     documents += results.length;
     for (const { changes } of results) leaves += changes.length;
     since = last_seq;
-    if (results.length < pageRows) return { documents, leaves };
+    if (results.length < PAGE_ROWS) return { documents, leaves };
   }
 }
 
 async function removeMark(couch: Couch, vault: string): Promise<void> {
   const database = openDatabase(couch, vault);
-  const mark = await database.document(markId);
+  const mark = await database.document(MARK_ID);
   if (mark !== undefined)
     await couch.ask(
       "DELETE",
-      `/${encodeURIComponent(vault)}/${markId}?rev=${mark._rev}`,
+      `/${encodeURIComponent(vault)}/${MARK_ID}?rev=${mark._rev}`,
     );
 }
 
@@ -271,7 +271,7 @@ async function register(
     deletionsSince: null,
     deletions: [],
   });
-  const seed = seedOf(head.locals.find(({ _id }) => _id === seedId));
+  const seed = seedOf(head.locals.find(({ _id }) => _id === SEED_ID));
   if (seed !== undefined && instance !== null)
     escrow.write(accepting(escrow.read(vault), seed, instance, now()));
 }
@@ -295,7 +295,7 @@ export async function dropUnfinished(
   const dropped: string[] = [];
   for (const name of await vaultNames(couch)) {
     const database = openDatabase(couch, name);
-    if (busy.has(name) || (await database.document(markId)) === undefined)
+    if (busy.has(name) || (await database.document(MARK_ID)) === undefined)
       continue;
     await database.drop();
     dropped.push(name);

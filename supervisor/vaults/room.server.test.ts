@@ -17,7 +17,7 @@ import { startWatcher, type Watcher } from "../../embedded/watcher.ts";
 import { openSetupUri } from "./setup-uri.ts";
 
 const [embedded] = serversUnderTest() as [ServerUnderTest];
-const operatorPassword = "operator-password-of-the-test";
+const OPERATOR_PASSWORD = "operator-password-of-the-test";
 
 let place: ReturnType<typeof temporaryHome>;
 let server: RunningServer;
@@ -36,7 +36,7 @@ function start(more: Readonly<Record<string, string>> = {}): Promise<Watcher> {
     env: {
       HEARTH_SUPERVISOR_CONFIG: config,
       HEARTH_SUPERVISOR_PORT: "0",
-      HEARTH_OPERATOR_PASSWORD: operatorPassword,
+      HEARTH_OPERATOR_PASSWORD: OPERATOR_PASSWORD,
       HEARTH_JOBS: "on",
       NOTES_URL: server.url,
       NOTES_ADMIN_PASSWORD: server.admin.password,
@@ -57,7 +57,7 @@ async function hearth(
   return startHearth(words, {
     HEARTH_HOME: place.home.root,
     HEARTH_URL: watcher.address,
-    HEARTH_OPERATOR_PASSWORD: operatorPassword,
+    HEARTH_OPERATOR_PASSWORD: OPERATOR_PASSWORD,
     ...more,
   }).ended;
 }

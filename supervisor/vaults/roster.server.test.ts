@@ -8,7 +8,7 @@ import {
   type NotesStand,
 } from "../../test/supervisor/notes-stand.ts";
 import { openDatabase, type Database } from "./database.ts";
-import { milestoneId } from "./livesync.ts";
+import { MILESTONE_ID } from "./livesync.ts";
 import { readRoster } from "./roster.ts";
 
 const [under] = serversUnderTest() as [ServerUnderTest];
@@ -64,7 +64,7 @@ test("a vault that no device has synced has none", async () => {
 
 test("devices with how far behind they are, what is outdated and what differs", async () => {
   for (let n = 0; n < 4; n += 1) await database.put(`note ${n}`, { n });
-  await database.put(milestoneId, milestone());
+  await database.put(MILESTONE_ID, milestone());
   const roster = await readRoster(database);
   const { update_seq } = (await database.info()) ?? { update_seq: "" };
   expect(roster.devices).toEqual([
@@ -98,7 +98,7 @@ test("devices with how far behind they are, what is outdated and what differs", 
 });
 
 test("a locked remote is told, with those that it keeps out", async () => {
-  await database.put(milestoneId, milestone({ locked: true }));
+  await database.put(MILESTONE_ID, milestone({ locked: true }));
   const { locked, remarks } = await readRoster(database);
   expect(locked).toBe(true);
   expect(remarks[0]).toEqual(

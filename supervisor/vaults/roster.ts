@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { asExpected, sequenceNumber, type Database } from "./database.ts";
-import { milestoneId } from "./livesync.ts";
+import { MILESTONE_ID } from "./livesync.ts";
 
 const node = z.looseObject({
   device_name: z.string().default(""),
@@ -49,13 +49,13 @@ export type Roster = {
 };
 
 /** Said by the plugin about the device or the moment, not about how it stores. */
-const ownMatters = new Set(["tweakModified"]);
+const OWN_MATTERS = new Set(["tweakModified"]);
 
 /** What the devices keep about themselves; empty while none has synced. */
 export async function readMilestone(
   database: Database,
 ): Promise<Readonly<z.output<typeof milestone>>> {
-  return asExpected(milestone, (await database.document(milestoneId)) ?? {});
+  return asExpected(milestone, (await database.document(MILESTONE_ID)) ?? {});
 }
 
 /** The devices of a vault, as they have put themselves down in its milestone document. */
@@ -132,7 +132,7 @@ function differences(
   if (own === undefined || preferred === undefined) return {};
   return Object.fromEntries(
     Object.entries(preferred)
-      .filter(([key]) => !ownMatters.has(key) && key in own)
+      .filter(([key]) => !OWN_MATTERS.has(key) && key in own)
       .filter(
         ([key, value]) => JSON.stringify(own[key]) !== JSON.stringify(value),
       )

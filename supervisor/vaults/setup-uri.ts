@@ -11,15 +11,15 @@ import { Failure } from "../../core/failure.ts";
 /** What the plugin's URI carries, before it is sealed. */
 export type PluginSettings = Readonly<Record<string, unknown>>;
 
-const lead = "obsidian://setuplivesync?settings=";
+const LEAD = "obsidian://setuplivesync?settings=";
 /** Names the format of the sealed settings. */
-const format = "%$";
-const pbkdf2SaltBytes = 32;
-const ivBytes = 12;
-const hkdfSaltBytes = 32;
-const tagBytes = 16;
-const iterations = 310_000;
-const keyBytes = 32;
+const FORMAT = "%$";
+const PBKDF2_SALT_BYTES = 32;
+const IV_BYTES = 12;
+const HKDF_SALT_BYTES = 32;
+const TAG_BYTES = 16;
+const ITERATIONS = 310_000;
+const KEY_BYTES = 32;
 
 const derive = promisify(pbkdf2);
 
@@ -31,9 +31,9 @@ export async function sealSetupUri(
   settings: PluginSettings,
   passphrase: string,
 ): Promise<string> {
-  const pbkdf2Salt = randomBytes(pbkdf2SaltBytes);
-  const iv = randomBytes(ivBytes);
-  const hkdfSalt = randomBytes(hkdfSaltBytes);
+  const pbkdf2Salt = randomBytes(PBKDF2_SALT_BYTES);
+  const iv = randomBytes(IV_BYTES);
+  const hkdfSalt = randomBytes(HKDF_SALT_BYTES);
   const key = await keyOf(passphrase, pbkdf2Salt, hkdfSalt);
   const cipher = createCipheriv("aes-256-gcm", key, iv);
   const sealed = Buffer.concat([
@@ -44,7 +44,7 @@ export async function sealSetupUri(
     cipher.final(),
     cipher.getAuthTag(),
   ]);
-  return lead + encodeURIComponent(format + sealed.toString("base64"));
+  return LEAD + encodeURIComponent(FORMAT + sealed.toString("base64"));
 }
 
 /** The settings in a Setup URI. Throws a Failure when it is none, or the passphrase is another. */
@@ -52,19 +52,19 @@ export async function openSetupUri(
   uri: string,
   passphrase: string,
 ): Promise<PluginSettings> {
-  const text = uri.startsWith(lead)
-    ? decodeURIComponent(uri.slice(lead.length))
+  const text = uri.startsWith(LEAD)
+    ? decodeURIComponent(uri.slice(LEAD.length))
     : "";
-  const bytes = Buffer.from(text.slice(format.length), "base64");
-  const least = pbkdf2SaltBytes + ivBytes + hkdfSaltBytes + tagBytes;
-  if (!text.startsWith(format) || bytes.length < least)
-    throw new Failure(`this is no Setup URI: one begins with ${lead}.`);
+  const bytes = Buffer.from(text.slice(FORMAT.length), "base64");
+  const least = PBKDF2_SALT_BYTES + IV_BYTES + HKDF_SALT_BYTES + TAG_BYTES;
+  if (!text.startsWith(FORMAT) || bytes.length < least)
+    throw new Failure(`this is no Setup URI: one begins with ${LEAD}.`);
   const take = pieces(bytes);
-  const pbkdf2Salt = take(pbkdf2SaltBytes);
-  const iv = take(ivBytes);
-  const hkdfSalt = take(hkdfSaltBytes);
+  const pbkdf2Salt = take(PBKDF2_SALT_BYTES);
+  const iv = take(IV_BYTES);
+  const hkdfSalt = take(HKDF_SALT_BYTES);
   const ciphertext = take(bytes.length - least);
-  const tag = take(tagBytes);
+  const tag = take(TAG_BYTES);
   const decipher = createDecipheriv(
     "aes-256-gcm",
     await keyOf(passphrase, pbkdf2Salt, hkdfSalt),
@@ -89,12 +89,12 @@ async function keyOf(
   const master = await derive(
     passphrase,
     pbkdf2Salt,
-    iterations,
-    keyBytes,
+    ITERATIONS,
+    KEY_BYTES,
     "sha256",
   );
   return Buffer.from(
-    hkdfSync("sha256", master, hkdfSalt, Buffer.alloc(0), keyBytes),
+    hkdfSync("sha256", master, hkdfSalt, Buffer.alloc(0), KEY_BYTES),
   );
 }
 

@@ -11,7 +11,7 @@ import {
 import { openDatabase } from "./database.ts";
 import { growthOf } from "./growth.ts";
 import { openHistory } from "./history-source.ts";
-import { seedId } from "./livesync.ts";
+import { SEED_ID } from "./livesync.ts";
 import { encryptText, openCipher } from "./note-cipher.ts";
 import { vaultChoices } from "./plugin-settings.ts";
 import { measureVault, rowsOf, spaceOf } from "./space.ts";
@@ -19,7 +19,7 @@ import { readVaultAt } from "./vault-past.ts";
 
 const [embedded] = serversUnderTest() as [ServerUnderTest];
 const choices = vaultChoices.parse({});
-const day = 86_400_000;
+const DAY = 86_400_000;
 let stand: NotesStand;
 
 beforeAll(async () => {
@@ -72,7 +72,7 @@ test("an encrypted vault shows its sums to the server, and its folders to who ha
   await stand.provisioning.add({ vault, choices });
   const database = openDatabase(stand.couch, vault);
   const salt = Buffer.alloc(32, 7);
-  await database.put(seedId, { pbkdf2salt: salt.toString("base64") });
+  await database.put(SEED_ID, { pbkdf2salt: salt.toString("base64") });
   const inside = JSON.stringify({
     ...{ path: "secret/plan.md", mtime: 1, ctime: 1, size: 4 },
     children: ["h:+one"],
@@ -109,7 +109,7 @@ test("the supervisor measures each vault once a day, and warns when the disk wil
     );
     await stand.keeper.look();
     await stand.keeper.look();
-    stand.pass(day);
+    stand.pass(DAY);
   }
   expect(stand.state.vault(vault).sizes).toHaveLength(4);
   expect(stand.state.vault(vault).space?.folders).toHaveLength(4);

@@ -34,7 +34,7 @@ export const vaultSpace = z.looseObject({
 export type VaultSpace = Readonly<z.output<typeof vaultSpace>>;
 type FolderSpace = z.output<typeof folder>;
 
-const mostFolders = 20;
+const MOST_FOLDERS = 20;
 const none = { count: 0, bytes: 0 };
 
 /** What the server can see: everything in a plain vault, sums in an encrypted one. */
@@ -105,8 +105,8 @@ function byFolder(
   }
   const bySize = [...folders.values()].toSorted((a, b) => b.bytes - a.bytes);
   return {
-    folders: bySize.slice(0, mostFolders),
-    smaller: sumOf(bySize.slice(mostFolders).map(({ bytes }) => bytes)),
+    folders: bySize.slice(0, MOST_FOLDERS),
+    smaller: sumOf(bySize.slice(MOST_FOLDERS).map(({ bytes }) => bytes)),
     unused: sumOf([...sizes.values()]),
   };
 }

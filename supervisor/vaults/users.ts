@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Couch } from "./couch.ts";
 import { asExpected, openDatabase, type CouchDocument } from "./database.ts";
 
-const prefix = "org.couchdb.user:";
+const PREFIX = "org.couchdb.user:";
 const rows = z.looseObject({
   rows: z.array(
     z.looseObject({
@@ -32,11 +32,11 @@ export type Users = {
 
 export function openUsers(couch: Couch): Users {
   const database = openDatabase(couch, "_users");
-  const find = (name: string) => database.document(prefix + name);
+  const find = (name: string) => database.document(PREFIX + name);
   return {
     save: async (name, password) => {
       const known = await find(name);
-      await database.put(prefix + name, {
+      await database.put(PREFIX + name, {
         ...(known === undefined ? {} : { _rev: known._rev }),
         name,
         password,
@@ -56,8 +56,8 @@ export function openUsers(couch: Couch): Users {
     all: async () => {
       const query = new URLSearchParams({
         include_docs: "true",
-        startkey: JSON.stringify(prefix),
-        endkey: JSON.stringify(`${prefix}\uffff`),
+        startkey: JSON.stringify(PREFIX),
+        endkey: JSON.stringify(`${PREFIX}\uffff`),
       });
       const answer = asExpected(
         rows,

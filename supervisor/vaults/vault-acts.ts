@@ -19,7 +19,7 @@ import type { Keeper, SeedAnswer } from "./keeper.ts";
 import type { NotesState } from "./notes-state.ts";
 import { listVaults, viewVault, type VaultView } from "./overview.ts";
 import type { Provisioning, Removed, SetupAnswer } from "./provisioning.ts";
-import { mostConflicts } from "./report-jobs.ts";
+import { MOST_CONFLICTS } from "./report-jobs.ts";
 import { readRoster, type Roster } from "./roster.ts";
 import type { EscrowFiles } from "./seed-escrow.ts";
 import type { VaultSpace } from "./space.ts";
@@ -147,7 +147,7 @@ export function openVaultActs(parts: VaultActParts): VaultActs {
       return collection;
     },
     conflicts: async (vault) =>
-      findConflicts(await database(vault), state, parts.now(), mostConflicts),
+      findConflicts(await database(vault), state, parts.now(), MOST_CONFLICTS),
     devices: async (vault) => readRoster(await database(vault)),
     resolve: async (vault, document, resolution) => {
       const resolved = await resolveConflict(

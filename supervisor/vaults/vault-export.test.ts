@@ -13,7 +13,7 @@ beforeEach(() => {
 afterEach(() => rmSync(directory, { recursive: true }));
 
 const image = Buffer.from([0, 255, 128, 7]);
-const chunks = new Map([
+const CHUNKS = new Map([
   ["h:a", "äß漢 "],
   ["h:b", "two"],
   ["h:i", image.toString("base64")],
@@ -40,7 +40,7 @@ function sourceOf(rows: readonly ReturnType<typeof note>[]): HistorySource {
   return {
     notesAt: async (at: number) => ({ at, rows: [...rows], next: null }),
     chunks: async (ids: readonly string[]) =>
-      ids.map((id) => ({ _id: id, _rev: "1-a", data: chunks.get(id) ?? "" })),
+      ids.map((id) => ({ _id: id, _rev: "1-a", data: CHUNKS.get(id) ?? "" })),
   } as unknown as HistorySource;
 }
 

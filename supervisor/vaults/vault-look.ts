@@ -5,7 +5,7 @@ import type { Couch } from "./couch.ts";
 import { countDeletions, type DeletionLimits } from "./deletions.ts";
 import { isMeasurementDue, withMeasurement } from "./growth.ts";
 import { NoHistory, openHistory } from "./history-source.ts";
-import { encryptedChunks, seedId, seedOf } from "./livesync.ts";
+import { ENCRYPTED_CHUNKS, SEED_ID, seedOf } from "./livesync.ts";
 import type { NotesState } from "./notes-state.ts";
 import {
   accepting,
@@ -113,7 +113,7 @@ async function lookAtSeed(
 ): Promise<Troubles> {
   const vault = database.name;
   const kept = escrow.read(vault);
-  const seed = seedOf(await database.document(seedId));
+  const seed = seedOf(await database.document(SEED_ID));
   const verdict = judgeSeed(kept, {
     instance,
     seed,
@@ -135,7 +135,7 @@ async function lookAtSeed(
       escrow.write(accepting(kept, verdict.seed, instance, now()));
       return nothing;
     case "put-back":
-      await database.put(seedId, verdict.seed);
+      await database.put(SEED_ID, verdict.seed);
       // Where access was taken away it stays so: a person looks first.
       escrow.write({
         ...accepting(kept, verdict.seed, instance, now()),
@@ -161,7 +161,7 @@ async function needsSeed(
   database: Database,
   sameDatabase: boolean,
 ): Promise<boolean> {
-  if (!sameDatabase) return database.hasBetween(...encryptedChunks);
+  if (!sameDatabase) return database.hasBetween(...ENCRYPTED_CHUNKS);
   return ((await database.info())?.doc_count ?? 0) > 0;
 }
 

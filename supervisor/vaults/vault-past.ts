@@ -41,8 +41,8 @@ export type Restored = {
   readonly unchanged: number;
 };
 
-const chunksPerRequest = 8;
-const documentsPerRequest = 100;
+const CHUNKS_PER_REQUEST = 8;
+const DOCUMENTS_PER_REQUEST = 100;
 
 /** All notes of a vault as they were at `at`, milliseconds since 1970. */
 export async function readVaultAt(
@@ -89,9 +89,9 @@ export async function contentOf(
   const data = new Map(
     Object.entries(eden).map(([id, each]) => [id, each.data]),
   );
-  for (let at = 0; at < wanted.length; at += chunksPerRequest)
+  for (let at = 0; at < wanted.length; at += CHUNKS_PER_REQUEST)
     for (const chunk of await source.chunks(
-      wanted.slice(at, at + chunksPerRequest),
+      wanted.slice(at, at + CHUNKS_PER_REQUEST),
     ))
       data.set(
         chunk._id,
@@ -150,8 +150,8 @@ export async function restoreVault(
     ),
   );
   await source.write([], [...chunks]);
-  for (let at = 0; at < documents.length; at += documentsPerRequest)
-    await source.write(documents.slice(at, at + documentsPerRequest), []);
+  for (let at = 0; at < documents.length; at += DOCUMENTS_PER_REQUEST)
+    await source.write(documents.slice(at, at + DOCUMENTS_PER_REQUEST), []);
   return {
     at: past.at,
     written: changed.map(({ note }) => note.path).toSorted(),

@@ -6,8 +6,8 @@ import { codeOf, Failure, sentencesOf } from "../../core/failure.ts";
 export type LeftOut = { readonly path: string; readonly why: string };
 
 /** Obsidian's own files are stored under their path behind this; what else has such a mark is the plugin's. */
-const hiddenFile = "i:";
-const pluginData = /^(?:ps|ix):/;
+const HIDDEN_FILE = "i:";
+const PLUGIN_DATA = /^(?:ps|ix):/;
 const reasons: Readonly<Record<string, string>> = {
   ENAMETOOLONG: "the name is too long",
   EINVAL: "the name has characters that this file system does not allow",
@@ -19,9 +19,9 @@ const reasons: Readonly<Record<string, string>> = {
 
 /** The path of a note's file in the vault; undefined for what the plugin keeps for itself. */
 export function filePathOf(notePath: string): string | undefined {
-  if (pluginData.test(notePath)) return undefined;
-  return notePath.startsWith(hiddenFile)
-    ? notePath.slice(hiddenFile.length)
+  if (PLUGIN_DATA.test(notePath)) return undefined;
+  return notePath.startsWith(HIDDEN_FILE)
+    ? notePath.slice(HIDDEN_FILE.length)
     : notePath;
 }
 

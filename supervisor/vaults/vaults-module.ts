@@ -9,7 +9,7 @@ import { openNotesLook } from "../../console/pages/notes/notes-look.ts";
 import { notesOffsiteDrill } from "../offsite/offsite-jobs.ts";
 import type { Room, Surroundings } from "../supervision.ts";
 import type { DeviceView } from "../../console/pages/status/status-view.ts";
-import { largeBytes } from "./compaction.ts";
+import { LARGE_BYTES } from "./compaction.ts";
 import { impatient, openCouch, type Couch } from "./couch.ts";
 import { openDatabase, vaultNames } from "./database.ts";
 import { followDatabases } from "./database-updates.ts";
@@ -27,12 +27,12 @@ import { takeTurns } from "./turns.ts";
 import { openVaultActs } from "./vault-acts.ts";
 import { openVaultFiles } from "./vault-file.ts";
 
-const tickEveryMs = 2000;
-const lookEveryMs = 60_000;
-const largeAgainAfterMs = 24 * 3_600_000;
-const pageWaitsAtMostMs = 2500;
-const stopWithinMs = 5000;
-const beginFingerprint = "notes-begin";
+const TICK_EVERY_MS = 2000;
+const LOOK_EVERY_MS = 60_000;
+const LARGE_AGAIN_AFTER_MS = 24 * 3_600_000;
+const PAGE_WAITS_AT_MOST_MS = 2500;
+const STOP_WITHIN_MS = 5000;
+const BEGIN_FINGERPRINT = "notes-begin";
 
 /** Everything the supervisor does about the notes store; where no jobs run it only says who does. */
 export function openNotesRoom(surroundings: Surroundings): Room {
@@ -75,7 +75,7 @@ export function openNotesRoom(surroundings: Surroundings): Room {
     escrow,
     alarms,
     deletionLimits: config.notes.mass_deletion,
-    largeFrom: largeBytes,
+    largeFrom: LARGE_BYTES,
     turns,
     busy,
     onLarge: (vault) => {
@@ -83,7 +83,7 @@ export function openNotesRoom(surroundings: Surroundings): Room {
         largeAt.get(vault) ?? 0,
         state.vault(vault).compactedAt ?? 0,
       );
-      if (Date.now() - last < largeAgainAfterMs) return;
+      if (Date.now() - last < LARGE_AGAIN_AFTER_MS) return;
       largeAt.set(vault, Date.now());
       try {
         jobs.run("compaction", { vault, large: true });
@@ -113,7 +113,7 @@ export function openNotesRoom(surroundings: Surroundings): Room {
   const look = openNotesLook({
     acts: openVaultActs({
       ...actParts,
-      couch: impatient(couch, pageWaitsAtMostMs),
+      couch: impatient(couch, PAGE_WAITS_AT_MOST_MS),
     }),
     ...{ escrow, files, jobs, backups, now: Date.now },
     timeZone: config.jobs.time_zone,
@@ -176,10 +176,10 @@ export function openNotesRoom(surroundings: Surroundings): Room {
     const restored = new Set(busy);
     const answered = await keeper.look(skipped);
     // Where nothing can be done at all, the look has told so.
-    if (trouble === undefined) alarms.clear(beginFingerprint);
+    if (trouble === undefined) alarms.clear(BEGIN_FINGERPRINT);
     else if (answered)
       alarms.raise({
-        fingerprint: beginFingerprint,
+        fingerprint: BEGIN_FINGERPRINT,
         level: "warning",
         subject: "notes",
         text: `the first vault cannot be made, or what a restore left cannot be cleared: ${sentencesOf(trouble).join(" ")}`,
@@ -193,7 +193,7 @@ export function openNotesRoom(surroundings: Surroundings): Room {
         vaults.filter((vault) => !restored.has(vault) && !busy.has(vault)),
       );
     }
-    nextLook = Date.now() + (answered ? lookEveryMs : 0);
+    nextLook = Date.now() + (answered ? LOOK_EVERY_MS : 0);
   }
 
   function tick(): void {
@@ -222,7 +222,7 @@ export function openNotesRoom(surroundings: Surroundings): Room {
     },
     begin: () => {
       tick();
-      timer = setInterval(tick, tickEveryMs);
+      timer = setInterval(tick, TICK_EVERY_MS);
       void followDatabases(
         couch,
         { created: keeper.lookAt, quiet },
@@ -233,7 +233,7 @@ export function openNotesRoom(surroundings: Surroundings): Room {
       clearInterval(timer);
       stopping.abort();
       const patience = Promise.withResolvers<void>();
-      const giveUp = setTimeout(patience.resolve, stopWithinMs);
+      const giveUp = setTimeout(patience.resolve, STOP_WITHIN_MS);
       await Promise.race([looking, patience.promise]);
       clearTimeout(giveUp);
     },

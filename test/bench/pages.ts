@@ -33,8 +33,8 @@ interface Timing {
   readonly floor: number;
 }
 
-const goalMs = 100;
-const goalBytes = 150_000;
+const GOAL_MS = 100;
+const GOAL_BYTES = 150_000;
 
 const { size, rounds } = readLedgerOptions("bench:pages", {
   keys: 10_000,
@@ -173,7 +173,7 @@ function at(times: readonly number[], share: number): number {
 }
 
 function isHeld({ p99, bytes }: Timing): boolean {
-  return p99 < goalMs && bytes < goalBytes;
+  return p99 < GOAL_MS && bytes < GOAL_BYTES;
 }
 
 function report(
@@ -194,7 +194,7 @@ function report(
     return `${cells.join("  ")}  ${path.replace(/[0-9a-f]{64}/, "…")}\n`;
   });
   process.stdout.write(
-    `${rows.toLocaleString("en")} rows of ${keys.toLocaleString("en")} keys over ${days} days; goals: p99 below ${goalMs} ms, below ${goalBytes / 1000} kB; load of the machine ${loadavg()[0]?.toFixed(1)} on ${availableParallelism()} cores\n\n` +
+    `${rows.toLocaleString("en")} rows of ${keys.toLocaleString("en")} keys over ${days} days; goals: p99 below ${GOAL_MS} ms, below ${GOAL_BYTES / 1000} kB; load of the machine ${loadavg()[0]?.toFixed(1)} on ${availableParallelism()} cores\n\n` +
       `first ms    p50 ms    p99 ms    CPU ms     kB  ×/healthz  held  page\n${lines.join("")}`,
   );
 }

@@ -17,7 +17,7 @@ import {
   wholeNumberOf,
 } from "../../scripts/command-line.ts";
 import { projectRoot } from "../../supervisor/home/home.ts";
-import { smallMemory } from "../../supervisor/small-memory.ts";
+import { SMALL_MEMORY } from "../../supervisor/small-memory.ts";
 
 const USAGE = `Usage: npm run bench:supervisor -- [options]
   --seconds N   measured time (120)
@@ -31,9 +31,9 @@ const options = readCommandLine(USAGE, OPTIONS, ({ seconds, checks }) => ({
   seconds: numberOf("seconds", seconds),
   checks: wholeNumberOf("checks", checks),
 }));
-const operatorPassword = "of-the-benchmark";
+const OPERATOR_PASSWORD = "of-the-benchmark";
 /** Until every check has been looked at and what is needed once is loaded. */
-const settleMs = 45_000;
+const SETTLE_MS = 45_000;
 const cleanup = createCleanup();
 
 try {
@@ -58,7 +58,7 @@ async function measure(seconds: number, count: number): Promise<0 | 1> {
     startSupervisor(home, config, port),
     stopSupervisor,
   );
-  await wait(settleMs);
+  await wait(SETTLE_MS);
   const before = statsOf(supervisor.pid ?? 0);
   if (before === undefined) throw new Error("the supervisor has ended");
   await wait(seconds * 1000);
@@ -90,7 +90,7 @@ async function startSupervisor(
 ): Promise<ChildProcess> {
   const child = spawn(
     process.execPath,
-    [...smallMemory, join(projectRoot, "supervisor", "main.ts")],
+    [...SMALL_MEMORY, join(projectRoot, "supervisor", "main.ts")],
     {
       stdio: ["ignore", "ignore", "inherit"],
       env: {
@@ -99,7 +99,7 @@ async function startSupervisor(
         HEARTH_RUNTIME: "none",
         HEARTH_SUPERVISOR_CONFIG: config,
         HEARTH_SUPERVISOR_PORT: String(port),
-        HEARTH_OPERATOR_PASSWORD: operatorPassword,
+        HEARTH_OPERATOR_PASSWORD: OPERATOR_PASSWORD,
         NODE_COMPILE_CACHE: join(home, "cache"),
       },
     },
@@ -167,7 +167,7 @@ async function makeChecks(
 
 async function sickOnes(port: number): Promise<readonly string[]> {
   const answer = await fetch(`http://127.0.0.1:${port}/api/status`, {
-    headers: operatorHeaders(operatorPassword),
+    headers: operatorHeaders(OPERATOR_PASSWORD),
   });
   const status = (await answer.json()) as {
     readonly checks: readonly {

@@ -8,7 +8,7 @@ import {
 } from "../../supervisor/vaults/collection.ts";
 import { openCouch, type Couch } from "../../supervisor/vaults/couch.ts";
 import { openHistory } from "../../supervisor/vaults/history-source.ts";
-import { milestoneId, seedId } from "../../supervisor/vaults/livesync.ts";
+import { MILESTONE_ID, SEED_ID } from "../../supervisor/vaults/livesync.ts";
 import { openCipher } from "../../supervisor/vaults/note-cipher.ts";
 import { remote, type Device } from "./devices.ts";
 import {
@@ -23,13 +23,13 @@ import { newVaultDevice, type VaultDevice } from "./vault-device.ts";
 import { encryptionOf } from "./vault-encryption.ts";
 
 const HOUR = 60 * MINUTE;
-const vault = "vault";
-const passphrase = "not-a-secret-passphrase";
+const VAULT = "vault";
+const PASSPHRASE = "not-a-secret-passphrase";
 const salt = createPBKDF2Salt();
 const pbkdf2salt = Buffer.from(salt).toString("base64");
-const vaults = [
+const VAULTS = [
   ["plain", undefined],
-  ["encrypted (E2EE v2)", encryptionOf(passphrase, salt)],
+  ["encrypted (E2EE v2)", encryptionOf(PASSPHRASE, salt)],
 ] as const;
 
 let notes: MovedNotes;
@@ -39,23 +39,23 @@ let server: Device;
 beforeEach(async () => {
   notes = await startMovedNotes();
   couch = openCouch({ url: notes.url, password: () => admin.password });
-  server = remote(notes.url, vault, admin);
-  await ask(`${notes.url}/${vault}`, { method: "PUT" });
-  await put(seedId, { pbkdf2salt });
+  server = remote(notes.url, VAULT, admin);
+  await ask(`${notes.url}/${VAULT}`, { method: "PUT" });
+  await put(SEED_ID, { pbkdf2salt });
   // A version that is current for a minute is then not that of a full hour.
   notes.pass(HOUR - (notes.now() % HOUR) + 10 * MINUTE);
 });
 afterEach(() => notes.stop());
 
 const put = async (id: string, json: unknown): Promise<void> => {
-  await ask(`${notes.url}/${vault}/${id}`, { method: "PUT", json });
+  await ask(`${notes.url}/${VAULT}/${id}`, { method: "PUT", json });
 };
 
 const run = async (free: boolean): Promise<Collection> => {
-  const source = openHistory(couch, vault);
-  const cipher = openCipher(vault, pbkdf2salt, async () => passphrase);
+  const source = openHistory(couch, VAULT);
+  const cipher = openCipher(VAULT, pbkdf2salt, async () => PASSPHRASE);
   const unused = await findUnused(source, cipher);
-  return collectChunks(couch, vault, unused, { free, now: notes.now() });
+  return collectChunks(couch, VAULT, unused, { free, now: notes.now() });
 };
 
 /** Leaves the chunk of "old" in no version that the store has, and every device past that. */
@@ -66,10 +66,10 @@ async function leaveUnused(devices: readonly VaultDevice[]): Promise<void> {
     notes.pass(MINUTE);
   }
   notes.pass(2 * DAY);
-  await compactVault(notes, vault);
+  await compactVault(notes, VAULT);
 }
 
-test.each(vaults)(
+test.each(VAULTS)(
   "a chunk is freed 30 days after the last version that used it, once every device has read past that: %s",
   async (_name, encryption) => {
     const device = () => newVaultDevice(notes.now, encryption);
@@ -77,7 +77,7 @@ test.each(vaults)(
     await one.write("first.md", "first");
     for (const each of [one, late, gone]) await each.sync(server);
     const node_info = { phone: { device_name: "Phone", progress: "1-x" } };
-    await put(milestoneId, { node_info, accepted_nodes: ["phone", "tablet"] });
+    await put(MILESTONE_ID, { node_info, accepted_nodes: ["phone", "tablet"] });
     await leaveUnused([one, two]);
 
     expect(await run(true)).toMatchObject({
@@ -97,8 +97,8 @@ test.each(vaults)(
     await late.sync(server);
     const { waitingFor } = await run(true);
     expect(waitingFor).toHaveLength(3);
-    for (const { id } of waitingFor) await forgetReader(couch, vault, id);
-    await expect(forgetReader(couch, vault, "phone")).rejects.toThrow(
+    for (const { id } of waitingFor) await forgetReader(couch, VAULT, id);
+    await expect(forgetReader(couch, VAULT, "phone")).rejects.toThrow(
       'knows no device or checkpoint "phone"',
     );
 
@@ -113,7 +113,7 @@ test.each(vaults)(
   },
 );
 
-test.each(vaults)(
+test.each(VAULTS)(
   "a collected chunk that a device uses again, from its own copy, comes back when another device asks for it: %s",
   async (_name, encryption) => {
     const one = newVaultDevice(notes.now, encryption);
@@ -132,12 +132,12 @@ test.each(vaults)(
 );
 
 test("of an encrypted vault nothing is collected without the passphrase", async () => {
-  const [[, encryption]] = vaults.slice(1) as [(typeof vaults)[1]];
+  const [[, encryption]] = VAULTS.slice(1) as [(typeof VAULTS)[1]];
   const one = newVaultDevice(notes.now, encryption);
   await one.write("a.md", "text");
   await one.sync(server);
-  const cipher = openCipher(vault, pbkdf2salt, async () => "another");
-  await expect(findUnused(openHistory(couch, vault), cipher)).rejects.toThrow(
+  const cipher = openCipher(VAULT, pbkdf2salt, async () => "another");
+  await expect(findUnused(openHistory(couch, VAULT), cipher)).rejects.toThrow(
     "not the passphrase",
   );
 });

@@ -27,11 +27,11 @@ import { encryptionOf } from "./vault-encryption.ts";
 /** How long the devices edit; thirty steps are half a year. */
 const STEPS = Number(process.env["HEARTH_STEPS"] ?? 30);
 const STEP_LIMIT_MS = 20_000;
-const passphrase = "not-a-secret-passphrase";
+const PASSPHRASE = "not-a-secret-passphrase";
 const salt = createPBKDF2Salt();
 const saltText = Buffer.from(salt).toString("base64");
 
-const encryption = encryptionOf(passphrase, salt);
+const encryption = encryptionOf(PASSPHRASE, salt);
 
 test.each([
   ["plain", undefined],
@@ -59,7 +59,7 @@ test.each([
         password: () => admin.password,
       });
       const source = openHistory(couch, "vault");
-      const cipher = openCipher("vault", saltText, async () => passphrase);
+      const cipher = openCipher("vault", saltText, async () => PASSPHRASE);
       const log: { from: number; to: number; files: Vault }[] = [];
       const began = now();
       let freed = 0;

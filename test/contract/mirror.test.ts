@@ -37,10 +37,10 @@ import {
 } from "./vault-device.ts";
 import { encryptionOf } from "./vault-encryption.ts";
 
-const passphrase = "not-a-secret-passphrase";
+const PASSPHRASE = "not-a-secret-passphrase";
 const salt = createPBKDF2Salt();
 const saltText = Buffer.from(salt).toString("base64");
-const encryption = encryptionOf(passphrase, salt);
+const encryption = encryptionOf(PASSPHRASE, salt);
 const patience = { timeout: 60_000 };
 
 let notes: NotesProcess;
@@ -91,7 +91,7 @@ function mirror(
       ...{ report, stop: stop.signal },
       folder: openMirrorFolder(into, vault, report),
       source: openHistory(stoppable, "vault"),
-      cipher: openCipher("vault", saltText, async () => passphrase),
+      cipher: openCipher("vault", saltText, async () => PASSPHRASE),
       passed: async () => undefined,
       pause: async () => await wait(50),
       ...more,

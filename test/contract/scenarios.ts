@@ -5,7 +5,7 @@ import type { RunningServer, ServerUnderTest } from "./server-under-test.ts";
 import type { Tolerance } from "./tolerated.ts";
 
 /** Scenarios that build on each other share a database; each list is one. */
-const stories: readonly (readonly string[])[] = [
+const STORIES: readonly (readonly string[])[] = [
   [
     "a-first-device",
     "b1-second-device-replication",
@@ -49,7 +49,7 @@ export function replayScenarios(
       await running.stop();
     });
 
-    for (const story of stories) {
+    for (const story of STORIES) {
       let vault: Vault | undefined;
 
       test.each(story.map(readScenario))(

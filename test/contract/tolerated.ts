@@ -28,7 +28,7 @@ const tolerated = {
 } as const satisfies Readonly<Record<string, string>>;
 
 /** Reads of clients that CouchDB answered from before the write that they overlapped; the replay sends them before it. */
-const readBeforeWrite = new Set([
+const READ_BEFORE_WRITE = new Set([
   "c2-live 65",
   "f-plain-vault 64",
   "f-plain-vault 111",
@@ -55,12 +55,12 @@ export function countTolerated(embedded: boolean): Tolerance {
   const unused = new Set([
     ...Object.keys(tolerated),
     ...Object.keys(differences),
-    ...readBeforeWrite,
+    ...READ_BEFORE_WRITE,
   ]);
   return {
     use: (name) => void unused.delete(name),
     readBeforeWrite: (name) =>
-      readBeforeWrite.has(name) && (unused.delete(name) || true),
+      READ_BEFORE_WRITE.has(name) && (unused.delete(name) || true),
     difference: (name) => {
       unused.delete(name);
       return differences[name];

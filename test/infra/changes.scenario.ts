@@ -1,6 +1,6 @@
 import type { OpMap } from "@pulumi/pulumi/automation/stack.js";
 import { beforeAll, describe, expect, test } from "vitest";
-import { parallel } from "../../infra/deploy/deploy-stack.ts";
+import { PARALLEL } from "../../infra/deploy/deploy-stack.ts";
 import { callSteadily, expectNoFailedCall } from "./callers.ts";
 import {
   changedSince,
@@ -9,7 +9,7 @@ import {
   healthyOn,
 } from "./containers.ts";
 import { deploy, quiet, say, timed } from "./day-two.ts";
-import { chat, deployedStack, edges } from "./running.ts";
+import { chat, deployedStack, EDGES } from "./running.ts";
 import { noAlerts } from "./supervisors.ts";
 
 const running = deployedStack();
@@ -23,14 +23,14 @@ describe("changes", () => {
   test("2: a second preview is empty, and a refresh finds no drift", async () => {
     const { stand } = running();
     await timed("preview", () =>
-      stand.stack.preview({ expectNoChanges: true, parallel, onOutput: quiet }),
+      stand.stack.preview({ expectNoChanges: true, parallel: PARALLEL, onOutput: quiet }),
     );
     const { summary } = await timed("refresh", () =>
-      stand.stack.refresh({ expectNoChanges: true, parallel, onOutput: quiet }),
+      stand.stack.refresh({ expectNoChanges: true, parallel: PARALLEL, onOutput: quiet }),
     );
     expect(changes(summary.resourceChanges)).toEqual([]);
     await timed("preview after refresh", () =>
-      stand.stack.preview({ expectNoChanges: true, parallel, onOutput: quiet }),
+      stand.stack.preview({ expectNoChanges: true, parallel: PARALLEL, onOutput: quiet }),
     );
   });
 
@@ -51,7 +51,7 @@ describe("changes", () => {
     expect(told).toMatch(/1 replaced\n/);
     say(inOneLine(/Resources:\n([^]*?)\n\n/.exec(told)?.[1] ?? told));
     expect(await changedSince(stand, before)).toEqual(["a hearth-redis"]);
-    await chat(edges[1], key, "still there?");
+    await chat(EDGES[1], key, "still there?");
   });
 
   test("ten mistakes at once are ten sentences, and nothing is touched", async () => {
@@ -107,7 +107,7 @@ describe("changes", () => {
   test("3: a new gateway image under load through both edges: no call fails", async () => {
     const { stand, key } = running();
     const before = await containerIds(stand);
-    const load = callSteadily({ baseUrls: edges, key, perSecond: 10 });
+    const load = callSteadily({ baseUrls: EDGES, key, perSecond: 10 });
     // Another base is another image; another tag of the same one would not be.
     for (const host of ["a", "b"] as const) await stand.makeNextBase(host);
     const images = JSON.parse(
@@ -116,7 +116,7 @@ describe("changes", () => {
     await stand.configure({
       images: JSON.stringify({ ...images, nodeBase: "hearth-test/node:next" }),
     });
-    await timed("up", () => stand.stack.up({ parallel, onOutput: quiet }));
+    await timed("up", () => stand.stack.up({ parallel: PARALLEL, onOutput: quiet }));
     expectNoFailedCall(await load.stop(), say);
     expect(await changedSince(stand, before)).toEqual([
       "a hearth-gateway",
@@ -142,7 +142,7 @@ describe("changes", () => {
         "hearth-test/sick:latest",
       );
     const before = await containerIds(stand);
-    const load = callSteadily({ baseUrls: edges, key, perSecond: 10 });
+    const load = callSteadily({ baseUrls: EDGES, key, perSecond: 10 });
     await stand.configure({
       images: JSON.stringify({ ...images, gateway: "hearth-test/sick:latest" }),
     });
@@ -160,7 +160,7 @@ describe("changes", () => {
     );
     await stand.configure({ images: JSON.stringify(images) });
     await timed("up with the old image", () =>
-      stand.stack.up({ parallel, onOutput: quiet }),
+      stand.stack.up({ parallel: PARALLEL, onOutput: quiet }),
     );
     expectNoFailedCall(await load.stop(), say);
     for (const host of ["a", "b"] as const)

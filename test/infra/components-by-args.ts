@@ -17,10 +17,10 @@ import {
 } from "./expected-inputs.ts";
 import { rightConfig } from "./stack-config.ts";
 
-const image = "example.org/image:1";
+const IMAGE = "example.org/image:1";
 
 /** The same containers by the whole program, and by the arguments of each component. */
-export const waysToRegister = [
+export const WAYS_TO_REGISTER = [
   { from: "the configuration", register: () => registerContainers() },
   {
     from: "arguments",
@@ -41,7 +41,7 @@ async function makeComponents(): Promise<void> {
     "postgres",
     {
       host: hosts.a,
-      image,
+      image: IMAGE,
       version: "18",
       memoryMiB: 1024,
       password: secret("postgres-0123456789abcdef"),
@@ -60,7 +60,7 @@ async function makeComponents(): Promise<void> {
     "redis",
     {
       host: hosts.a,
-      image,
+      image: IMAGE,
       memoryMiB: 512,
       password: secret("redis-0123456789abcdef"),
       certificate: certificates.redis,
@@ -72,7 +72,7 @@ async function makeComponents(): Promise<void> {
     "notes",
     {
       host: hosts.a,
-      image,
+      image: IMAGE,
       uuid: "00112233445566778899aabbccddeeff",
       cookieSecret: secret("cookie-0123456789abcdef"),
       adminPassword: secret("notes-0123456789abcdef"),
@@ -90,7 +90,7 @@ async function makeComponents(): Promise<void> {
       `gateway-${name}`,
       {
         host,
-        image,
+        image: IMAGE,
         memoryMiB: 512,
         database: postgres.loginFrom(host, "gateway"),
         redis: redis.connectionFrom(host),
@@ -118,18 +118,18 @@ async function makeComponents(): Promise<void> {
     );
     const socketProxy = new SocketProxy(
       `socket-proxy-${name}`,
-      { host, image },
+      { host, image: IMAGE },
       on,
     );
     const tls = new TlsEndpoint(
       `tls-${name}`,
-      { host, peer, image, certificate: certificates.tls[name], hasNotes },
+      { host, peer, image: IMAGE, certificate: certificates.tls[name], hasNotes },
       on,
     );
     const edge = new Edge(
       `edge-${name}`,
       {
-        ...{ host, peer, image, hasNotes, authority },
+        ...{ host, peer, image: IMAGE, hasNotes, authority },
         https: { tls: "none" },
         upstreams: [gateway.container, notes.container],
       },
@@ -139,7 +139,7 @@ async function makeComponents(): Promise<void> {
     new Supervisor(
       `supervisor-${name}`,
       {
-        ...{ host, peer, image, authority, watches },
+        ...{ host, peer, image: IMAGE, authority, watches },
         memoryMiB: 256,
         hasJobs: name === "a",
         services:

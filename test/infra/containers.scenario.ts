@@ -20,8 +20,8 @@ import { testRuntimeContract } from "../supervisor/runtime-contract.ts";
 import { waitFor } from "../supervisor/wait-for.ts";
 import { addresses, startTwoEngines, type TwoEngines } from "./two-engines.ts";
 
-const gatePort = 12_375;
-const label = "hearth.config=0123456789abcdef";
+const GATE_PORT = 12_375;
+const LABEL = "hearth.config=0123456789abcdef";
 let engines: TwoEngines;
 let directory: string;
 
@@ -33,8 +33,8 @@ beforeAll(async () => {
   // As the deployment places it, but reached from here.
   await engines.docker(
     ...(["a", "run", "--detach", "--name", "hearth-socket-proxy"] as const),
-    ...["--label", label, "--user", "0:0"],
-    ...["--publish", `${addresses.a}:${gatePort}:2375`],
+    ...["--label", LABEL, "--user", "0:0"],
+    ...["--publish", `${addresses.a}:${GATE_PORT}:2375`],
     ...["--volume", `${engines.sockets.a}:/var/run/docker.sock`],
     ...["--volume", `${config}:/usr/local/etc/haproxy/haproxy.cfg:ro`],
     "hearth-test/haproxy",
@@ -52,7 +52,7 @@ async function runOurs(
   ...options: readonly string[]
 ): Promise<void> {
   await engines.docker(
-    ...(["a", "run", "--detach", "--init", "--label", label] as const),
+    ...(["a", "run", "--detach", "--init", "--label", LABEL] as const),
     ...["--name", `hearth-${service}`, "--restart", "unless-stopped"],
     ...options,
     ...["hearth-test/node", "node", "-e", script],
@@ -73,7 +73,7 @@ function openRuntime(history: History): ContainerRuntime {
   return createContainerRuntime({
     prefix: "hearth",
     engine: openEngine(
-      `tcp://${addresses.a}:${gatePort}`,
+      `tcp://${addresses.a}:${GATE_PORT}`,
       "hearth-socket-proxy",
     ),
     history,

@@ -22,12 +22,12 @@ import {
   timed,
   upWithRefresh,
 } from "./day-two.ts";
-import { chat, deployedStack, edges, type Running } from "./running.ts";
+import { chat, deployedStack, EDGES, type Running } from "./running.ts";
 import type { Stand } from "./stand.ts";
 import { addresses } from "./two-engines.ts";
 
 const running = deployedStack();
-const [, edge] = edges;
+const [, edge] = EDGES;
 const newestMigration =
   readdirSync(inProject("gateway/database/migrations"))
     .toSorted()
@@ -198,7 +198,7 @@ async function rememberHostA({ stack }: Stand, host: string): Promise<void> {
   }));
 }
 
-const note = "day-two/note";
+const NOTE = "day-two/note";
 
 async function notesRequest(
   stand: Stand,
@@ -219,10 +219,10 @@ async function notesRequest(
 
 async function writeNote(stand: Stand, text: string): Promise<void> {
   await notesRequest(stand, "PUT", "day-two");
-  const known = (await (await notesRequest(stand, "GET", note)).json()) as {
+  const known = (await (await notesRequest(stand, "GET", NOTE)).json()) as {
     readonly _rev?: string;
   };
-  const written = await notesRequest(stand, "PUT", note, {
+  const written = await notesRequest(stand, "PUT", NOTE, {
     text,
     ...(known._rev === undefined ? {} : { _rev: known._rev }),
   });
@@ -240,7 +240,7 @@ async function dataIsThere(
     await settingOf(stand, "masterKey"),
   );
   expect((info as { readonly spend: number }).spend).toBeGreaterThan(0);
-  const found = await notesRequest(stand, "GET", note);
+  const found = await notesRequest(stand, "GET", NOTE);
   expect(await found.json()).toMatchObject({ text });
 }
 

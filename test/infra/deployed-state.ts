@@ -7,7 +7,7 @@ import { inProject, projectRoot } from "../../infra/project-files.ts";
 import { openFiles } from "./open-files.ts";
 
 /** Everything that a first `up` deploys or is configured by. */
-const inputs = [
+const INPUTS = [
   ...[
     "cli",
     "config",
@@ -23,7 +23,7 @@ const inputs = [
   ...["test/infra", "test/servers", "package-lock.json", "Pulumi.yaml"],
 ];
 /** Files among them that cannot change what is deployed. */
-const others = /\.(test|scenario|browser)\.ts$|\.md$/;
+const OTHERS = /\.(test|scenario|browser)\.ts$|\.md$/;
 
 const cache = join(
   process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"),
@@ -39,12 +39,12 @@ export function deployedState(): string {
     "git",
     [
       ...["ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-      ...["--deduplicate", "--", ...inputs],
+      ...["--deduplicate", "--", ...INPUTS],
     ],
     { cwd: projectRoot, encoding: "utf8" },
   ).split("\0");
   for (const file of files)
-    if (file !== "" && !others.test(file) && existsSync(inProject(file)))
+    if (file !== "" && !OTHERS.test(file) && existsSync(inProject(file)))
       hash.update(`${file}\0`).update(readFileSync(inProject(file)));
   return `deployed-${hash.digest("hex").slice(0, 16)}`;
 }

@@ -5,16 +5,16 @@ import pg from "pg";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { openAuthority } from "../../infra/certificates.ts";
 import { askPostgres } from "../../infra/postgres-socket.ts";
-import { parallel } from "../../infra/deploy/deploy-stack.ts";
+import { PARALLEL } from "../../infra/deploy/deploy-stack.ts";
 import { callSteadily, expectNoFailedCall } from "./callers.ts";
 import { allHealthy, changedSince, containerIds } from "./containers.ts";
 import { quiet, say, sessionOf, settingOf, timed } from "./day-two.ts";
-import { chat, deployedStack, edges } from "./running.ts";
+import { chat, deployedStack, EDGES } from "./running.ts";
 import { askTls } from "./supervisors.ts";
 import { addresses } from "./two-engines.ts";
 
 const running = deployedStack();
-const yearMs = 365 * 86_400_000;
+const YEAR_MS = 365 * 86_400_000;
 afterEach(() => vi.restoreAllMocks());
 
 /** Traffic between the hosts: what each side refuses, and how certificates are renewed. */
@@ -131,7 +131,7 @@ describe("encryption", () => {
     const { stand, key } = running();
     await stand.docker("a", "stop", "--time", "150", "hearth-gateway");
     try {
-      await chat(edges[0], key, "through both edges");
+      await chat(EDGES[0], key, "through both edges");
     } finally {
       await stand.docker("a", "start", "hearth-gateway");
     }
@@ -140,12 +140,12 @@ describe("encryption", () => {
 
   test("certificates that are due are renewed under load, and what does not use them stays", async () => {
     const { stand, key } = running();
-    const up = () => stand.stack.up({ parallel, onOutput: quiet });
-    const load = callSteadily({ baseUrls: edges, key, perSecond: 50 });
+    const up = () => stand.stack.up({ parallel: PARALLEL, onOutput: quiet });
+    const load = callSteadily({ baseUrls: EDGES, key, perSecond: 50 });
     try {
       // As they were issued a year ago: such certificates still hold, and are due.
       const now = Date.now;
-      vi.spyOn(Date, "now").mockImplementation(() => now() - yearMs);
+      vi.spyOn(Date, "now").mockImplementation(() => now() - YEAR_MS);
       await timed("up a year ago", up);
       vi.restoreAllMocks();
       const due = await shownByRedis();
@@ -158,7 +158,7 @@ describe("encryption", () => {
       const renewed = await shownByRedis();
       expect(renewed.serialNumber).not.toBe(due.serialNumber);
       expect(Date.parse(renewed.validTo) - Date.parse(due.validTo)).toBe(
-        yearMs,
+        YEAR_MS,
       );
     } finally {
       const report = await load.stop();

@@ -1,4 +1,4 @@
-const globalOptions = `# Nobody reconfigures a running Caddy: a changed one is replaced.
+const GLOBAL_OPTIONS = `# Nobody reconfigures a running Caddy: a changed one is replaced.
 	admin off
 	# Port 80 is not ours.
 	auto_https disable_redirects
@@ -13,7 +13,7 @@ const globalOptions = `# Nobody reconfigures a running Caddy: a changed one is r
 		}
 	}`;
 
-const healthSite = `
+const HEALTH_SITE = `
 http://:2020 {
 	bind 127.0.0.1
 	respond "ok"
@@ -26,7 +26,7 @@ export const caddyfile = (of: {
   /** How the notes are reached. */
   readonly notes: string;
 }) => `{
-	${globalOptions}
+	${GLOBAL_OPTIONS}
 	servers 127.0.0.1:4444 {
 		enable_full_duplex
 		protocols h1 h2
@@ -74,14 +74,14 @@ http://:4444 {
 http://:5984 {
 	${of.notes}
 }
-${healthSite}`;
+${HEALTH_SITE}`;
 
-export const notesHere = `reverse_proxy notes:5984 {
+export const NOTES_HERE = `reverse_proxy notes:5984 {
 		lb_try_duration 5s
 		header_up X-Forwarded-For {client_ip}
 	}`;
 
-export const notesThere = `reverse_proxy 10.8.0.1:6984 {
+export const NOTES_THERE = `reverse_proxy 10.8.0.1:6984 {
 		lb_try_duration 5s
 		header_up X-Forwarded-For {client_ip}
 		transport http {
@@ -106,7 +106,7 @@ export const tlsCaddyfile = (of: {
 		trusted_proxies static ${of.other}/32
 	}`;
   return `{
-	${globalOptions}${believed(4444)}${of.hasNotes ? believed(6984) : ""}
+	${GLOBAL_OPTIONS}${believed(4444)}${of.hasNotes ? believed(6984) : ""}
 }
 
 https://:4444 {
@@ -125,7 +125,7 @@ ${
     ? `
 https://:6984 {
 	tls /run/hearth/tls.crt /run/hearth/tls.key
-	${notesHere}
+	${NOTES_HERE}
 }
 `
     : ""
@@ -136,10 +136,10 @@ https://:4443 {
 		lb_try_duration 5s
 	}
 }
-${healthSite}`;
+${HEALTH_SITE}`;
 };
 
-const names =
+const NAMES =
   "hearth-couchdb|hearth-edge|hearth-gateway|hearth-postgres|hearth-redis|hearth-supervisor|hearth-tls";
 
 /** The socket proxy: exact paths and nothing else. */
@@ -163,8 +163,8 @@ frontend docker
   acl get method GET
   acl post method POST
   acl list path -m reg ^(/v1\\.[0-9]+)?/containers/json$
-  acl look path -m reg ^(/v1\\.[0-9]+)?/containers/(${names})/(json|logs|stats)$
-  acl again path -m reg ^(/v1\\.[0-9]+)?/containers/(${names})/restart$
+  acl look path -m reg ^(/v1\\.[0-9]+)?/containers/(${NAMES})/(json|logs|stats)$
+  acl again path -m reg ^(/v1\\.[0-9]+)?/containers/(${NAMES})/restart$
   http-request deny deny_status 403 unless plain
   http-request allow if get list
   http-request allow if get look

@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { parallel } from "../../infra/deploy/deploy-stack.ts";
+import { PARALLEL } from "../../infra/deploy/deploy-stack.ts";
 import {
   changedSince,
   containerIds,
@@ -62,7 +62,7 @@ describe("faults", () => {
       );
     await expect.poll(told("raised"), { timeout: 240_000 }).toBe(true);
     expect(await serviceState("b", "edge")).toBe("absent");
-    await stand().stack.up({ refresh: true, parallel, onOutput: () => {} });
+    await stand().stack.up({ refresh: true, parallel: PARALLEL, onOutput: () => {} });
     expect(await changedSince(stand(), before)).toEqual(["b hearth-edge"]);
     for (const host of ["a", "b"] as const)
       expect(await healthyOn(stand(), host)).toHaveLength(

@@ -21,8 +21,8 @@ import { inProject } from "../../infra/project-files.ts";
 import { runScript } from "./two-engines.ts";
 import { watchArguments } from "./watch-arguments.ts";
 
-const stack = "init-scenario";
-const stackFile = inProject(`Pulumi.${stack}.yaml`);
+const STACK = "init-scenario";
+const stackFile = inProject(`Pulumi.${STACK}.yaml`);
 let directory: string;
 let pulumi: string;
 
@@ -48,7 +48,7 @@ interface Ended {
 function init(...args: readonly string[]): Promise<Ended> {
   return run(process.execPath, [
     inProject("infra/hosts/init.ts"),
-    ...["--stack", stack, "--yes"],
+    ...["--stack", STACK, "--yes"],
     ...args,
   ]);
 }
@@ -80,7 +80,7 @@ function environment(): Readonly<Record<string, string>> {
 /** Every secret of the stack in clear. */
 async function readSecrets(): Promise<readonly string[]> {
   const { stdout } = await run("pulumi", [
-    ...["config", "--json", "--show-secrets", "--stack", stack],
+    ...["config", "--json", "--show-secrets", "--stack", STACK],
   ]);
   const all = JSON.parse(stdout) as Readonly<
     Record<string, { readonly value: string }>
@@ -95,7 +95,7 @@ function readStack(): Readonly<Record<string, unknown>> {
   return config;
 }
 
-const hosts = [
+const HOSTS = [
   ...["--docker-a", "unix:///nowhere/docker.sock", "--address-a", "10.8.0.1"],
   ...["--docker-b", "tcp://127.0.0.1:9", "--address-b", "10.8.0.2"],
 ];
@@ -110,20 +110,20 @@ test("a first init that is refused writes nothing", async () => {
 test("init without a question makes every secret and writes it encrypted", async () => {
   const watch = watchArguments("pulumi");
   const { code, stdout, stderr } = await init(
-    ...[...hosts, "--skip-checks"],
+    ...[...HOSTS, "--skip-checks"],
     ...["--runner-a", "http://10.8.0.1:11434"],
     ...["--provider-key", "OPENAI_API_KEY=sk-very-secret"],
   );
   const commands = await watch.stop();
   expect(stderr).toBe(
-    `writing Pulumi.${stack}.yaml, each secret encrypted by a command of its own …\n`,
+    `writing Pulumi.${STACK}.yaml, each secret encrypted by a command of its own …\n`,
   );
   expect(code).toBe(0);
   const secrets = await readSecrets();
   expect(secrets.length).toBeGreaterThan(9);
   for (const secret of secrets) expect(commands).not.toContain(secret);
   expect(stdout).toContain(
-    `Pulumi.${stack}.yaml is written, its secrets encrypted. Next: npx pulumi up --stack ${stack}, or npm run deploy -- up --stack ${stack}\n`,
+    `Pulumi.${STACK}.yaml is written, its secrets encrypted. Next: npx pulumi up --stack ${STACK}, or npm run deploy -- up --stack ${STACK}\n`,
   );
   const config = readStack();
   expect(config["hearth:hosts"]).toEqual({
@@ -163,7 +163,7 @@ test("a second init keeps the secrets, changes what was answered anew, and tells
   expect(stderr).toMatch(
     /^hearth: host B: Docker at tcp:\/\/127\.0\.0\.1:9 does not answer /m,
   );
-  expect(stdout).toContain(`npx hearth doctor --hosts --stack ${stack}`);
+  expect(stdout).toContain(`npx hearth doctor --hosts --stack ${STACK}`);
   const after = readStack();
   expect(Object.keys(after).toSorted()).toEqual(Object.keys(before).toSorted());
   // Not even encrypted anew.
@@ -187,7 +187,7 @@ test("a shorter list takes the place of a longer one", async () => {
 
 test("an answer that cannot be right is rejected with the command that fixes it, and nothing is written", async () => {
   const before = readFileSync(stackFile, "utf8");
-  const { code, stderr } = await init(...hosts, "--address-a", "example");
+  const { code, stderr } = await init(...HOSTS, "--address-a", "example");
   expect(code).toBe(1);
   expect(stderr).toContain(
     "hearth:hosts.a.address must be an IP address of that host: npx pulumi config set --path hearth:hosts.a.address 192.168.1.10",

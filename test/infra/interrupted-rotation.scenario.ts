@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { deploy, gatewayRoleOf, settingOf, timed } from "./day-two.ts";
-import { deployedStack, edges } from "./running.ts";
+import { deployedStack, EDGES } from "./running.ts";
 import { expectNowhere, keyAnswer, logsIn } from "./secrets.ts";
 
 const running = deployedStack();
@@ -38,7 +38,7 @@ describe("interrupted rotation", () => {
       expect(said).toContain(`Going on with the rotation of ${kind}`);
       expect(await settingOf(stand, setting)).toBe(decided);
       const masterKey = await settingOf(stand, "masterKey");
-      for (const edge of edges)
+      for (const edge of EDGES)
         expect(await keyAnswer(edge, masterKey)).toBe(200);
       const role = await gatewayRoleOf(stand);
       expect(

@@ -9,7 +9,7 @@ import type { Stand } from "./stand.ts";
 const running = emptyStack();
 
 /** Resources in the order in which they are made; the run is ended while each of them is. */
-const ofEachKind = [
+const OF_EACH_KIND = [
   "Network network-a",
   "Volume postgres-data",
   "RemoteImage gateway-b-image",
@@ -17,12 +17,12 @@ const ofEachKind = [
   "Role postgres-supervisor",
   "Container gateway-b",
 ] as const;
-const all = [
-  ...ofEachKind.slice(0, 3),
+const ALL = [
+  ...OF_EACH_KIND.slice(0, 3),
   "Container socket-proxy-b",
   "Container redis",
   "Container notes",
-  ...ofEachKind.slice(3),
+  ...OF_EACH_KIND.slice(3),
   "Container gateway-a",
   "Container supervisor-a",
   "Container supervisor-b",
@@ -31,7 +31,7 @@ const all = [
 ] as const;
 /** A run that ends at more containers takes minutes longer: for a campaign. */
 const points =
-  process.env["HEARTH_INTERRUPTED_AT"] === "all" ? all : ofEachKind;
+  process.env["HEARTH_INTERRUPTED_AT"] === "all" ? ALL : OF_EACH_KIND;
 
 /** 9: one deployment from nothing, killed at each point and begun again after `cancel`. */
 describe("interruption", () => {

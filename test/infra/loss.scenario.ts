@@ -11,7 +11,7 @@ import {
   timed,
   upWithRefresh,
 } from "./day-two.ts";
-import { deployedStack, edges } from "./running.ts";
+import { deployedStack, EDGES } from "./running.ts";
 import type { Stand } from "./stand.ts";
 import { runScript } from "./two-engines.ts";
 
@@ -102,7 +102,7 @@ describe("loss", () => {
   test("8: host B switched off: A serves, up on A works, B comes back by itself, and the next preview is empty", async () => {
     const { stand, key } = running();
     const load = callSteadily({
-      baseUrls: [edges[0]],
+      baseUrls: [EDGES[0]],
       key,
       perSecond: 10,
     });
@@ -160,7 +160,7 @@ describe("loss", () => {
 /** The key's one call is still in the ledger. */
 async function expectSpent(stand: Stand, key: string): Promise<void> {
   const { info } = await ask(
-    edges[1],
+    EDGES[1],
     `/key/info?key=${key}`,
     await settingOf(stand, "masterKey"),
   );

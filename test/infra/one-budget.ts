@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import { ask } from "./day-two.ts";
-import { edges } from "./running.ts";
+import { EDGES } from "./running.ts";
 import type { Stand } from "./stand.ts";
 
-const through = { A: edges[0], B: edges[1] } as const;
+const through = { A: EDGES[0], B: EDGES[1] } as const;
 
 /** Less than any call costs: the first one is let through, and crosses it. */
-const tinyBudget = 0.000001;
+const TINY_BUDGET = 0.000001;
 
 /** 1: both gateways count against one budget, whichever of them the money was spent through. */
 export function budgetScenarios(running: () => Stand): void {
@@ -19,7 +19,7 @@ export function budgetScenarios(running: () => Stand): void {
       const { masterKey } = running();
       const made = await ask(through[spender], "/key/generate", masterKey, {
         user_id: `spends-through-${spender}`,
-        max_budget: tinyBudget,
+        max_budget: TINY_BUDGET,
       });
       const key = String(made["key"]);
       expect(await chat(through[spender], key, "the first")).toEqual({

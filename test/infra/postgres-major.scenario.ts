@@ -7,13 +7,13 @@ import { earlierPostgresOrLeaveOut } from "../servers/earlier-postgres.ts";
 import { callSteadily, expectNoFailedCall, type Load } from "./callers.ts";
 import { allHealthy, containerIds } from "./containers.ts";
 import { ask, deploy, say, sessionOf, settingOf, timed } from "./day-two.ts";
-import { chat, createKey, edges, emptyStack } from "./running.ts";
+import { chat, createKey, EDGES, emptyStack } from "./running.ts";
 import type { Stand } from "./stand.ts";
 
 const running = emptyStack();
 /** A machine has no network: the tests of the embedded stack have put it into the cache. */
 const earlier = await earlierPostgresOrLeaveOut();
-const upgrade = ["upgrade", "postgres"] as const;
+const UPGRADE = ["upgrade", "postgres"] as const;
 let key: string;
 
 /** Postgres 17, and later 18, on the data host of one stack. */
@@ -57,7 +57,7 @@ describe("postgres-major", () => {
       expect(await majorRunning(stand)).toBe("17");
       // The same command with the earlier image ends what is left.
       await useImage(stand, "17");
-      const undone = await timed("undone", () => deploy(stand, upgrade));
+      const undone = await timed("undone", () => deploy(stand, UPGRADE));
       expect(undone.code, undone.said).toBe(0);
       await useImage(stand, "18");
     });
@@ -69,7 +69,7 @@ describe("postgres-major", () => {
       const killed = await killAt(stand, /Container postgres .*delet/);
       say(/Copied: .*/.exec(killed)?.[0] ?? killed);
       const { code, said } = await timed("upgrade", () =>
-        deploy(stand, upgrade),
+        deploy(stand, UPGRADE),
       );
       expect(code, said).toBe(0);
       expect(said).toContain("Postgres 18 is in use");
@@ -78,20 +78,20 @@ describe("postgres-major", () => {
     expect(await majorRunning(stand)).toBe("18");
     expect(await settingOf(stand, "postgresVersion")).toBe("18");
     expect(await clusters(stand)).toEqual(["17", "18"]);
-    await chat(edges[1], key, "still there?");
-    await ask(edges[0], "/key/generate", stand.masterKey, {});
+    await chat(EDGES[1], key, "still there?");
+    await ask(EDGES[0], "/key/generate", stand.masterKey, {});
     await stand.stack.preview({ refresh: true, expectNoChanges: true });
     expect(rows).toBeGreaterThan(100);
   });
 
   test("--forget-old deletes the earlier cluster and keeps the one in use", async () => {
     const stand = running();
-    const forgotten = await deploy(stand, [...upgrade, "--forget-old"]);
+    const forgotten = await deploy(stand, [...UPGRADE, "--forget-old"]);
     expect(forgotten.code, forgotten.said).toBe(0);
     expect(await clusters(stand)).toEqual(["18"]);
     await stand.docker("a", "restart", "hearth-postgres");
     await allHealthy(stand);
-    await chat(edges[0], key, "still there?");
+    await chat(EDGES[0], key, "still there?");
   });
 });
 
@@ -101,7 +101,7 @@ async function underLoad(
   work: () => Promise<void>,
 ): Promise<number> {
   const before = await ledgerCalls(stand);
-  const load: Load = callSteadily({ baseUrls: edges, key, perSecond: 10 });
+  const load: Load = callSteadily({ baseUrls: EDGES, key, perSecond: 10 });
   const report = await work().then(
     () => load.stop(),
     async (error: unknown) => {
@@ -124,7 +124,7 @@ async function killAt(
 ): Promise<string> {
   let sent = false;
   const killed = await timed(`killed at ${point.source}`, () =>
-    deploy(stand, upgrade, (said, signal) => {
+    deploy(stand, UPGRADE, (said, signal) => {
       if (sent || !point.test(said)) return;
       sent = true;
       void and().finally(() => signal("SIGKILL"));

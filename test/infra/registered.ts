@@ -65,7 +65,7 @@ export const subnets: Readonly<Record<string, string>> = {
   "network-b": "10.202.0.0/24",
 };
 
-const secretSignature = "4dabf18193072939515e22adb298388d";
+const SECRET_SIGNATURE = "4dabf18193072939515e22adb298388d";
 
 /** Runs the whole program with Pulumi's mocks and gives what it registered. */
 export async function registerProgram(
@@ -209,7 +209,7 @@ export function listOf(
 
 function plainTextsIn(value: unknown): readonly string[] {
   if (typeof value === "string") return [value];
-  if (typeof value !== "object" || value === null || secretSignature in value)
+  if (typeof value !== "object" || value === null || SECRET_SIGNATURE in value)
     return [];
   return Object.values(value).flatMap(plainTextsIn);
 }
@@ -217,7 +217,7 @@ function plainTextsIn(value: unknown): readonly string[] {
 function showSecrets(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(showSecrets);
   if (typeof value !== "object" || value === null) return value;
-  if (secretSignature in value)
+  if (SECRET_SIGNATURE in value)
     return { secret: (value as { readonly value?: unknown }).value };
   return Object.fromEntries(
     Object.entries(value).map(([key, each]) => [key, showSecrets(each)]),

@@ -12,14 +12,14 @@ import {
   sessionOf,
   timed,
 } from "./day-two.ts";
-import { deployedStack, edges } from "./running.ts";
+import { deployedStack, EDGES } from "./running.ts";
 import { expectNowhere, keyAnswer, logsIn } from "./secrets.ts";
 import type { Stand } from "./stand.ts";
 import { addresses } from "./two-engines.ts";
 import { watchArguments } from "./watch-arguments.ts";
 
 const running = deployedStack();
-const graceSeconds = 3_600;
+const GRACE_SECONDS = 3_600;
 
 /** 6: each secret rotated under 50 calls a second, a fifth of them streams, through both edges; no server with data is replaced. */
 describe("rotation", () => {
@@ -41,7 +41,7 @@ describe("rotation", () => {
     const before = await serverIds(stand);
     const session = await sessionOf(stand, heard);
     const watch = watchArguments("pulumi", "docker");
-    const load = callSteadily({ baseUrls: edges, key, perSecond: 50 });
+    const load = callSteadily({ baseUrls: EDGES, key, perSecond: 50 });
     await timed(`rotate ${kind}`, () => rotating(session)).catch(
       async (error: unknown) => {
         await load.stop();
@@ -59,7 +59,7 @@ describe("rotation", () => {
   }
   const rotated = (kind: RotationKind, ...names: readonly string[]) =>
     underLoad(kind, names, (session) =>
-      rotate(session, kind, { graceSeconds }),
+      rotate(session, kind, { graceSeconds: GRACE_SECONDS }),
     );
 
   test("6: Postgres' passwords under load: the other gateway role, and all old ones refused", async () => {
@@ -107,7 +107,7 @@ describe("rotation", () => {
   test("6: the master key under load: both work for a while, then the old one is refused", async () => {
     const { stand } = running();
     const [pair] = await rotated("master", "masterKey");
-    for (const edge of edges) {
+    for (const edge of EDGES) {
       expect(await keyAnswer(edge, pair?.old)).toBe(200);
       expect(await keyAnswer(edge, pair?.now)).toBe(200);
     }
@@ -116,7 +116,7 @@ describe("rotation", () => {
     );
     heard.push(said);
     expect(code, said).toBe(0);
-    for (const edge of edges) {
+    for (const edge of EDGES) {
       expect(await keyAnswer(edge, pair?.old)).toBe(401);
       expect(await keyAnswer(edge, pair?.now)).toBe(200);
     }
@@ -128,7 +128,7 @@ describe("rotation", () => {
     const next = "sk-openai-another-0123456789";
     await underLoad("provider", [], (session) =>
       rotate(session, "provider", {
-        graceSeconds,
+        graceSeconds: GRACE_SECONDS,
         provider: { name, key: next },
       }),
     );

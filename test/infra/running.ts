@@ -11,7 +11,7 @@ export interface Running {
 }
 
 /** Addresses under which callers reach the gateways, through host A and through host B. */
-export const edges: readonly [string, string] = [
+export const EDGES: readonly [string, string] = [
   `http://${addresses.a}:4000`,
   `http://${addresses.b}:4000`,
 ];
@@ -45,11 +45,11 @@ export function deployedStack(): () => Running {
 
 /** A key of a dollar, created through host A and used through host B. */
 export async function createKey({ masterKey }: Stand): Promise<string> {
-  const { key } = await ask(edges[0], "/key/generate", masterKey, {
+  const { key } = await ask(EDGES[0], "/key/generate", masterKey, {
     user_id: "ann",
     max_budget: 1,
   });
-  await chat(edges[1], String(key), "hello");
+  await chat(EDGES[1], String(key), "hello");
   return String(key);
 }
 

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "vitest";
-import { parallel } from "../../infra/deploy/deploy-stack.ts";
+import { PARALLEL } from "../../infra/deploy/deploy-stack.ts";
 import {
   containers,
   healthyOn,
@@ -9,7 +9,7 @@ import {
 import { ask, quiet, say, timed } from "./day-two.ts";
 import { budgetScenarios } from "./one-budget.ts";
 import { openFiles } from "./open-files.ts";
-import { chat, createKey, edges, emptyStack } from "./running.ts";
+import { chat, createKey, EDGES, emptyStack } from "./running.ts";
 import { rightConfig, secretsOf } from "./stack-config.ts";
 import type { Stand } from "./stand.ts";
 import { noAlerts } from "./supervisors.ts";
@@ -31,7 +31,7 @@ describe("up", () => {
   test("1: up from nothing; a key made through A works through B, and both tell one spend", async () => {
     const stand = running();
     const { summary } = await timed("up", () =>
-      stand.stack.up({ parallel, onOutput: quiet }),
+      stand.stack.up({ parallel: PARALLEL, onOutput: quiet }),
     );
     say(`created ${summary.resourceChanges?.create ?? 0} resources`);
     for (const host of ["a", "b"] as const)
@@ -41,9 +41,9 @@ describe("up", () => {
 
     isUp = true;
     const key = await createKey(stand);
-    for (const edge of edges) await chat(edge, key, `hello through ${edge}`);
+    for (const edge of EDGES) await chat(edge, key, `hello through ${edge}`);
     const spends = await Promise.all(
-      edges.map((edge) => spendOf(stand, edge, key)),
+      EDGES.map((edge) => spendOf(stand, edge, key)),
     );
     expect(spends[0]).toBeGreaterThan(0);
     expect(spends[1]).toBe(spends[0]);

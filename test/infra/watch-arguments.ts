@@ -11,7 +11,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "vitest";
 
 /** Shorter than any of the engine's commands; docker's and ssh's, which may be shorter, tell theirs themselves. */
-const everyMs = 50;
+const EVERY_MS = 50;
 
 /**
  * Collects the arguments of every command that runs below this process: everybody on the machine may see them. Not to have seen
@@ -26,7 +26,7 @@ export function watchArguments(...expected: readonly string[]): {
   const watching = (async () => {
     while (!stopped) {
       for (const args of argumentsBelow(process.pid)) seen.add(args);
-      await sleep(everyMs);
+      await sleep(EVERY_MS);
     }
   })();
   return {

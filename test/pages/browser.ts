@@ -11,7 +11,7 @@ export type Screen = {
 };
 
 /** A desk by day, a phone by night, and the narrowest that must work. */
-export const screens: readonly Screen[] = [
+export const SCREENS: readonly Screen[] = [
   { name: "desk", width: 1280, scheme: "light" },
   { name: "desk-dark", width: 1280, scheme: "dark" },
   { name: "phone", width: 360, scheme: "light" },

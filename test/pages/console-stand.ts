@@ -138,8 +138,8 @@ export async function startConsoleStand(
   };
 }
 
-const hourMs = 3_600_000;
-const everyMs = 300_000;
+const HOUR_MS = 3_600_000;
+const EVERY_MS = 300_000;
 
 /** A day in which every service was looked at each five minutes, and one was down for a while at night. */
 export function anOrdinaryDay(
@@ -154,15 +154,15 @@ export function anOrdinaryDay(
     const event = db.prepare(
       "INSERT INTO events (at, kind, name, from_state, to_state, reason) VALUES (?, 'check', ?, ?, ?, ?)",
     );
-    const [from, until] = [now - 7.5 * hourMs, now - 7 * hourMs];
+    const [from, until] = [now - 7.5 * HOUR_MS, now - 7 * HOUR_MS];
     for (const [index, name] of services.entries())
-      for (let at = now - 24 * hourMs; at < now; at += everyMs) {
+      for (let at = now - 24 * HOUR_MS; at < now; at += EVERY_MS) {
         const down = name === troubled && at >= from && at < until;
-        const stumbled = index === 2 && Math.abs(at - now + 4 * hourMs) < 1;
-        const apart = index === 3 && at > now - 2 * hourMs && at < now - hourMs;
+        const stumbled = index === 2 && Math.abs(at - now + 4 * HOUR_MS) < 1;
+        const apart = index === 3 && at > now - 2 * HOUR_MS && at < now - HOUR_MS;
         add.run(
           ...[name, at, down || stumbled ? 0 : 1, apart ? 0 : 1],
-          ...[3 + index * 2 + (at % 7), everyMs],
+          ...[3 + index * 2 + (at % 7), EVERY_MS],
           down ? "answered 502, expected 200" : null,
         );
       }

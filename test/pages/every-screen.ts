@@ -2,10 +2,10 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { expect } from "vitest";
-import { findBarriers, openPage, overflowOf, screens } from "./browser.ts";
+import { findBarriers, openPage, overflowOf, SCREENS } from "./browser.ts";
 
 /** Between them these have every colour and every arrangement. */
-const examined = ["desk", "desk-dark", "phone"];
+const EXAMINED = ["desk", "desk-dark", "phone"];
 
 /**
  * Opens a page on every screen: it says the heading, the browser has nothing to complain about, nothing reaches over the edge
@@ -19,7 +19,7 @@ export async function lookOnEveryScreen(
     heading,
   }: { readonly name: string; readonly heading: string | RegExp },
 ): Promise<void> {
-  for (const screen of screens) {
+  for (const screen of SCREENS) {
     const { page, complaints } = await openPage(browser, screen);
     await page.goto(address);
     const words = await page.textContent("h1");
@@ -35,7 +35,7 @@ export async function lookOnEveryScreen(
     expect(await overflowOf(page), `${screen.name} overflows`).toBe(0);
     await page.reload();
     await takePicture(page, `${name}-${screen.name}`);
-    if (examined.includes(screen.name))
+    if (EXAMINED.includes(screen.name))
       expect(await findBarriers(page)).toEqual([]);
     await page.context().close();
   }

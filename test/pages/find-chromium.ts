@@ -1,7 +1,7 @@
 import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
 
-const names = ["chromium", "chromium-browser", "google-chrome", "chrome"];
+const NAMES = ["chromium", "chromium-browser", "google-chrome", "chrome"];
 
 /** Where the browser is: HEARTH_CHROMIUM, else the first of the usual names in PATH. */
 export function findChromium(): string {
@@ -11,7 +11,7 @@ export function findChromium(): string {
       ? [named]
       : (process.env["PATH"] ?? "")
           .split(delimiter)
-          .flatMap((directory) => names.map((name) => join(directory, name)));
+          .flatMap((directory) => NAMES.map((name) => join(directory, name)));
   const found = places.find(isProgram);
   if (found === undefined)
     throw new Error(

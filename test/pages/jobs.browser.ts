@@ -6,8 +6,8 @@ import { pastRun, startJobsStand, type JobsStand } from "./jobs-stand.ts";
 import type { History } from "../../supervisor/history/history.ts";
 
 const desk = { width: 1280, scheme: "light" } as const;
-const hourMs = 3_600_000;
-const markup = '<img src=x onerror="document.title=1">';
+const HOUR_MS = 3_600_000;
+const MARKUP = '<img src=x onerror="document.title=1">';
 
 let browser: Browser;
 let stand: JobsStand | undefined;
@@ -26,16 +26,16 @@ function anOrdinaryNight(history: History, now: number): void {
   for (let night = 40; night > 0; night -= 1)
     pastRun(history, {
       job: "steady",
-      startedAt: now - night * hourMs,
-      endedAt: now - night * hourMs + 2300,
+      startedAt: now - night * HOUR_MS,
+      endedAt: now - night * HOUR_MS + 2300,
       status: night % 7 === 0 ? "skipped" : "done",
       text: night % 7 === 0 ? "there was nothing to do." : "all steady.",
       details: { night },
     });
   pastRun(history, {
     job: "slow-sweep",
-    startedAt: now - 3 * hourMs,
-    endedAt: now - 2 * hourMs,
+    startedAt: now - 3 * HOUR_MS,
+    endedAt: now - 2 * HOUR_MS,
     status: "failed",
     text: "the broom broke: get another, then run it again.",
     asked: true,
@@ -49,8 +49,8 @@ function aHostileNight(history: History, now: number): void {
     startedAt: now - 1000,
     endedAt: now,
     status: "failed",
-    text: `${markup} ${"endless".repeat(60)} 🔥`,
-    details: { [markup]: "x".repeat(100_000) },
+    text: `${MARKUP} ${"endless".repeat(60)} 🔥`,
+    details: { [MARKUP]: "x".repeat(100_000) },
   });
 }
 

@@ -17,8 +17,8 @@ import {
   type PayersStand,
 } from "./payers-stand.ts";
 
-const markup = '<img src=x onerror="document.title=1">';
-const hostile = `${markup}${"endless".repeat(20)} 🔥 \u202e`;
+const MARKUP = '<img src=x onerror="document.title=1">';
+const hostile = `${MARKUP}${"endless".repeat(20)} 🔥 \u202e`;
 
 let browser: Browser;
 let fixture: AdminFixture;
@@ -251,10 +251,10 @@ test("hostile names run nothing and fit every screen", async () => {
     rpm_limit: 5,
     tags: [hostile],
   });
-  await fixture.chat(key, "hi", { model: `${markup}${"x".repeat(200)}` });
+  await fixture.chat(key, "hi", { model: `${MARKUP}${"x".repeat(200)}` });
   await fixture.spend({
     api_key: hashKey(key),
-    model_group: `${markup}${"y".repeat(200)}`,
+    model_group: `${MARKUP}${"y".repeat(200)}`,
     spend: 0.95,
   });
   await lookOnEveryScreen(browser, `${stand.address}/keys/${hashKey(key)}`, {
@@ -262,7 +262,7 @@ test("hostile names run nothing and fit every screen", async () => {
     heading: /onerror.* left\.$/s,
   });
   const { page } = await open(
-    `/keys?search=${encodeURIComponent(markup)}&sort=nonsense&page=x`,
+    `/keys?search=${encodeURIComponent(MARKUP)}&sort=nonsense&page=x`,
   );
   expect(await page.locator("tbody tr").count()).toBe(1);
   await page.goto(`${stand.address}/keys/${hashKey(key)}/edit`);

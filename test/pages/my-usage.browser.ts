@@ -10,7 +10,7 @@ import {
   openBrowser,
   openPage,
   overflowOf,
-  screens,
+  SCREENS,
   type Watched,
 } from "./browser.ts";
 
@@ -105,7 +105,7 @@ async function barriersHere(page: Page): Promise<readonly string[]> {
 const DESK = { name: "desk", width: 1280, scheme: "light" } as const;
 const PHONE = { name: "phone-dark", width: 360, scheme: "dark" } as const;
 
-for (const screen of screens) {
+for (const screen of SCREENS) {
   test.each(["usual", "hostile"] as const)(
     `${screen.name}: %s data is shown whole, and nobody is kept out`,
     async (which) => {

@@ -17,7 +17,7 @@ import {
 } from "./notes-stand.ts";
 
 const desk = { width: 1280, scheme: "light" } as const;
-const markup = '<img src=x onerror="document.title=1">';
+const MARKUP = '<img src=x onerror="document.title=1">';
 const devices = { laptop: "Laptop", phone: "Phone of Ada" };
 
 let browser: Browser;
@@ -39,12 +39,12 @@ afterAll(async () => {
 });
 
 const list = (...lines: readonly string[]) => lines.join("\n");
-const base = [
+const BASE = [
   ...["# Shopping", "", "Bread", "Milk", "Apples", "Rice", "Salt", "Tea"],
   ...["Coffee", "Sugar", "Honey", "Oil"],
 ];
-const left = list(...base.with(3, "Milk, two bottles"), "Eggs");
-const right = list(...base.with(3, "Milk, three bottles of it"));
+const left = list(...BASE.with(3, "Milk, two bottles"), "Eggs");
+const right = list(...BASE.with(3, "Milk, three bottles of it"));
 
 async function openAt(path: string, options = {}) {
   const opened = await openPage(browser, desk, options);
@@ -171,11 +171,11 @@ test("hostile names of vault, device and note stay words", async () => {
   const name = `v$()+-${"long".repeat(20)}`;
   const made = await stand.makeVault(name, { e2ee: false });
   await introduce(stand, name, {
-    one: `${markup} ${"x".repeat(200)}`,
+    one: `${MARKUP} ${"x".repeat(200)}`,
     two: "\u202Eעברית 🔥",
   });
-  await conflictOf(serverOf(stand, made), `${markup}/${"deep".repeat(80)}.md`, [
-    `${markup}\n${"w".repeat(3000)}`,
+  await conflictOf(serverOf(stand, made), `${MARKUP}/${"deep".repeat(80)}.md`, [
+    `${MARKUP}\n${"w".repeat(3000)}`,
     "</table><script>document.title=1</script>",
   ]);
   const { page } = await openPage(browser, { width: 320, scheme: "dark" });

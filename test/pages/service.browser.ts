@@ -15,7 +15,7 @@ import {
 import { lookOnEveryScreen } from "./every-screen.ts";
 
 const desk = { width: 1280, scheme: "light" } as const;
-const markup = '<img src=x onerror="document.title=1">';
+const MARKUP = '<img src=x onerror="document.title=1">';
 const longName = `a${"-very-long-name".repeat(8)}`;
 
 let browser: Browser;
@@ -32,7 +32,7 @@ afterAll(async () => {
   await browser.close();
 });
 
-const situations: readonly {
+const SITUATIONS: readonly {
   readonly name: string;
   readonly service: string;
   readonly heading: RegExp;
@@ -73,17 +73,17 @@ const situations: readonly {
     heading: /^A-very-long-name.* is down/,
     options: {
       services: [longName],
-      sick: { [longName]: `${markup} ${"endless".repeat(60)} 🔥 \u202eabc` },
+      sick: { [longName]: `${MARKUP} ${"endless".repeat(60)} 🔥 \u202eabc` },
       programs: ["gateway"],
       past: withAlarm(
         {
           fingerprint: "notes:1",
           level: "down",
           subject: longName,
-          text: `${markup}${"x".repeat(300)}`,
-          output: markup,
-          tried: [markup],
-          command: `hearth notes "${markup}"`,
+          text: `${MARKUP}${"x".repeat(300)}`,
+          output: MARKUP,
+          tried: [MARKUP],
+          command: `hearth notes "${MARKUP}"`,
         },
         1000,
       ),
@@ -91,7 +91,7 @@ const situations: readonly {
   },
 ];
 
-describe.each(situations)(
+describe.each(SITUATIONS)(
   "the page of a service, $name",
   ({ name, service, heading, options, prepare }) => {
     test("says the verdict, fits every screen, and holds no barrier", async () => {

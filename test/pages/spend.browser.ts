@@ -10,7 +10,7 @@ import { startConsoleStand, type ConsoleStand } from "./console-stand.ts";
 import { lookOnEveryScreen } from "./every-screen.ts";
 
 const desk = { width: 1280, scheme: "light" } as const;
-const dayMs = 86_400_000;
+const DAY_MS = 86_400_000;
 const hostile = `<img src=x onerror="document.title=1">'"& 💸 \u202eabc ${"long".repeat(40)}`;
 
 let browser: Browser;
@@ -62,7 +62,7 @@ async function fillMonths(fixture: AdminFixture): Promise<void> {
       models.slice(0, day < 25 ? 4 : 5).map((model_group, at) => {
         const who = (day + at) % (day < 25 ? 2 : 3);
         return {
-          ended_at: new Date(now - day * dayMs).toISOString(),
+          ended_at: new Date(now - day * DAY_MS).toISOString(),
           api_key: keys[who] ?? null,
           ...owners[who],
           model_group,
@@ -116,8 +116,8 @@ describe("the spend page", () => {
 test("sums of the page and of its CSV are the ledger's, by whatever they are told apart", async () => {
   const stand = await onSpending();
   const { page } = await openPage(browser, desk, { javaScript: false });
-  const from = new Date(Date.now() - 40 * dayMs).toISOString().slice(0, 10);
-  const until = new Date(Date.now() - 3 * dayMs).toISOString().slice(0, 10);
+  const from = new Date(Date.now() - 40 * DAY_MS).toISOString().slice(0, 10);
+  const until = new Date(Date.now() - 3 * DAY_MS).toISOString().slice(0, 10);
   const [ledger] = await query<{ spend: number; calls: number; keys: number }>(
     spending.pool,
     `SELECT sum(spend)::float8 AS spend, count(*)::int AS calls, count(DISTINCT api_key)::int AS keys

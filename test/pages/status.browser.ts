@@ -15,8 +15,8 @@ import {
 } from "./console-stand.ts";
 import { lookOnEveryScreen, takePicture } from "./every-screen.ts";
 
-const services = ["gateway", "gateway-ready", "notes", "postgres", "redis"];
-const markup = '<img src=x onerror="document.title=1">';
+const SERVICES = ["gateway", "gateway-ready", "notes", "postgres", "redis"];
+const MARKUP = '<img src=x onerror="document.title=1">';
 
 let browser: Browser;
 let spending: AdminFixture;
@@ -100,7 +100,7 @@ const all = (...pasts: readonly NonNullable<StandOptions["past"]>[]) =>
   ((history, now) =>
     pasts.forEach((past) => past(history, now))) satisfies StandOptions["past"];
 
-const situations: readonly {
+const SITUATIONS: readonly {
   readonly name: string;
   readonly options: () => StandOptions;
   readonly heading: string;
@@ -113,8 +113,8 @@ const situations: readonly {
   {
     name: "well",
     options: () => ({
-      services,
-      past: anOrdinaryDay(services, "gateway"),
+      services: SERVICES,
+      past: anOrdinaryDay(SERVICES, "gateway"),
       databaseUrl,
     }),
     heading: "All is well.",
@@ -122,8 +122,8 @@ const situations: readonly {
   {
     name: "warned",
     options: () => ({
-      services,
-      past: all(anOrdinaryDay(services, "gateway"), failedDrill),
+      services: SERVICES,
+      past: all(anOrdinaryDay(SERVICES, "gateway"), failedDrill),
       databaseUrl,
     }),
     heading: "One thing needs you; every service answers.",
@@ -131,9 +131,9 @@ const situations: readonly {
   {
     name: "faults",
     options: () => ({
-      services,
+      services: SERVICES,
       sick: { notes: "out of disk" },
-      past: all(anOrdinaryDay(services, "notes"), failedDrill),
+      past: all(anOrdinaryDay(SERVICES, "notes"), failedDrill),
       databaseUrl,
     }),
     heading: "Notes is down.",
@@ -142,26 +142,26 @@ const situations: readonly {
     name: "hostile",
     options: () => ({
       services: [`a${"-very-long-name".repeat(8)}`, "notes"],
-      sick: { notes: `${markup} ${"endless".repeat(60)} 🔥` },
+      sick: { notes: `${MARKUP} ${"endless".repeat(60)} 🔥` },
       past: withAlarm(
         {
           fingerprint: "notes:1",
           level: "down",
-          subject: `vault ${markup}`,
-          text: `${markup}${"x".repeat(300)}`,
-          output: markup,
-          tried: [markup],
-          command: `hearth notes "${markup}"`,
+          subject: `vault ${MARKUP}`,
+          text: `${MARKUP}${"x".repeat(300)}`,
+          output: MARKUP,
+          tried: [MARKUP],
+          command: `hearth notes "${MARKUP}"`,
         },
         1000,
       ),
       databaseUrl: "postgres://nobody@127.0.0.1:1/hearth",
     }),
-    heading: `Vault ${markup} and notes are down.`,
+    heading: `Vault ${MARKUP} and notes are down.`,
   },
 ];
 
-describe.each(situations)(
+describe.each(SITUATIONS)(
   "the status page, $name",
   ({ name, options, heading }) => {
     test("says the verdict, fits every screen, and holds no barrier", async () => {
@@ -176,7 +176,7 @@ describe.each(situations)(
 const desk = { width: 1280, scheme: "light" } as const;
 
 test("a fault shows itself on an open page, and goes again", async () => {
-  stand = await startConsoleStand({ services });
+  stand = await startConsoleStand({ services: SERVICES });
   const { page } = await openPage(browser, desk);
   await page.clock.install();
   await page.goto(stand.address);
@@ -196,11 +196,11 @@ test("a fault shows itself on an open page, and goes again", async () => {
 });
 
 test("without script the page is whole and asks to be loaded again", async () => {
-  stand = await startConsoleStand({ services, databaseUrl });
+  stand = await startConsoleStand({ services: SERVICES, databaseUrl });
   const { page } = await openPage(browser, desk, { javaScript: false });
   await page.goto(stand.address);
   expect(await page.textContent("h1")).toBe("All is well.");
-  expect(await page.locator(".service").count()).toBe(services.length);
+  expect(await page.locator(".service").count()).toBe(SERVICES.length);
   expect(await page.content()).toContain('http-equiv="refresh"');
   await page.context().close();
 });
@@ -229,7 +229,7 @@ test("what was spent is right, and shown as far as it is known when Postgres is 
 });
 
 test("on paper the page is light and keeps its commands", async () => {
-  stand = await startConsoleStand({ services, past: failedDrill });
+  stand = await startConsoleStand({ services: SERVICES, past: failedDrill });
   const { page } = await openPage(browser, { width: 1280, scheme: "dark" });
   await page.emulateMedia({ media: "print" });
   await page.goto(stand.address);
@@ -248,7 +248,7 @@ describe("signing in", () => {
   }
 
   test("the operator signs in with the keyboard alone, sees the page, and signs out", async () => {
-    stand = await startConsoleStand({ services });
+    stand = await startConsoleStand({ services: SERVICES });
     const { page } = await openUnknown(stand.address);
     expect(await page.textContent("h1")).toBe("Sign in");
     expect(await findBarriers(page)).toEqual([]);
@@ -270,7 +270,7 @@ describe("signing in", () => {
   test.each([true, false])(
     "a link signs in without a password, once, also from a page elsewhere (script: %j)",
     async (javaScript) => {
-      stand = await startConsoleStand({ services });
+      stand = await startConsoleStand({ services: SERVICES });
       const made = await fetch(`${stand.address}/api/sign-in-links`, {
         ...{ method: "POST", headers: asOperator },
       });
@@ -303,7 +303,7 @@ describe("signing in", () => {
   );
 
   test("another site's form changes nothing, and a session ends where it was signed out", async () => {
-    stand = await startConsoleStand({ services });
+    stand = await startConsoleStand({ services: SERVICES });
     const { page } = await openUnknown(stand.address);
     await page.getByLabel("Operator password").fill(stand.operatorPassword);
     await page.keyboard.press("Enter");

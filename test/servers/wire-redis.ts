@@ -1,7 +1,7 @@
 import { SCRIPTS } from "../../gateway/limits/scripts.ts";
 import type { Wire } from "./relay.ts";
 
-const scriptOf = new Map(
+const SCRIPT_OF = new Map(
   Object.entries(SCRIPTS).map(([name, { sha }]) => [sha, name]),
 );
 
@@ -23,7 +23,7 @@ export function redisWire(): Wire {
 function scriptIn(bytes: Buffer, length: number): string | null {
   const head = bytes.toString("latin1", 0, Math.min(length, 100)).split("\r\n");
   if (head[2]?.toUpperCase() !== "EVALSHA") return null;
-  return scriptOf.get(head[4] ?? "") ?? null;
+  return SCRIPT_OF.get(head[4] ?? "") ?? null;
 }
 
 /** Where one value of RESP ends; null when it is not all there. */

@@ -31,7 +31,7 @@ export interface Checkout {
   remove(): void;
 }
 
-const copied = [
+const COPIED = [
   ...[
     "bin",
     "cli",
@@ -55,7 +55,7 @@ export function makeCheckout(): Checkout {
   chmodSync(directory, 0o755);
   const path = join(directory, "hearth");
   mkdirSync(path);
-  for (const name of copied)
+  for (const name of COPIED)
     cpSync(join(projectRoot, name), join(path, name), {
       recursive: true,
       filter: (source) => !/[/\\]node_modules$|\.local\.yaml$/.test(source),

@@ -20,7 +20,7 @@ const rhythm = {
   grace: "1s",
   max: 2,
 };
-const withinMs = 60_000;
+const WITHIN_MS = 60_000;
 const large = { data: "x".repeat(4_000_000) };
 
 describe.skipIf(disk === undefined)("the embedded stack on a full disk", () => {
@@ -35,10 +35,10 @@ describe.skipIf(disk === undefined)("the embedded stack on a full disk", () => {
     const state = join(stand.home, "notes-state.json");
     await until(
       "the first vault",
-      withinMs,
+      WITHIN_MS,
       () => existsSync(state) && readNotesState(state).firstVaultMade,
     );
-    await until("all to be up", withinMs, isUp);
+    await until("all to be up", WITHIN_MS, isUp);
   }, 180_000);
   afterAll(() => stand?.close(), 120_000);
 
@@ -56,7 +56,7 @@ describe.skipIf(disk === undefined)("the embedded stack on a full disk", () => {
         "content-type": "application/json",
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      signal: AbortSignal.timeout(withinMs),
+      signal: AbortSignal.timeout(WITHIN_MS),
     });
   }
 
@@ -74,7 +74,7 @@ describe.skipIf(disk === undefined)("the embedded stack on a full disk", () => {
           model: "hearth-echo",
           messages: [{ role: "user", content: `call ${charged.length}` }],
         }),
-        signal: AbortSignal.timeout(withinMs),
+        signal: AbortSignal.timeout(WITHIN_MS),
       },
     );
     const body = (await answer.json()) as object;
@@ -100,7 +100,7 @@ describe.skipIf(disk === undefined)("the embedded stack on a full disk", () => {
   }
 
   async function untilCharged(): Promise<void> {
-    await until("every call in the ledger", withinMs, async () => {
+    await until("every call in the ledger", WITHIN_MS, async () => {
       const rows = await stand.stack.ledger<{ request_id: string }>(
         "SELECT request_id FROM spend_log",
       );
@@ -119,7 +119,7 @@ describe.skipIf(disk === undefined)("the embedded stack on a full disk", () => {
     }
     expect((await notes("GET", "full/kept")).status).toBe(200);
     expect((await notes("PUT", "full/large", large)).status).toBe(507);
-    await until("the disk to be down", withinMs, isDiskDown);
+    await until("the disk to be down", WITHIN_MS, isDiskDown);
     const page = await fetch(stand.stack.supervisorUrl, {
       headers: stand.stack.asOperator(),
     });
@@ -129,15 +129,15 @@ describe.skipIf(disk === undefined)("the embedded stack on a full disk", () => {
       code: 1,
       said: expect.stringContaining("disk is down since"),
     });
-    await until("the alert", withinMs, () =>
+    await until("the alert", WITHIN_MS, () =>
       stand.messages.some((text) => text.startsWith("raised: disk is down")),
     );
 
     freeDisk(stand.home);
-    await until("all to be up", withinMs, isUp);
+    await until("all to be up", WITHIN_MS, isUp);
     expect(await call()).toBe(200);
     expect((await notes("PUT", "full/large", large)).status).toBe(201);
-    await until("the end of the alert", withinMs, () =>
+    await until("the end of the alert", WITHIN_MS, () =>
       stand.messages.some((text) => text.startsWith("resolved: disk is down")),
     );
     await untilCharged();
@@ -157,14 +157,14 @@ describe.skipIf(disk === undefined)("the embedded stack on a full disk", () => {
     fillDisk(stand.home);
     for (const name of ["notes", "gateway", "postgres"])
       process.kill(stand.pidOf(name), "SIGKILL");
-    await until("the disk to be down", withinMs, isDiskDown);
-    await until("the notes to be read", withinMs, async () => {
+    await until("the disk to be down", WITHIN_MS, isDiskDown);
+    await until("the notes to be read", WITHIN_MS, async () => {
       fillDisk(stand.home);
       const answer = await notes("GET", "full/kept").catch(() => undefined);
       return answer?.status === 200;
     });
     freeDisk(stand.home);
-    await until("all to be up", withinMs, isUp);
+    await until("all to be up", WITHIN_MS, isUp);
     expect(await call()).toBe(200);
     expect((await notes("GET", "full/kept")).status).toBe(200);
     await untilCharged();

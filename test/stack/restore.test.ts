@@ -17,7 +17,7 @@ afterAll(async () => {
   await second?.remove();
 });
 
-const sums = `SELECT (SELECT count(*) FROM spend_log)::text AS calls, (SELECT sum(spend) FROM spend_log)::text AS spend,
+const SUMS = `SELECT (SELECT count(*) FROM spend_log)::text AS calls, (SELECT sum(spend) FROM spend_log)::text AS spend,
   (SELECT sum(spend) FROM daily_spend)::text AS daily, (SELECT count(*) FROM spend_check)::text AS differences`;
 
 test("a backup taken while calls come in is restored into an empty stack: the sums of its moment, and keys that work", async () => {
@@ -58,7 +58,7 @@ test("a backup taken while calls come in is restored into an empty stack: the su
   expect(JSON.parse(manifest.said)).toMatchObject([
     { status: "done", details: { backup: name, keptAs: null } },
   ]);
-  const [ledger] = await second.ledger<Record<string, string>>(sums);
+  const [ledger] = await second.ledger<Record<string, string>>(SUMS);
   expect(Number(ledger?.["calls"])).toBeGreaterThan(0);
   expect(ledger).toMatchObject({
     ...{ spend: ledger?.["daily"], differences: "0" },

@@ -4,10 +4,10 @@ import type { Payer } from "../../supervisor/reports/payers.ts";
 import type { SpendReport } from "../../supervisor/reports/spend-report.ts";
 import type { Sums } from "../../supervisor/reports/sums.ts";
 
-const today = "2026-11-21";
-const madeAt = "2026-11-21T09:02:00.000Z";
-const timeZone = "Europe/Berlin";
-const dayMs = 86_400_000;
+const TODAY = "2026-11-21";
+const MADE_AT = "2026-11-21T09:02:00.000Z";
+const TIME_ZONE = "Europe/Berlin";
+const DAY_MS = 86_400_000;
 
 const nothing: Sums = {
   ...{ spend: 0, saved: 0, requests: 0, failed: 0, interrupted: 0 },
@@ -26,7 +26,7 @@ function payer(name: string, spend: number, total: number): Payer {
   };
 }
 
-export const hostileNames: readonly string[] = [
+export const HOSTILE_NAMES: readonly string[] = [
   '<script>alert("x")</script>',
   '"><img src=x onerror=alert(1)>',
   "</title><style>body{display:none}</style>",
@@ -40,7 +40,7 @@ export const hostileNames: readonly string[] = [
 export function usualSpend(
   names: readonly string[] = ["laptop", "kitchen tablet", "ada", "cron"],
 ): SpendReport {
-  const period = choosePeriod({ unit: "month", complete: false }, today);
+  const period = choosePeriod({ unit: "month", complete: false }, TODAY);
   const aliases = ["chat-large", "sonnet", "embed"];
   const steps = Array.from({ length: 21 }, (_, at) => {
     const byAlias = aliases.map(
@@ -62,7 +62,7 @@ export function usualSpend(
   );
   return {
     kind: "spend",
-    ...{ madeAt, timeZone, period },
+    ...{ madeAt: MADE_AT, timeZone: TIME_ZONE, period },
     totals: {
       ...{ spend, saved: 4.61, requests: 18_204, failed: 61, interrupted: 2 },
       ...{ cacheHits: 2_107, unpriced: 12 },
@@ -114,26 +114,26 @@ export function noSpend(): SpendReport {
 export function usualHealth(
   names: readonly string[] = ["gateway", "notes", "postgres", "disk"],
 ): HealthReport {
-  const period = choosePeriod({ unit: "week", complete: true }, today);
+  const period = choosePeriod({ unit: "week", complete: true }, TODAY);
   const from = Date.parse(period.from) - 3_600_000;
-  const until = from + 7 * dayMs;
+  const until = from + 7 * DAY_MS;
   const outages = [
     {
       at: 0,
       check: names[0] ?? "",
-      from: from + 1.3 * dayMs,
+      from: from + 1.3 * DAY_MS,
       durationMs: 752_000,
     },
     {
       at: 1,
       check: names[0] ?? "",
-      from: from + 4.1 * dayMs,
+      from: from + 4.1 * DAY_MS,
       durationMs: 61_000,
     },
   ];
   return {
     kind: "health",
-    ...{ madeAt, timeZone, period, from, until, daysAStep: 1 },
+    ...{ madeAt: MADE_AT, timeZone: TIME_ZONE, period, from, until, daysAStep: 1 },
     attention: [
       {
         level: "warning",
@@ -146,9 +146,9 @@ export function usualHealth(
       const downMs = own.reduce((sum, { durationMs }) => sum + durationMs, 0);
       return {
         ...{ name, looks: 20_160, failures: own.length * 6, downMs },
-        ...{ upMs: 7 * dayMs - downMs, apartMs: at === 1 ? 1_800_000 : 0 },
+        ...{ upMs: 7 * DAY_MS - downMs, apartMs: at === 1 ? 1_800_000 : 0 },
         ...{ p50: 4 + at, p95: 11 + at * 7, p99: 40 + at * 31 },
-        availability: 100 - (100 * downMs) / (7 * dayMs),
+        availability: 100 - (100 * downMs) / (7 * DAY_MS),
         ...{ incidents: own.length, longestMs: own[0]?.durationMs ?? 0 },
         steps: Array.from({ length: 7 }, (_, day) =>
           own.length > 0 && day === 1

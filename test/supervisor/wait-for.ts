@@ -1,13 +1,13 @@
 import { setTimeout as wait } from "node:timers/promises";
 
-const longestMs = 25_000;
+const LONGEST_MS = 25_000;
 
 /** Waits until `look` gives something other than undefined or false; says what it waited for when that never comes. */
 export async function waitFor<T>(
   what: string,
   look: () => T | undefined | false | Promise<T | undefined | false>,
 ): Promise<T> {
-  const deadline = Date.now() + longestMs;
+  const deadline = Date.now() + LONGEST_MS;
   for (;;) {
     const seen = await look();
     if (seen !== undefined && seen !== false) return seen;

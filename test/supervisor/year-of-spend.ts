@@ -1,8 +1,8 @@
 import { ledgerRow } from "../servers/admin.ts";
 import type { SpendRow } from "../../gateway/ledger/rows.ts";
 
-const dayMs = 86_400_000;
-const statuses = ["success", "success", "success", "failure", "interrupted"];
+const DAY_MS = 86_400_000;
+const STATUSES = ["success", "success", "success", "failure", "interrupted"];
 
 /** Numbers that look like chance and are the same each time: 0 to below 1. */
 function evenNumbers(seed: number): () => number {
@@ -24,15 +24,15 @@ export function yearOfSpend(
     all[Math.floor(chance() * all.length)] as T;
   const rows: SpendRow[] = [];
   for (let day = days - 1; day >= 0; day -= 1) {
-    const midnight = last - day * dayMs;
+    const midnight = last - day * DAY_MS;
     for (let call = 0; call < callsADay; call += 1) {
-      const status = among(statuses) as SpendRow["status"];
+      const status = among(STATUSES) as SpendRow["status"];
       const cached = status === "success" && chance() < 0.2;
       const unpriced = !cached && chance() < 0.1;
       const cost = Number((chance() * 0.07).toFixed(9));
       rows.push(
         ledgerRow({
-          ended_at: new Date(midnight + chance() * (dayMs - 1)).toISOString(),
+          ended_at: new Date(midnight + chance() * (DAY_MS - 1)).toISOString(),
           status,
           api_key: among(["a", "b", "c"]).repeat(64),
           user_id: among(["ada", "bob", null]),
@@ -58,7 +58,7 @@ export function yearOfSpend(
     if (day % 40 === 0)
       rows.push(
         ledgerRow({
-          ended_at: new Date(midnight + dayMs / 2).toISOString(),
+          ended_at: new Date(midnight + DAY_MS / 2).toISOString(),
           call_type: "adjustment",
           payer: `user:${among(["ada", "bob"])}`,
           ...{ model_group: null, model: null, provider: null },

@@ -46,14 +46,14 @@ export type FaultStand = {
   readonly close: () => Promise<void>;
 };
 
-const diskMegabytes = 700;
+const DISK_MEGABYTES = 700;
 
 export async function openFaultStand(
   rhythm: Rhythm,
   withDisk: boolean,
 ): Promise<FaultStand> {
   const stack = await prepareStack();
-  const ownDisk = withDisk && mountSmallDisk(stack.home, diskMegabytes);
+  const ownDisk = withDisk && mountSmallDisk(stack.home, DISK_MEGABYTES);
   const messages: string[] = [];
   const phone = await startPhone((text) => messages.push(text));
   const gatewayPort = Number(new URL(stack.gatewayUrl).port);

@@ -30,34 +30,34 @@ export type FaultReport = {
   readonly wellAfterMs: number;
 };
 
-const longestMs = 15 * 60_000;
-const acts = ["restart", "heal"];
+const LONGEST_MS = 15 * 60_000;
+const ACTS = ["restart", "heal"];
 
 /** Strikes, waits until it is shown, mends, waits until all is well, and says what happened. */
 export async function runFault(
   stand: FaultStand,
   fault: Fault,
 ): Promise<FaultReport> {
-  await until(`all to be well before ${fault.name}`, longestMs, () =>
+  await until(`all to be well before ${fault.name}`, LONGEST_MS, () =>
     isWell(stand),
   );
   const from = Date.now();
   await fault.strike(stand);
   try {
-    await until(`${fault.name} to show`, longestMs, async () =>
+    await until(`${fault.name} to show`, LONGEST_MS, async () =>
       fault.shown(stand, await stand.since(from)),
     );
   } finally {
     await fault.mend(stand);
   }
   const mended = Date.now();
-  await until(`all to be well after ${fault.name}`, longestMs, () =>
+  await until(`all to be well after ${fault.name}`, LONGEST_MS, () =>
     isWell(stand),
   );
   const well = Date.now();
   const entries = await stand.since(from);
   const first = entries.find(({ kind, to }) => kind !== "act" && to !== "up");
-  const firstAct = entries.find(({ to }) => acts.includes(to));
+  const firstAct = entries.find(({ to }) => ACTS.includes(to));
   return {
     fault: fault.name,
     noticedMs: (first?.at ?? well) - from,
@@ -66,7 +66,7 @@ export async function runFault(
         ? "nothing"
         : `${first.kind} ${first.name} ${first.to}`,
     done: entries
-      .filter(({ kind, to }) => kind === "act" && acts.includes(to))
+      .filter(({ kind, to }) => kind === "act" && ACTS.includes(to))
       .map(({ name, to }) =>
         to === "heal" ? `restarted ${name}` : `started ${name} again`,
       ),
@@ -96,7 +96,7 @@ const isDown =
 const hasActed =
   (service: string) =>
   (_stand: FaultStand, entries: readonly HistoryEntry[]): boolean =>
-    entries.some(({ name, to }) => name === service && acts.includes(to));
+    entries.some(({ name, to }) => name === service && ACTS.includes(to));
 
 export function killed(service: string): Fault {
   return {

@@ -18,21 +18,21 @@ import { openFaultStand, shippedRhythm } from "./fault-stand.ts";
 import { readCommandLine } from "../../scripts/command-line.ts";
 
 /** What is over within half a minute is told to nobody, so that what lasts is given this long. */
-const toldAfterMs = 45_000;
+const TOLD_AFTER_MS = 45_000;
 
-const faults: readonly Fault[] = [
+const FAULTS: readonly Fault[] = [
   ...["postgres", "notes", "echo", "gateway"].map(killed),
   hung("gateway", true),
   hung("notes", false),
   hung("postgres", false),
   answers500,
   slow,
-  portTaken("gateway", toldAfterMs),
-  portTaken("postgres", toldAfterMs),
+  portTaken("gateway", TOLD_AFTER_MS),
+  portTaken("postgres", TOLD_AFTER_MS),
   staysSick,
   diskFull,
 ];
-const names = faults.map(({ name }) => name);
+const names = FAULTS.map(({ name }) => name);
 
 const USAGE = `Usage: npm run test:watching -- [options]
   --every TIME   how often the supervisor looks (${shippedRhythm.every})
@@ -57,7 +57,7 @@ const reports: FaultReport[] = [];
 let heard: readonly string[] = [];
 const wrong: string[] = [];
 try {
-  for (const fault of faults) {
+  for (const fault of FAULTS) {
     if (only !== undefined && fault.name !== only) continue;
     if (fault === diskFull && !stand.ownDisk) {
       process.stdout.write(
@@ -73,7 +73,7 @@ try {
     // An operator looks at each: budgets begin anew.
     await stand.restart("gateway");
   }
-  await wait(toldAfterMs);
+  await wait(TOLD_AFTER_MS);
   heard = stand.messages;
 } finally {
   await stand.close();

@@ -13,9 +13,9 @@ import type { JobOption } from "../../../supervisor/jobs/job.ts";
 import type { JobRunner } from "../../../supervisor/jobs/runner.ts";
 import { judgeJobs, viewJobPage, viewJobs, viewRunPage } from "./jobs-view.ts";
 
-const path = "/jobs";
-const runsOnPage = 30;
-const failing = { statusOf: statusOfJobFailure, back: path };
+const PATH = "/jobs";
+const RUNS_ON_PAGE = 30;
+const failing = { statusOf: statusOfJobFailure, back: PATH };
 
 type JobRequest = { readonly Params: { readonly name: string } };
 
@@ -24,13 +24,13 @@ export function registerJobsPage(
   server: FastifyInstance,
   jobs: JobRunner,
 ): void {
-  server.get(path, (request, reply) => {
+  server.get(PATH, (request, reply) => {
     const all = jobs.list();
     return showPage(
       request,
       reply,
       {
-        ...{ ...judgeJobs(all), current: path, json: "/api/jobs" },
+        ...{ ...judgeJobs(all), current: PATH, json: "/api/jobs" },
         refreshes: all.some(({ running }) => running !== null) ? "soon" : true,
       },
       "jobs",
@@ -38,27 +38,27 @@ export function registerJobsPage(
     );
   });
   server.get<JobRequest & { Querystring: { from?: string } }>(
-    `${path}/:name`,
+    `${PATH}/:name`,
     (request, reply) =>
       attempting(request, reply, failing, () => {
         const { name } = request.params;
         const from = /^\d{1,6}$/.test(request.query.from ?? "")
           ? Number(request.query.from)
           : 0;
-        const runs = jobs.runsOf(name, from + runsOnPage + 1).slice(from);
+        const runs = jobs.runsOf(name, from + RUNS_ON_PAGE + 1).slice(from);
         const job = jobs.list().find((each) => each.name === name);
         if (job === undefined)
-          return reply.redirect(`${path}/${name.replaceAll("_", "-")}`);
+          return reply.redirect(`${PATH}/${name.replaceAll("_", "-")}`);
         const view = viewJobPage({
           ...{ job, options: jobs.optionsOf(name), from, now: Date.now() },
-          runs: runs.slice(0, runsOnPage),
-          more: runs.length > runsOnPage,
+          runs: runs.slice(0, RUNS_ON_PAGE),
+          more: runs.length > RUNS_ON_PAGE,
         });
         return showPage(
           request,
           reply,
           {
-            ...{ title: view.title, look: view.look, current: path },
+            ...{ title: view.title, look: view.look, current: PATH },
             refreshes: job.running === null ? true : "soon",
             json: `/api/jobs/${job.name}/runs`,
           },
@@ -68,7 +68,7 @@ export function registerJobsPage(
       }),
   );
   server.get<{ Params: { name: string; run: string } }>(
-    `${path}/:name/:run`,
+    `${PATH}/:name/:run`,
     (request, reply) => {
       const { name, run: id } = request.params;
       const run = jobs.view(Number(id));
@@ -78,7 +78,7 @@ export function registerJobsPage(
           reply,
           404,
           [`There is no run ${id} of a job "${name}".`],
-          path,
+          PATH,
         );
       const { timeZone = "UTC" } = jobs.list()[0] ?? {};
       const view = viewRunPage(run, timeZone, Date.now());
@@ -86,7 +86,7 @@ export function registerJobsPage(
         request,
         reply,
         {
-          ...{ title: view.title, look: view.look, current: path },
+          ...{ title: view.title, look: view.look, current: PATH },
           refreshes: run.status === "running" ? "soon" : false,
           json: `/api/job-runs/${run.id}`,
         },
@@ -95,7 +95,7 @@ export function registerJobsPage(
       );
     },
   );
-  server.post<JobRequest>(`${path}/:name/run`, (request, reply) =>
+  server.post<JobRequest>(`${PATH}/:name/run`, (request, reply) =>
     attempting(request, reply, failing, () => {
       const { name } = request.params;
       const form = readForm(request, formOf(jobs.optionsOf(name)));
@@ -106,16 +106,16 @@ export function registerJobsPage(
           ),
         );
       const { job, id } = jobs.run(name, form.value);
-      return afterwards(reply, `${path}/${job}/${id}`, `${job} has begun.`);
+      return afterwards(reply, `${PATH}/${job}/${id}`, `${job} has begun.`);
     }),
   );
-  server.post<JobRequest>(`${path}/:name/stop`, (request, reply) =>
+  server.post<JobRequest>(`${PATH}/:name/stop`, (request, reply) =>
     attempting(request, reply, failing, () => {
       const { name } = request.params;
       const stopped = jobs.stopRun(name);
       return afterwards(
         reply,
-        `${path}/${name}`,
+        `${PATH}/${name}`,
         stopped
           ? `${name} is told to stop.`
           : `${name} was over before it could be stopped.`,

@@ -4,12 +4,12 @@ import { judgeJobs, viewJobPage, viewJobs, viewRunPage } from "./jobs-view.ts";
 import { scheduleInWords } from "./schedule-words.ts";
 
 const now = Date.UTC(2026, 10, 21, 10, 2);
-const minuteMs = 60_000;
+const MINUTE_MS = 60_000;
 
 function run(change: Partial<RunView> = {}): RunView {
   return {
-    ...{ id: 7, job: "sweep", due: now - 5 * minuteMs, caughtUp: false },
-    ...{ startedAt: now - 5 * minuteMs, endedAt: now - 4 * minuteMs },
+    ...{ id: 7, job: "sweep", due: now - 5 * MINUTE_MS, caughtUp: false },
+    ...{ startedAt: now - 5 * MINUTE_MS, endedAt: now - 4 * MINUTE_MS },
     ...{ status: "done", attempts: 1, text: "swept.", details: null },
     progress: null,
     ...change,
@@ -19,7 +19,7 @@ function run(change: Partial<RunView> = {}): RunView {
 function job(change: Partial<JobView> = {}): JobView {
   return {
     ...{ name: "sweep", description: "Sweeps.", cron: "0 3 * * *" },
-    ...{ timeZone: "UTC", nextAt: now + 17 * 60 * minuteMs },
+    ...{ timeZone: "UTC", nextAt: now + 17 * 60 * MINUTE_MS },
     ...{ running: null, last: run() },
     ...change,
   };
@@ -83,7 +83,7 @@ test("a failed try says when the next one comes", () => {
     ...{ status: "running", endedAt: null },
     progress: {
       ...{ text: "no answer", done: null, attempt: 2 },
-      nextTryAt: now + 4 * minuteMs,
+      nextTryAt: now + 4 * MINUTE_MS,
     },
   });
   const { jobs } = viewJobs([job({ running: waiting })], () => [], now);

@@ -152,7 +152,7 @@ export function viewJobPage(facts: JobPageFacts) {
   };
 }
 
-const mostOutput = 60_000;
+const MOST_OUTPUT = 60_000;
 
 /** One run with all that it left. */
 export function viewRunPage(run: RunView, timeZone: string, now: number) {
@@ -189,8 +189,8 @@ export function viewRunPage(run: RunView, timeZone: string, now: number) {
       },
     ],
     report: reportOf(run),
-    output: output?.slice(0, mostOutput) ?? null,
-    cut: (output?.length ?? 0) > mostOutput,
+    output: output?.slice(0, MOST_OUTPUT) ?? null,
+    cut: (output?.length ?? 0) > MOST_OUTPUT,
   };
 }
 

@@ -4,7 +4,7 @@ import type { Field } from "../field.ts";
 import {
   bodyOf,
   limitFields,
-  limitNames,
+  LIMIT_NAMES,
   modelFields,
 } from "../payers/payer-form.ts";
 import { moment } from "../../../core/words.ts";
@@ -21,12 +21,12 @@ export const keyForm = z.object({
 });
 
 /** Fields that a refusal of the gateway can stand beside. */
-export const keyFieldNames = [
+export const KEY_FIELD_NAMES = [
   "key_alias",
   "user_id",
   "team_id",
   "duration",
-  ...limitNames,
+  ...LIMIT_NAMES,
 ];
 
 /** The body of POST /key/generate or /key/update. */
@@ -42,7 +42,7 @@ export function keyBody({
   };
 }
 
-const lives = [
+const LIVES = [
   ["1d", "one day"],
   ["1w", "one week"],
   ["30d", "30 days"],
@@ -93,7 +93,7 @@ function livesOf(
   key: UsedKeyRow | null,
   timeZone: string,
 ): readonly (readonly [string, string])[] {
-  const fresh = lives.map(
+  const fresh = LIVES.map(
     ([written, words]) => [written, `${words} from now`] as const,
   );
   if (key === null) return [["", "ever"], ...fresh];

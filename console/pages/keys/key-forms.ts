@@ -5,10 +5,10 @@ import {
   type UsedKeyRow,
 } from "../../../supervisor/gateway/rows.ts";
 import { afterwards } from "../../http/show-page.ts";
-import { attempting, keysPath, type PayersConsole } from "../payers/console.ts";
+import { attempting, KEYS_PATH, type PayersConsole } from "../payers/console.ts";
 import { typedOf, type Filled } from "../payers/payer-form.ts";
 import { carryOut, showPayerForm } from "../payers/show-payer-form.ts";
-import { firstFields, keyBody, keyFieldNames, keyForm } from "./key-form.ts";
+import { firstFields, keyBody, KEY_FIELD_NAMES, keyForm } from "./key-form.ts";
 import { readKey } from "./key-page.ts";
 import { showSecret } from "./key-shown.ts";
 import { nameOf } from "./keys-view.ts";
@@ -19,7 +19,7 @@ type OwnerQuery = {
 };
 
 /** So many users and teams are proposed as owners. */
-const proposed = 100;
+const PROPOSED = 100;
 
 /** GET and POST /keys/new and /keys/:token/edit. */
 export function registerKeyForms(
@@ -28,19 +28,19 @@ export function registerKeyForms(
 ): void {
   const { api } = payers;
 
-  server.get<OwnerQuery>(`${keysPath}/new`, (request, reply) =>
-    attempting(request, reply, keysPath, () => {
+  server.get<OwnerQuery>(`${KEYS_PATH}/new`, (request, reply) =>
+    attempting(request, reply, KEYS_PATH, () => {
       const { user = "", team = "" } = request.query;
       const typed = { user_id: user, team_id: team, every_model: "all" };
       return showForm(request, reply, null, { typed, mistakes: {} });
     }),
   );
-  server.post(`${keysPath}/new`, (request, reply) =>
-    attempting(request, reply, keysPath, () =>
+  server.post(`${KEYS_PATH}/new`, (request, reply) =>
+    attempting(request, reply, KEYS_PATH, () =>
       carryOut(
         request,
         keyForm,
-        keyFieldNames,
+        KEY_FIELD_NAMES,
         (filled) => showForm(request, reply, null, filled),
         async (fields) => {
           const made = await api.ask("POST", "/key/generate", keyBody(fields));
@@ -50,20 +50,20 @@ export function registerKeyForms(
     ),
   );
 
-  server.get<KeyRequest>(`${keysPath}/:token/edit`, (request, reply) =>
-    attempting(request, reply, keysPath, async () => {
+  server.get<KeyRequest>(`${KEYS_PATH}/:token/edit`, (request, reply) =>
+    attempting(request, reply, KEYS_PATH, async () => {
       const key = await readKey(payers, request.params.token);
       const typed = { ...typedOf(key), duration: "" };
       return showForm(request, reply, key, { typed, mistakes: {} });
     }),
   );
-  server.post<KeyRequest>(`${keysPath}/:token/edit`, (request, reply) =>
-    attempting(request, reply, keysPath, async () => {
+  server.post<KeyRequest>(`${KEYS_PATH}/:token/edit`, (request, reply) =>
+    attempting(request, reply, KEYS_PATH, async () => {
       const key = await readKey(payers, request.params.token);
       return carryOut(
         request,
         keyForm,
-        keyFieldNames,
+        KEY_FIELD_NAMES,
         (filled) => showForm(request, reply, key, filled),
         async (fields) => {
           await api.ask("POST", "/key/update", {
@@ -72,7 +72,7 @@ export function registerKeyForms(
           });
           return afterwards(
             reply,
-            `${keysPath}/${key.token}`,
+            `${KEYS_PATH}/${key.token}`,
             `${fields.key_alias ?? key.key_name} is changed; it holds within a second.`,
           );
         },
@@ -87,15 +87,15 @@ export function registerKeyForms(
     filled: Filled,
   ): Promise<FastifyReply> {
     const [users, teams] = await Promise.all([
-      api.ask("GET", `/user/list?page_size=${proposed}`),
-      api.ask("GET", `/v2/team/list?page_size=${proposed}`),
+      api.ask("GET", `/user/list?page_size=${PROPOSED}`),
+      api.ask("GET", `/v2/team/list?page_size=${PROPOSED}`),
     ]);
     const owners = {
       users: userPage.parse(users).users.map((user) => user.user_id),
       teams: teamPage.parse(teams).teams.map((team) => team.team_id),
     };
     const first = firstFields(owners, key, payers.timeZone);
-    const at = key === null ? keysPath : `${keysPath}/${key.token}`;
+    const at = key === null ? KEYS_PATH : `${KEYS_PATH}/${key.token}`;
     return showPayerForm(
       request,
       reply,

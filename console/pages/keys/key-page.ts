@@ -13,7 +13,7 @@ import {
 import { afterwards, showPage } from "../../http/show-page.ts";
 import {
   attempting,
-  keysPath,
+  KEYS_PATH,
   needConfirmation,
   type PayersConsole,
 } from "../payers/console.ts";
@@ -23,8 +23,8 @@ import { nameOf } from "./keys-view.ts";
 
 type KeyRequest = { readonly Params: { readonly token: string } };
 
-const shownCalls = 10;
-const shownRefusals = 20;
+const SHOWN_CALLS = 10;
+const SHOWN_REFUSALS = 20;
 
 /** GET /keys/:token, the key's hash; POST …/block, /unblock, /rotate and /delete. */
 export function registerKeyPage(
@@ -33,14 +33,14 @@ export function registerKeyPage(
 ): void {
   const { api, timeZone } = payers;
 
-  server.get<KeyRequest>(`${keysPath}/:token`, (request, reply) =>
-    attempting(request, reply, keysPath, async () => {
+  server.get<KeyRequest>(`${KEYS_PATH}/:token`, (request, reply) =>
+    attempting(request, reply, KEYS_PATH, async () => {
       const { token } = request.params;
       const key = await readKey(payers, token);
       const [usage, refused, last] = await Promise.all([
         api.ask("GET", `/key/usage?key=${token}`),
-        api.ask("GET", `/refusals?api_key=${token}&page_size=${shownRefusals}`),
-        api.ask("GET", `/spend/logs?api_key=${token}&page_size=${shownCalls}`),
+        api.ask("GET", `/refusals?api_key=${token}&page_size=${SHOWN_REFUSALS}`),
+        api.ask("GET", `/spend/logs?api_key=${token}&page_size=${SHOWN_CALLS}`),
       ]);
       const view = viewKey({
         ...{ key, timeZone, now: Date.now() },
@@ -52,7 +52,7 @@ export function registerKeyPage(
         request,
         reply,
         {
-          ...{ title: view.title, look: view.look, current: keysPath },
+          ...{ title: view.title, look: view.look, current: KEYS_PATH },
           refreshes: true,
         },
         "key",
@@ -65,16 +65,16 @@ export function registerKeyPage(
     ["block", "is blocked: its calls are refused within a second"],
     ["unblock", "works again"],
   ] as const)
-    server.post<KeyRequest>(`${keysPath}/:token/${act}`, (request, reply) =>
+    server.post<KeyRequest>(`${KEYS_PATH}/:token/${act}`, (request, reply) =>
       changing(request, reply, async (token) => {
         const key = usedName(
           await api.ask("POST", `/key/${act}`, { key: token }),
         );
-        return afterwards(reply, `${keysPath}/${token}`, `${key} ${said}.`);
+        return afterwards(reply, `${KEYS_PATH}/${token}`, `${key} ${said}.`);
       }),
     );
 
-  server.post<KeyRequest>(`${keysPath}/:token/rotate`, (request, reply) =>
+  server.post<KeyRequest>(`${KEYS_PATH}/:token/rotate`, (request, reply) =>
     changing(request, reply, async (token) => {
       const { grace } = z
         .object({ grace: z.string().catch("") })
@@ -87,14 +87,14 @@ export function registerKeyPage(
     }),
   );
 
-  server.post<KeyRequest>(`${keysPath}/:token/delete`, (request, reply) =>
+  server.post<KeyRequest>(`${KEYS_PATH}/:token/delete`, (request, reply) =>
     changing(request, reply, async (token) => {
       const name = nameOf(await readKey(payers, token));
       needConfirmation(request, name);
       await api.ask("POST", "/key/delete", { keys: [token] });
       return afterwards(
         reply,
-        keysPath,
+        KEYS_PATH,
         `${name} is deleted; what it spent stays in the ledger.`,
       );
     }),
@@ -106,7 +106,7 @@ export function registerKeyPage(
     act: (token: string) => Promise<FastifyReply>,
   ): Promise<FastifyReply> {
     const { token } = request.params;
-    return attempting(request, reply, `${keysPath}/${token}`, () =>
+    return attempting(request, reply, `${KEYS_PATH}/${token}`, () =>
       act(tokenOf(token)),
     );
   }

@@ -7,7 +7,7 @@ import {
 import { newKeyRow } from "../../../supervisor/gateway/rows.ts";
 import { showPage } from "../../http/show-page.ts";
 import type { Field } from "../field.ts";
-import { keysPath, type PayersConsole } from "../payers/console.ts";
+import { KEYS_PATH, type PayersConsole } from "../payers/console.ts";
 import { nameOf } from "./keys-view.ts";
 
 /** The one page on which a key itself is shown: the answer to the form that made it. `grace` is how long the former secret works on; null for a new key. */
@@ -28,12 +28,12 @@ export async function showSecret(
     reply,
     {
       title: grace === null ? `${name} is made.` : `${name} has a new secret.`,
-      ...{ look: "ok", current: keysPath },
+      ...{ look: "ok", current: KEYS_PATH },
     },
     "key-shown",
     {
       key: made.key,
-      href: `${keysPath}/${made.token}`,
+      href: `${KEYS_PATH}/${made.token}`,
       former:
         grace === null
           ? null

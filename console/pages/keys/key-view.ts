@@ -222,7 +222,7 @@ function callWords({ status, cache_hit: hit }: Call): {
   }
 }
 
-const dayMs = 86_400_000;
+const DAY_MS = 86_400_000;
 
 /** Dollars of each day, also of those without a call; null where nothing was spent. */
 function drawSpend({ by_day, start_date, end_date }: KeyUsage): string | null {
@@ -230,8 +230,8 @@ function drawSpend({ by_day, start_date, end_date }: KeyUsage): string | null {
   if ([...spends.values()].every((spend) => spend <= 0)) return null;
   const first = Date.parse(start_date);
   const days = Array.from(
-    { length: Math.round((Date.parse(end_date) - first) / dayMs) + 1 },
-    (_, index) => new Date(first + index * dayMs).toISOString().slice(0, 10),
+    { length: Math.round((Date.parse(end_date) - first) / DAY_MS) + 1 },
+    (_, index) => new Date(first + index * DAY_MS).toISOString().slice(0, 10),
   );
   return drawColumns(
     {
@@ -246,6 +246,6 @@ function drawSpend({ by_day, start_date, end_date }: KeyUsage): string | null {
       label: (dollars) =>
         dollars === 0 ? "0" : String(Number(dollars.toPrecision(2))),
     },
-    `dollars a day, the last ${inWords(days.length * dayMs).replace(" d", " days")}`,
+    `dollars a day, the last ${inWords(days.length * DAY_MS).replace(" d", " days")}`,
   );
 }

@@ -1,13 +1,13 @@
 import type { FastifyInstance } from "fastify";
 import { z } from "zod";
-import { keyPage, keyStates } from "../../../supervisor/gateway/rows.ts";
+import { keyPage, KEY_STATES } from "../../../supervisor/gateway/rows.ts";
 import { showPage } from "../../http/show-page.ts";
-import { attempting, keysPath, type PayersConsole } from "../payers/console.ts";
+import { attempting, KEYS_PATH, type PayersConsole } from "../payers/console.ts";
 import { askedOf, readList, type ListAsked } from "../payers/list.ts";
-import { judgeKeys, keySorts, viewKeys, type KeyCounts } from "./keys-view.ts";
+import { judgeKeys, KEY_SORTS, viewKeys, type KeyCounts } from "./keys-view.ts";
 
 /** Counting all keys by state reads what each has spent: as long as this, many open tabs cost no more than one. */
-const keepMs = 5000;
+const KEEP_MS = 5000;
 
 /** GET /keys: all of them, searched, sorted and paged by the gateway. */
 export function registerKeysPage(
@@ -36,7 +36,7 @@ export function registerKeysPage(
     counted = {
       counts: { active, over_budget, blocked, expired },
       // The first key is waited for.
-      until: all > 0 ? Date.now() + keepMs : 0,
+      until: all > 0 ? Date.now() + KEEP_MS : 0,
       changes: before,
     };
     return counted.counts;
@@ -54,9 +54,9 @@ export function registerKeysPage(
     return keyPage.parse(await api.ask("GET", `/key/list?${query.toString()}`));
   }
 
-  server.get(keysPath, (request, reply) =>
-    attempting(request, reply, keysPath, async () => {
-      const asked = readList(request.query, keySorts, keyStates);
+  server.get(KEYS_PATH, (request, reply) =>
+    attempting(request, reply, KEYS_PATH, async () => {
+      const asked = readList(request.query, KEY_SORTS, KEY_STATES);
       const [counts, page] = await Promise.all([countKeys(), readKeys(asked)]);
       const view = viewKeys({
         ...{ asked, counts, timeZone, now: Date.now() },
@@ -69,7 +69,7 @@ export function registerKeysPage(
       return showPage(
         request,
         reply,
-        { ...judgeKeys(counts), current: keysPath, refreshes: true },
+        { ...judgeKeys(counts), current: KEYS_PATH, refreshes: true },
         "keys",
         view,
       );

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { UsedKeyRow } from "../../../supervisor/gateway/rows.ts";
 import { readList } from "../payers/list.ts";
-import { judgeKeys, keySorts, viewKeys, type KeyCounts } from "./keys-view.ts";
+import { judgeKeys, KEY_SORTS, viewKeys, type KeyCounts } from "./keys-view.ts";
 
 const none: KeyCounts = { active: 0, over_budget: 0, blocked: 0, expired: 0 };
 const now = Date.UTC(2026, 10, 21, 12);
@@ -31,7 +31,7 @@ const key: UsedKeyRow = {
 
 function view(query: object, keys: readonly UsedKeyRow[], total = keys.length) {
   return viewKeys({
-    asked: readList(query, keySorts, ["active", "blocked"]),
+    asked: readList(query, KEY_SORTS, ["active", "blocked"]),
     counts: { ...none, active: total },
     ...{ keys, total, pages: Math.ceil(total / 25), timeZone: "UTC", now },
   });
@@ -119,7 +119,7 @@ test("what is asked for stays in the addresses of the pages, and nonsense is the
   expect(
     readList(
       { search: ["x", "y"], state: "gone", sort: "token", page: "-1" },
-      keySorts,
+      KEY_SORTS,
       ["active"],
     ),
   ).toEqual({

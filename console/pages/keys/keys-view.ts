@@ -1,6 +1,6 @@
 import { keyStateWords } from "./key-states.ts";
 import {
-  keyStates,
+  KEY_STATES,
   type UsedKeyRow,
 } from "../../../supervisor/gateway/rows.ts";
 import { viewBudget } from "../payers/budget.ts";
@@ -17,7 +17,7 @@ import { ago, grouped, moment, readable } from "../../../core/words.ts";
 export type KeyCounts = Readonly<Record<UsedKeyRow["state"], number>>;
 
 /** The first is how the list is sorted unless told. */
-export const keySorts = [
+export const KEY_SORTS = [
   "created_at",
   "key_alias",
   "user_id",
@@ -25,7 +25,7 @@ export const keySorts = [
   "budget_used",
 ] as const;
 
-const columns: readonly Column[] = [
+const COLUMNS: readonly Column[] = [
   { title: "Name", sort: "key_alias" },
   { title: "State", sort: null },
   { title: "Spent", sort: "spend", number: true },
@@ -88,7 +88,7 @@ export function viewKeys(facts: {
   const total = sum(counts);
   return {
     list: viewList({
-      ...{ path: "/keys", asked, columns },
+      ...{ path: "/keys", asked, columns: COLUMNS },
       rows: facts.keys.map((key) => {
         const budget = viewBudget(key, timeZone);
         return {
@@ -113,7 +113,7 @@ export function viewKeys(facts: {
         count: grouped(total),
         current: asked.state === "",
       },
-      ...keyStates.map((state) => ({
+      ...KEY_STATES.map((state) => ({
         href: at(state),
         ...keyStateWords[state],
         count: grouped(counts[state]),

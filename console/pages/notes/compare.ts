@@ -23,18 +23,18 @@ export type Comparison =
   /** So little is alike that comparing would take too long. */
   | { readonly kind: "all-different" };
 
-const around = 3;
-const mostRows = 60;
-const longestLine = 300;
+const AROUND = 3;
+const MOST_ROWS = 60;
+const LONGEST_LINE = 300;
 /** Lines, and words of a line: the work grows with their square. */
-const mostEdits = 500;
-const mostWordEdits = 200;
+const MOST_EDITS = 500;
+const MOST_WORD_EDITS = 200;
 
 /** Two texts line by line, with the words that differ marked; what is the same is shown only around a difference. */
 export function compareTexts(left: string, right: string): Comparison {
   const changes = diffLines(left, right, {
     ...{ ignoreNewlineAtEof: true, stripTrailingCr: true },
-    maxEditLength: mostEdits,
+    maxEditLength: MOST_EDITS,
   });
   if (changes === undefined) return { kind: "all-different" };
   if (changes.every(({ added, removed }) => !added && !removed))
@@ -42,7 +42,7 @@ export function compareTexts(left: string, right: string): Comparison {
   const rows: Row[] = [];
   for (const [index, { value, added, removed }] of changes.entries()) {
     // Comparing words is the dear part: none for what is not shown.
-    if (rows.length > mostRows) break;
+    if (rows.length > MOST_ROWS) break;
     const lines = linesOf(value);
     const next = changes[index + 1];
     if (removed)
@@ -56,8 +56,8 @@ export function compareTexts(left: string, right: string): Comparison {
   }
   return {
     kind: "rows",
-    rows: rows.slice(0, mostRows),
-    cut: rows.length > mostRows,
+    rows: rows.slice(0, MOST_ROWS),
+    cut: rows.length > MOST_ROWS,
   };
 }
 
@@ -70,7 +70,7 @@ function pairs(
   left: readonly string[],
   right: readonly string[],
 ): readonly Row[] {
-  const length = Math.min(mostRows + 1, Math.max(left.length, right.length));
+  const length = Math.min(MOST_ROWS + 1, Math.max(left.length, right.length));
   return Array.from({ length }, (_, at) => {
     const [one, other] = [left[at], right[at]];
     if (one === undefined || other === undefined)
@@ -80,9 +80,9 @@ function pairs(
         right: other === undefined ? null : whole(other, true),
       };
     const words =
-      Math.max(one.length, other.length) > longestLine
+      Math.max(one.length, other.length) > LONGEST_LINE
         ? undefined
-        : diffWordsWithSpace(one, other, { maxEditLength: mostWordEdits });
+        : diffWordsWithSpace(one, other, { maxEditLength: MOST_WORD_EDITS });
     const side = (gone: "added" | "removed") =>
       words
         ?.filter((word) => !word[gone])
@@ -103,7 +103,7 @@ function shorten(
   first: boolean,
   last: boolean,
 ): readonly Row[] {
-  const [before, after] = [first ? 0 : around, last ? 0 : around];
+  const [before, after] = [first ? 0 : AROUND, last ? 0 : AROUND];
   const same = (line: string): Row => {
     const pieces = whole(line, false);
     return { kind: "same", left: pieces, right: pieces };
@@ -118,6 +118,6 @@ function shorten(
 }
 
 function whole(line: string, marked: boolean): readonly Piece[] {
-  const cut = line.length > longestLine;
-  return [{ text: cut ? `${line.slice(0, longestLine)} …` : line, marked }];
+  const cut = line.length > LONGEST_LINE;
+  return [{ text: cut ? `${line.slice(0, LONGEST_LINE)} …` : line, marked }];
 }

@@ -1,7 +1,7 @@
 import { sizeWords } from "../../../supervisor/backup/size-words.ts";
 import { grouped, moment } from "../../../core/words.ts";
 import { differingFiles } from "../../../supervisor/vaults/note-difference.ts";
-import { decryptScript } from "../decrypt.ts";
+import { DECRYPT_SCRIPT } from "../decrypt.ts";
 import { compareTexts, type Comparison } from "./compare.ts";
 import type { HistoryFacts, HistoryWish } from "./history-look.ts";
 
@@ -11,7 +11,7 @@ export type HistoryPageFacts = HistoryFacts & {
   readonly timeZone: string;
 };
 
-const mostRows = 200;
+const MOST_ROWS = 200;
 
 /** A vault as it was: what differs from now, with the way back. */
 export function viewHistory(facts: HistoryPageFacts) {
@@ -28,7 +28,7 @@ export function viewHistory(facts: HistoryPageFacts) {
     decryption:
       shown.kind === "encrypted" && wish.at !== undefined
         ? {
-            ...{ at: wish.at, time: inputOf(wish.at), script: decryptScript },
+            ...{ at: wish.at, time: inputOf(wish.at), script: DECRYPT_SCRIPT },
             history: `/api/notes/${encodeURIComponent(vault)}/history`,
           }
         : null,
@@ -72,9 +72,9 @@ function viewDifference({ vault, wish, shown, timeZone }: HistoryPageFacts) {
     restorable: wasThere && rows.length > 0,
     question: `${what} becomes what it was at ${at}: ${changed.length} ${changed.length === 1 ? "file is" : "files are"} written, ${added.length} deleted. The devices follow with their next sync; it can be undone in the same way.`,
     rows: rows
-      .slice(0, mostRows)
+      .slice(0, MOST_ROWS)
       .map((row) => ({ ...row, link: linkTo(past.at, row.path) })),
-    more: Math.max(0, rows.length - mostRows),
+    more: Math.max(0, rows.length - MOST_ROWS),
     comparison: texts === null ? null : comparisonOf(texts),
     versions: versions.map((version) => ({
       since:

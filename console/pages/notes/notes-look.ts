@@ -17,7 +17,7 @@ import type {
 } from "../../../supervisor/vaults/vault-file.ts";
 import type { NotesFacts, VaultFacts } from "./notes-view.ts";
 import {
-  conflictsOnPage,
+  CONFLICTS_ON_PAGE,
   type ConflictFacts,
   type VaultPageFacts,
 } from "./vault-view.ts";
@@ -96,7 +96,7 @@ export function openNotesLook(parts: {
       };
     }
     const database = await acts.database(vault);
-    const shown = report.conflicts.slice(from, from + conflictsOnPage);
+    const shown = report.conflicts.slice(from, from + CONFLICTS_ON_PAGE);
     const conflicts = await Promise.all(
       shown.map(async (conflict): Promise<ConflictFacts> => ({
         ...conflict,

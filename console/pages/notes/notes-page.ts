@@ -35,8 +35,8 @@ export type NoNotes = {
   readonly peer: string | undefined;
 };
 
-const path = "/notes";
-const failing = { statusOf: statusOfNotesFailure, back: path };
+const PATH = "/notes";
+const failing = { statusOf: statusOfNotesFailure, back: PATH };
 type Again = {
   readonly form: "add" | "setup-uri" | "rotate";
   readonly typed: Fields;
@@ -49,7 +49,7 @@ export function registerNotesPage(
   parts: NotesPageParts | NoNotes,
 ): void {
   if ("why" in parts) {
-    for (const url of [path, `${path}/*`])
+    for (const url of [PATH, `${PATH}/*`])
       server.get(url, (request, reply) => showNoNotes(request, reply, parts));
     return;
   }
@@ -73,7 +73,7 @@ export function registerNotesPage(
       request,
       reply,
       {
-        ...{ title: view.title, look: view.look, current: path },
+        ...{ title: view.title, look: view.look, current: PATH },
         ...{ status: again === undefined ? 200 : 400, json: "/api/notes" },
       },
       "notes",
@@ -111,7 +111,7 @@ export function registerNotesPage(
       request,
       reply,
       {
-        ...{ title: view.title, look: view.look, current: path },
+        ...{ title: view.title, look: view.look, current: PATH },
         status: again === undefined ? 200 : 400,
         json: `/api/notes/${encodeURIComponent(vault)}/conflicts`,
       },
@@ -144,14 +144,14 @@ export function registerNotesPage(
     return showPage(
       request,
       reply,
-      { title, look: "ok", current: path },
+      { title, look: "ok", current: PATH },
       "setup-answer",
       await viewSetup(answer, title),
     );
   }
 
-  server.get(path, (request, reply) => showNotes(request, reply));
-  server.post(path, (request, reply) =>
+  server.get(PATH, (request, reply) => showNotes(request, reply));
+  server.post(PATH, (request, reply) =>
     attempting(request, reply, failing, () =>
       withForm(
         request,
@@ -172,7 +172,7 @@ export function registerNotesPage(
     ),
   );
   server.get<{ Params: { vault: string }; Querystring: { from?: string } }>(
-    `${path}/:vault`,
+    `${PATH}/:vault`,
     (request, reply) =>
       attempting(request, reply, failing, () => {
         const { from = "" } = request.query;
@@ -231,7 +231,7 @@ function showNoNotes(
   return showPage(
     request,
     reply,
-    { title: "No notes are looked after here.", look: "none", current: path },
+    { title: "No notes are looked after here.", look: "none", current: PATH },
     "no-notes",
     { why, peer: peer ?? null },
   );

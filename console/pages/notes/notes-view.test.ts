@@ -5,14 +5,14 @@ import type { Roster } from "../../../supervisor/vaults/roster.ts";
 import { viewNotes, type NotesFacts, type VaultFacts } from "./notes-view.ts";
 
 const now = Date.UTC(2026, 10, 21, 10, 2);
-const hourMs = 3_600_000;
+const HOUR_MS = 3_600_000;
 
 const roster: Roster = {
   ...{ vault: "work", locked: false, remarks: [] },
   devices: [
     {
       ...{ id: "1", name: "Laptop", pluginVersion: "1.0.16" },
-      ...{ appVersion: "1.10.3", lastSeen: now - hourMs, behind: 0 },
+      ...{ appVersion: "1.10.3", lastSeen: now - HOUR_MS, behind: 0 },
       ...{ outdated: false, differs: {}, accepted: true },
     },
     {
@@ -42,10 +42,10 @@ function vault(
 function job(name: string, status: "done" | "failed"): JobView {
   return {
     ...{ name, description: "", cron: "30 3 * * *", timeZone: "UTC" },
-    ...{ nextAt: now + 17 * hourMs, running: null },
+    ...{ nextAt: now + 17 * HOUR_MS, running: null },
     last: {
       ...{ id: 1, job: name, due: null, caughtUp: false, attempts: 1 },
-      ...{ startedAt: now - 2 * hourMs, endedAt: now - 2 * hourMs },
+      ...{ startedAt: now - 2 * HOUR_MS, endedAt: now - 2 * HOUR_MS },
       ...{ status, text: "no room is left.", details: null, progress: null },
     },
   };
@@ -85,7 +85,7 @@ describe("the heading above all vaults", () => {
     [
       "Vault work is closed: its security seed changed.",
       "bad",
-      { vaults: [vault({ state: "closed" }, { closedSince: now - hourMs })] },
+      { vaults: [vault({ state: "closed" }, { closedSince: now - HOUR_MS })] },
     ],
     [
       "The database of vault work is gone.",

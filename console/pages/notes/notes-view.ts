@@ -45,7 +45,7 @@ export type Trouble = {
   readonly command: string;
 };
 
-export const mostCountedConflicts = 100;
+export const MOST_COUNTED_CONFLICTS = 100;
 
 /** What is wrong with a vault, worst first. */
 export function troublesOf(
@@ -96,8 +96,8 @@ export function troublesOf(
 
 function conflictWords(count: number): string {
   if (count === 1) return "1 conflict waits";
-  return count >= mostCountedConflicts
-    ? `${mostCountedConflicts} conflicts or more wait`
+  return count >= MOST_COUNTED_CONFLICTS
+    ? `${MOST_COUNTED_CONFLICTS} conflicts or more wait`
     : `${count} conflicts wait`;
 }
 

@@ -6,7 +6,7 @@ import { statusOfNotesFailure } from "../../http/notes-routes.ts";
 import { afterwards, attempting } from "../../http/show-page.ts";
 import type { VaultActs } from "../../../supervisor/vaults/vault-acts.ts";
 
-const path = "/notes";
+const PATH = "/notes";
 const confirmForm = z.object({ confirm: z.string().default("") });
 const seedForm = confirmForm.extend({ accept: z.literal("true").optional() });
 const resolveForm = z.object({
@@ -15,7 +15,7 @@ const resolveForm = z.object({
     error: "say which version stays",
   }),
 });
-const longestName = 100;
+const LONGEST_NAME = 100;
 
 /** POST /notes/:vault/resolve|restore-seed|remove. */
 export function registerVaultChanges(
@@ -31,8 +31,8 @@ export function registerVaultChanges(
     );
     return afterwards(
       reply,
-      `${path}/${encodeURIComponent(vault)}`,
-      `Version ${kept.slice(0, 8)} of ${document.slice(0, longestName)} stays; devices hear of it with their next sync.`,
+      `${PATH}/${encodeURIComponent(vault)}`,
+      `Version ${kept.slice(0, 8)} of ${document.slice(0, LONGEST_NAME)} stays; devices hear of it with their next sync.`,
     );
   });
   atVault(server, "restore-seed", async (request, reply, vault) => {
@@ -41,7 +41,7 @@ export function registerVaultChanges(
     const { did } = await acts.restoreSeed(vault, accept === "true");
     return afterwards(
       reply,
-      `${path}/${encodeURIComponent(vault)}`,
+      `${PATH}/${encodeURIComponent(vault)}`,
       did === "restored"
         ? `The old seed of ${vault} is back, and its devices may in again.`
         : `The new seed of ${vault} counts from now on, and its devices may in again.`,
@@ -53,7 +53,7 @@ export function registerVaultChanges(
     const { documents, stays } = await acts.remove(vault);
     return afterwards(
       reply,
-      path,
+      PATH,
       [`Vault ${vault} with ${documents} documents is removed.`, ...stays].join(
         " ",
       ),
@@ -74,10 +74,10 @@ export function atVault(
   ) => Promise<FastifyReply>,
 ): void {
   server.post<{ Params: { vault: string } }>(
-    `${path}/:vault/${act}`,
+    `${PATH}/:vault/${act}`,
     (request, reply) => {
       const { vault } = request.params;
-      const back = `${path}/${encodeURIComponent(vault)}`;
+      const back = `${PATH}/${encodeURIComponent(vault)}`;
       return attempting(
         request,
         reply,

@@ -13,12 +13,12 @@ export type AlsoAsked = {
   readonly passphrase: boolean;
 };
 
-const longest = 2000;
+const LONGEST = 2000;
 const tick = z
   .literal("true")
   .optional()
   .transform((value) => value === "true");
-const text = z.string().max(longest, `must not be longer than ${longest}`);
+const text = z.string().max(LONGEST, `must not be longer than ${LONGEST}`);
 /** As `check` gives it; its own sentence where it throws. */
 const checked = (check: (text: string) => string) =>
   text.transform((value, context) => {
@@ -68,7 +68,7 @@ const passphraseField: Field = {
     note: "It was shown when the vault was made, and is not kept here.",
   },
 };
-const addressNote =
+const ADDRESS_NOTE =
   "Where devices reach the notes store, such as a VPN or host name. Phones need https.";
 
 export function addFields(): readonly Field[] {
@@ -79,7 +79,7 @@ export function addFields(): readonly Field[] {
     },
     {
       ...{ name: "url", kind: "text", label: "Address for devices" },
-      note: `${addressNote} The usual one when left empty.`,
+      note: `${ADDRESS_NOTE} The usual one when left empty.`,
     },
     {
       ...{ name: "e2ee", kind: "tick", value: "true" },
@@ -117,7 +117,7 @@ export function setupFields({ passphrase }: AlsoAsked): readonly Field[] {
   return [
     {
       ...{ name: "url", kind: "text", label: "Address for devices" },
-      note: `${addressNote} The vault's own when left empty.`,
+      note: `${ADDRESS_NOTE} The vault's own when left empty.`,
     },
     {
       ...{ name: "keep", kind: "tick" },

@@ -42,7 +42,7 @@ export type VaultPageFacts = VaultFacts & {
   readonly now: number;
 };
 
-export const conflictsOnPage = 5;
+export const CONFLICTS_ON_PAGE = 5;
 
 /** One vault: what needs a person, its conflicts, its devices, and all that can be done. */
 export function viewVault(facts: VaultPageFacts) {
@@ -96,7 +96,7 @@ export function viewVault(facts: VaultPageFacts) {
     conflicts: conflicts.map((conflict, index) =>
       viewConflict(conflict, from + index, timeZone, now),
     ),
-    newer: from === 0 ? null : Math.max(0, from - conflictsOnPage),
+    newer: from === 0 ? null : Math.max(0, from - CONFLICTS_ON_PAGE),
     older:
       typeof open === "number" && from + conflicts.length < open
         ? from + conflicts.length

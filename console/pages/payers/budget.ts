@@ -20,7 +20,7 @@ type Budgeted = {
 };
 
 /** From here on somebody may want to know. */
-const nearlyUsed = 0.9;
+const NEARLY_USED = 0.9;
 
 export function viewBudget(row: Budgeted, timeZone: string): BudgetView {
   const { spend, budget_in_force: budget } = row;
@@ -48,11 +48,11 @@ export function viewBudget(row: Budgeted, timeZone: string): BudgetView {
 
 function lookOf(share: number): Look {
   if (share >= 1) return "bad";
-  return share >= nearlyUsed ? "warn" : "ok";
+  return share >= NEARLY_USED ? "warn" : "ok";
 }
 
 /** When a budget begins anew: as the gateway writes it, and in words. */
-export const windows = [
+export const WINDOWS = [
   ["", "never: it is for the whole life"],
   ["1d", "each day"],
   ["1w", "each week, on Monday"],

@@ -21,10 +21,10 @@ export type PayersConsole = {
   readonly changes: () => number;
 };
 
-export const keysPath = "/keys";
+export const KEYS_PATH = "/keys";
 
 /** Long enough for a new secret, which waits for the ledger; a page that waits longer says who does not answer. */
-const timeoutMs = 5000;
+const TIMEOUT_MS = 5000;
 
 /** The gateway of GATEWAY_URL with the key of PROXY_MASTER_KEY, which is read anew for each request: a rotation changes its file. */
 export function openPayersConsole(
@@ -34,7 +34,7 @@ export function openPayersConsole(
   const address = readVariable("GATEWAY_URL", env)?.replace(/\/+$/, "");
   const api = openAdminApi({
     address: address ?? "",
-    timeoutMs,
+    timeoutMs: TIMEOUT_MS,
     credential: () => {
       const key = readVariable("PROXY_MASTER_KEY", env);
       if (address === undefined)
@@ -90,7 +90,7 @@ export async function attempting(
       reply,
       {
         title: "Keys cannot be shown now.",
-        ...{ look: "warn", current: keysPath, status: 502 },
+        ...{ look: "warn", current: KEYS_PATH, status: 502 },
       },
       "message",
       { sentences: error.sentences, back: "/" },

@@ -41,8 +41,8 @@ export type ListView = {
   readonly next: string | null;
 };
 
-const pageSize = 25;
-const lastPage = 1_000_000;
+const PAGE_SIZE = 25;
+const LAST_PAGE = 1_000_000;
 
 /** Reads the query of a list; the first of `sorts` is how it is sorted unless told. */
 export function readList(
@@ -57,7 +57,7 @@ export function readList(
       state: z.enum(["", ...states]).catch(""),
       sort: z.enum([first, ...sorts]).catch(first),
       order: z.enum(["asc", "desc"]).catch("desc"),
-      page: z.coerce.number().int().min(1).max(lastPage).catch(1),
+      page: z.coerce.number().int().min(1).max(LAST_PAGE).catch(1),
     })
     .parse(query);
 }
@@ -69,7 +69,7 @@ export function askedOf(
 ): URLSearchParams {
   return new URLSearchParams({
     page: String(asked.page),
-    [sizeName]: String(pageSize),
+    [sizeName]: String(PAGE_SIZE),
     sort_by: asked.sort,
     sort_order: asked.order,
     ...(asked.search === "" ? {} : { search: asked.search }),
@@ -102,7 +102,7 @@ export function viewList(list: {
   readonly pages: number;
 }): ListView {
   const { path, asked, columns, rows, total, pages } = list;
-  const first = (asked.page - 1) * pageSize + 1;
+  const first = (asked.page - 1) * PAGE_SIZE + 1;
   const at = (page: number) => listHref(path, asked, { page });
   return {
     path,

@@ -6,7 +6,7 @@ import { keyBody, keyForm } from "../keys/key-form.ts";
 import {
   bodyOf,
   limitFields,
-  limitNames,
+  LIMIT_NAMES,
   mistakeOf,
   modelFields,
   moneyFields,
@@ -51,7 +51,7 @@ test("what is no number is said beside its field", () => {
 
 test("a refusal stands beside its field, else above the form; what is none is thrown on", () => {
   const refused = (param: string | null, status = 400) =>
-    mistakeOf(new Refusal("No.", status, param), limitNames);
+    mistakeOf(new Refusal("No.", status, param), LIMIT_NAMES);
   expect(refused("max_budget")).toEqual({ max_budget: "No." });
   expect(refused("models[0]")).toEqual({ models: "No." });
   expect(refused("metadata")).toEqual({ form: "No." });

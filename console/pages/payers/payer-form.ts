@@ -3,7 +3,7 @@ import type { Fields } from "../../http/forms.ts";
 import { Refusal } from "../../../supervisor/gateway/admin-api.ts";
 import type { Model } from "../../../supervisor/gateway/first-call.ts";
 import { withTyped, type Field } from "../field.ts";
-import { windows } from "./budget.ts";
+import { WINDOWS } from "./budget.ts";
 
 type Mistakes = Readonly<Record<string, string>>;
 
@@ -53,7 +53,7 @@ export const modelFields = {
 } as const;
 
 /** The fields of every payer that a refusal of the gateway can stand beside. */
-export const limitNames: readonly string[] = [
+export const LIMIT_NAMES: readonly string[] = [
   ...Object.keys(limitFields),
   "models",
 ];
@@ -94,7 +94,7 @@ export function mistakeOf(error: unknown, names: readonly string[]): Mistakes {
 }
 
 export function moneyFields(window: string): readonly Field[] {
-  const known = windows.some(([written]) => written === window);
+  const known = WINDOWS.some(([written]) => written === window);
   return [
     {
       kind: "text",
@@ -106,12 +106,12 @@ export function moneyFields(window: string): readonly Field[] {
       kind: "choice",
       name: "budget_duration",
       label: "The budget begins anew",
-      values: [...windows, ...(known ? [] : ([[window, window]] as const))],
+      values: [...WINDOWS, ...(known ? [] : ([[window, window]] as const))],
     },
   ];
 }
 
-export const rateFields: readonly Field[] = [
+export const RATE_FIELDS: readonly Field[] = [
   {
     kind: "text",
     name: "rpm_limit",

@@ -4,12 +4,12 @@ import { listModels } from "../../../supervisor/gateway/first-call.ts";
 import { readForm } from "../../http/forms.ts";
 import { showPage } from "../../http/show-page.ts";
 import type { Field } from "../field.ts";
-import { keysPath, type PayersConsole } from "./console.ts";
+import { KEYS_PATH, type PayersConsole } from "./console.ts";
 import {
   fill,
   mistakeOf,
   moneyFields,
-  rateFields,
+  RATE_FIELDS,
   viewModels,
   type Filled,
 } from "./payer-form.ts";
@@ -41,7 +41,7 @@ export async function showPayerForm(
     request,
     reply,
     {
-      ...{ title: form.title, current: keysPath },
+      ...{ title: form.title, current: KEYS_PATH },
       look: wrong ? "warn" : "none",
       status: wrong ? 400 : 200,
     },
@@ -55,7 +55,7 @@ export async function showPayerForm(
         filled,
       ),
       models: viewModels(models, filled),
-      rates: fill(rateFields, filled),
+      rates: fill(RATE_FIELDS, filled),
     },
   );
 }

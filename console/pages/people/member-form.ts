@@ -12,7 +12,7 @@ export const newMemberForm = memberForm.extend({
   user_id: z.string("Say whom to add.").trim(),
 });
 
-export const memberFieldNames = [
+export const MEMBER_FIELD_NAMES = [
   "user_id",
   "role",
   "max_budget",
@@ -48,7 +48,7 @@ export function changeFields(window: string): readonly Field[] {
 }
 
 /** What adds a member. */
-export const memberFields: readonly Field[] = [
+export const MEMBER_FIELDS: readonly Field[] = [
   {
     kind: "text",
     name: "user_id",

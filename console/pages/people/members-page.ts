@@ -2,17 +2,17 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { Refusal } from "../../../supervisor/gateway/admin-api.ts";
 import { afterwards, showPage } from "../../http/show-page.ts";
 import { viewBudget } from "../payers/budget.ts";
-import { attempting, keysPath, type PayersConsole } from "../payers/console.ts";
+import { attempting, KEYS_PATH, type PayersConsole } from "../payers/console.ts";
 import { fill, typedOf, type Filled } from "../payers/payer-form.ts";
 import { carryOut } from "../payers/show-payer-form.ts";
 import {
   changeFields,
-  memberFieldNames,
-  memberFields,
+  MEMBER_FIELD_NAMES,
+  MEMBER_FIELDS,
   memberForm,
   newMemberForm,
 } from "./member-form.ts";
-import { at, teamName, teamPath } from "./people-view.ts";
+import { at, teamName, TEAM_PATH } from "./people-view.ts";
 import { readTeam } from "./teams-page.ts";
 
 type MemberRequest = {
@@ -35,7 +35,7 @@ export function registerMembersPages(
       return carryOut(
         request,
         memberForm,
-        memberFieldNames,
+        MEMBER_FIELD_NAMES,
         (filled) => showMember(request, reply, filled),
         async ({ role, max_budget, budget_duration }) => {
           await api.ask("POST", "/team/member_update", {
@@ -43,7 +43,7 @@ export function registerMembersPages(
             max_budget: max_budget ?? null,
             budget_duration: budget_duration ?? null,
           });
-          return afterwards(reply, at(teamPath, { id }), `${user} is changed.`);
+          return afterwards(reply, at(TEAM_PATH, { id }), `${user} is changed.`);
         },
       );
     }),
@@ -56,7 +56,7 @@ export function registerMembersPages(
       });
       return afterwards(
         reply,
-        at(teamPath, { id }),
+        at(TEAM_PATH, { id }),
         `${user} is no member any more; its keys of the team are deleted.`,
       );
     }),
@@ -67,15 +67,15 @@ export function registerMembersPages(
       return carryOut(
         request,
         newMemberForm,
-        memberFieldNames,
+        MEMBER_FIELD_NAMES,
         (filled) =>
           showForm(request, reply, {
             title: `Add a member to ${teamName(team)}`,
-            asked: fill(memberFields, filled),
+            asked: fill(MEMBER_FIELDS, filled),
             mistake: filled.mistakes["form"] ?? null,
             ...{ action: at("/teams/add-member", { id }), button: "Add" },
             ...{ budget: null, remove: null, name: "" },
-            back: at(teamPath, { id }),
+            back: at(TEAM_PATH, { id }),
           }),
         async ({ user_id, role, max_budget, budget_duration }) => {
           await api.ask("POST", "/team/member_add", {
@@ -85,7 +85,7 @@ export function registerMembersPages(
           });
           return afterwards(
             reply,
-            at(teamPath, { id }),
+            at(TEAM_PATH, { id }),
             `${user_id} is a member now.`,
           );
         },
@@ -118,7 +118,7 @@ export function registerMembersPages(
       ...{ action: at("/teams/member", { id, user }), button: "Save" },
       budget: viewBudget(member, timeZone),
       ...{ remove: at("/teams/remove-member", { id, user }), name: user },
-      back: at(teamPath, { id }),
+      back: at(TEAM_PATH, { id }),
     });
   }
 }
@@ -140,7 +140,7 @@ function showForm(
     request,
     reply,
     {
-      ...{ title: view.title, current: keysPath },
+      ...{ title: view.title, current: KEYS_PATH },
       look: wrong ? "warn" : "none",
       status: wrong ? 400 : 200,
     },

@@ -14,27 +14,27 @@ import type { Look } from "../../../core/shapes.ts";
 import { grouped, readable } from "../../../core/words.ts";
 
 /** The first is how the list is sorted unless told. */
-export const userSorts = ["created_at", "user_id", "spend", "budget_used"];
-export const teamSorts = ["created_at", "team_alias", "spend", "budget_used"];
+export const USER_SORTS = ["created_at", "user_id", "spend", "budget_used"];
+export const TEAM_SORTS = ["created_at", "team_alias", "spend", "budget_used"];
 
-const spentColumns: readonly Column[] = [
+const SPENT_COLUMNS: readonly Column[] = [
   { title: "Spent", sort: "spend", number: true },
   { title: "Budget used", sort: "budget_used", number: true },
 ];
-const userColumns: readonly Column[] = [
+const USER_COLUMNS: readonly Column[] = [
   { title: "Name", sort: "user_id" },
   { title: "State", sort: null },
-  ...spentColumns,
+  ...SPENT_COLUMNS,
   { title: "Keys", sort: null },
   { title: "Role", sort: null },
 ];
-const teamColumns: readonly Column[] = [
+const TEAM_COLUMNS: readonly Column[] = [
   { title: "Name", sort: "team_alias" },
   { title: "State", sort: null },
-  ...spentColumns,
+  ...SPENT_COLUMNS,
   { title: "Members", sort: null },
 ];
-export const memberColumns: readonly Column[] = [
+export const MEMBER_COLUMNS: readonly Column[] = [
   { title: "Member", sort: null },
   { title: "State", sort: null },
   { title: "Spent in the team", sort: null, number: true },
@@ -43,8 +43,8 @@ export const memberColumns: readonly Column[] = [
 ];
 
 /** Ids may hold any letter, also those that end a path: they stand in the query. */
-export const userPath = "/users/user";
-export const teamPath = "/teams/team";
+export const USER_PATH = "/users/user";
+export const TEAM_PATH = "/teams/team";
 
 export function at(
   path: string,
@@ -63,11 +63,11 @@ type Paged<Row> = {
 
 export function viewUsers(page: Paged<ListedUser>) {
   return viewList({
-    ...{ path: "/users", columns: userColumns, asked: page.asked },
+    ...{ path: "/users", columns: USER_COLUMNS, asked: page.asked },
     ...{ total: page.total, pages: page.pages },
     rows: page.rows.map((user) => ({
       ...listed(user, page.timeZone),
-      href: at(userPath, { id: user.user_id }),
+      href: at(USER_PATH, { id: user.user_id }),
       name: readable(user.user_id),
       note: [user.user_alias, user.user_email]
         .flatMap((each) => (each === null ? [] : [readable(each)]))
@@ -79,11 +79,11 @@ export function viewUsers(page: Paged<ListedUser>) {
 
 export function viewTeams(page: Paged<TeamRow>) {
   return viewList({
-    ...{ path: "/teams", columns: teamColumns, asked: page.asked },
+    ...{ path: "/teams", columns: TEAM_COLUMNS, asked: page.asked },
     ...{ total: page.total, pages: page.pages },
     rows: page.rows.map((team) => ({
       ...listed(team, page.timeZone),
-      href: at(teamPath, { id: team.team_id }),
+      href: at(TEAM_PATH, { id: team.team_id }),
       name: teamName(team),
       note: team.team_alias === null ? "" : team.team_id,
       cells: [grouped(team.members_with_roles.length)],
@@ -137,7 +137,7 @@ export function stateOfPayer({
 }
 
 /** The roles as the gateway calls them, and in words. */
-export const roles = [
+export const ROLES = [
   ["internal_user", "calls models, sees its own keys and spend"],
   ["internal_user_viewer", "sees its own keys and spend"],
   ["proxy_admin_viewer", "sees everything, changes nothing"],
@@ -145,7 +145,7 @@ export const roles = [
 ] as const;
 
 function roleWords(role: string): string {
-  return roles.find(([written]) => written === role)?.[1] ?? role;
+  return ROLES.find(([written]) => written === role)?.[1] ?? role;
 }
 
 /** The page's heading. */

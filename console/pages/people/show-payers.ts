@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { showPage } from "../../http/show-page.ts";
-import { keysPath } from "../payers/console.ts";
+import { KEYS_PATH } from "../payers/console.ts";
 import type { ListView } from "../payers/list.ts";
 import { judgePayers } from "./people-view.ts";
 
@@ -28,7 +28,7 @@ export function showPayers(
     reply,
     {
       ...judgePayers(total, words.noun, list.asked.search !== ""),
-      ...{ current: keysPath, refreshes: true },
+      ...{ current: KEYS_PATH, refreshes: true },
     },
     "payers",
     { ...words, list, path: list.path, empty: total === 0 },

@@ -6,7 +6,7 @@ import { attempting, type PayersConsole } from "../payers/console.ts";
 import {
   bodyOf,
   limitFields,
-  limitNames,
+  LIMIT_NAMES,
   modelFields,
   amount,
   typedOf,
@@ -16,10 +16,10 @@ import {
   showPayerForm,
   type PayerForm,
 } from "../payers/show-payer-form.ts";
-import { at, teamName, teamPath } from "./people-view.ts";
+import { at, teamName, TEAM_PATH } from "./people-view.ts";
 import { readTeam, type TeamRequest } from "./teams-page.ts";
 
-const names = ["team_alias", "team_member_budget"];
+const NAMES = ["team_alias", "team_member_budget"];
 const teamForm = z.object({
   team_alias: z.string().optional(),
   team_member_budget: amount,
@@ -74,18 +74,18 @@ export function registerTeamForms(
       carryOut(
         request,
         newTeamForm,
-        ["team_id", ...names, ...limitNames],
+        ["team_id", ...NAMES, ...LIMIT_NAMES],
         (filled) => showPayerForm(request, reply, payers, fresh, filled),
         async (fields) => {
           const { team_id: id } = z.looseObject({ team_id: z.string() }).parse(
             await api.ask("POST", "/team/new", {
-              ...bodyOf(fields, names),
+              ...bodyOf(fields, NAMES),
               team_id: fields.team_id ?? null,
             }),
           );
           return afterwards(
             reply,
-            at(teamPath, { id }),
+            at(TEAM_PATH, { id }),
             `${fields.team_alias} is made.`,
           );
         },
@@ -96,7 +96,7 @@ export function registerTeamForms(
   const change = (id: string, name: string): PayerForm => ({
     ...{ title: `Change ${name}`, button: "Save" },
     intro: "What is changed holds for calls within a second.",
-    ...{ action: at("/teams/edit", { id }), back: at(teamPath, { id }) },
+    ...{ action: at("/teams/edit", { id }), back: at(TEAM_PATH, { id }) },
     first: [nameField, shareField],
   });
   server.get<TeamRequest>("/teams/edit", (request, reply) =>
@@ -114,16 +114,16 @@ export function registerTeamForms(
       return carryOut(
         request,
         teamForm,
-        [...names, ...limitNames],
+        [...NAMES, ...LIMIT_NAMES],
         (filled) => showPayerForm(request, reply, payers, form, filled),
         async (fields) => {
           await api.ask("POST", "/team/update", {
-            ...bodyOf(fields, names),
+            ...bodyOf(fields, NAMES),
             team_id: id,
           });
           return afterwards(
             reply,
-            at(teamPath, { id }),
+            at(TEAM_PATH, { id }),
             `${fields.team_alias ?? id} is changed; it holds within a second.`,
           );
         },

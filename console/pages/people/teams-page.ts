@@ -4,20 +4,20 @@ import { afterwards, showPage } from "../../http/show-page.ts";
 import { viewBudget } from "../payers/budget.ts";
 import {
   attempting,
-  keysPath,
+  KEYS_PATH,
   needConfirmation,
   type PayersConsole,
 } from "../payers/console.ts";
 import { limitsOf } from "../payers/limit-words.ts";
 import { askedOf, readList } from "../payers/list.ts";
-import { memberFields } from "./member-form.ts";
+import { MEMBER_FIELDS } from "./member-form.ts";
 import {
   at,
-  memberColumns,
+  MEMBER_COLUMNS,
   stateOfPayer,
   teamName,
-  teamPath,
-  teamSorts,
+  TEAM_PATH,
+  TEAM_SORTS,
   viewMembers,
   viewTeams,
 } from "./people-view.ts";
@@ -29,7 +29,7 @@ export type TeamRequest = {
 };
 
 /** So many members stand on one page. */
-const shownMembers = 50;
+const SHOWN_MEMBERS = 50;
 
 /** GET /teams and /teams/team?id=…; POST /teams/block, /unblock and /delete?id=…. */
 export function registerTeamsPages(
@@ -39,8 +39,8 @@ export function registerTeamsPages(
   const { api, timeZone } = payers;
 
   server.get("/teams", (request, reply) =>
-    attempting(request, reply, keysPath, async () => {
-      const asked = readList(request.query, teamSorts);
+    attempting(request, reply, KEYS_PATH, async () => {
+      const asked = readList(request.query, TEAM_SORTS);
       const query = askedOf(asked, "page_size").toString();
       const page = teamPage.parse(
         await api.ask("GET", `/v2/team/list?${query}`),
@@ -62,7 +62,7 @@ export function registerTeamsPages(
     }),
   );
 
-  server.get<TeamRequest>(teamPath, (request, reply) =>
+  server.get<TeamRequest>(TEAM_PATH, (request, reply) =>
     attempting(request, reply, "/teams", async () => {
       const { id, team, members } = await readTeam(payers, request.query.id);
       const from = Number(request.query.from ?? 0) || 0;
@@ -79,26 +79,26 @@ export function registerTeamsPages(
           title: team.blocked
             ? `${name} is blocked.`
             : `${name} has spent ${budget.spent}${team.budget_in_force === null ? "" : ` ${budget.against}`}.`,
-          ...{ look: state.look, current: keysPath, refreshes: true },
+          ...{ look: state.look, current: KEYS_PATH, refreshes: true },
         },
         "team",
         {
           ...{ id, name, budget, blocked: team.blocked },
           limits: limitsOf(team),
           keys: await readKeysOf(payers, { team_id: id }),
-          memberColumns,
+          memberColumns: MEMBER_COLUMNS,
           members: viewMembers(
             id,
-            members.slice(from, from + shownMembers),
+            members.slice(from, from + SHOWN_MEMBERS),
             emails,
             timeZone,
           ),
           memberCount: members.length,
           moreMembers:
-            from + shownMembers < members.length
-              ? at(teamPath, { id, from: String(from + shownMembers) })
+            from + SHOWN_MEMBERS < members.length
+              ? at(TEAM_PATH, { id, from: String(from + SHOWN_MEMBERS) })
               : null,
-          addFields: memberFields,
+          addFields: MEMBER_FIELDS,
           add: at("/teams/add-member", { id }),
           edit: at("/teams/edit", { id }),
           act: (verb: string) => at(`/teams/${verb}`, { id }),
@@ -119,14 +119,14 @@ export function registerTeamsPages(
         await api.ask("POST", `/team/${verb}`, { team_id: id });
         return afterwards(
           reply,
-          at(teamPath, { id }),
+          at(TEAM_PATH, { id }),
           `${teamName(team)} ${said}.`,
         );
       }),
     );
 
   server.post<TeamRequest>("/teams/delete", (request, reply) => {
-    const back = at(teamPath, { id: request.query.id ?? "" });
+    const back = at(TEAM_PATH, { id: request.query.id ?? "" });
     return attempting(request, reply, back, async () => {
       const { id, team } = await readTeam(payers, request.query.id);
       needConfirmation(request, teamName(team));

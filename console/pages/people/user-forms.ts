@@ -7,7 +7,7 @@ import { attempting, type PayersConsole } from "../payers/console.ts";
 import {
   bodyOf,
   limitFields,
-  limitNames,
+  LIMIT_NAMES,
   modelFields,
   typedOf,
 } from "../payers/payer-form.ts";
@@ -16,11 +16,11 @@ import {
   showPayerForm,
   type PayerForm,
 } from "../payers/show-payer-form.ts";
-import { at, roles, userPath } from "./people-view.ts";
+import { at, ROLES, USER_PATH } from "./people-view.ts";
 
 type UserRequest = { readonly Querystring: { readonly id?: string } };
 
-const names = ["user_alias", "user_email", "user_role"];
+const NAMES = ["user_alias", "user_email", "user_role"];
 const userForm = z.object({
   user_alias: z.string().optional(),
   user_email: z.string().optional(),
@@ -32,7 +32,7 @@ const newUserForm = userForm.extend({
   user_id: z.string("Say how it is called.").trim(),
 });
 
-const first: readonly Field[] = [
+const FIRST: readonly Field[] = [
   { kind: "text", name: "user_alias", label: "Full name" },
   {
     kind: "text",
@@ -40,7 +40,7 @@ const first: readonly Field[] = [
     label: "E-mail address",
     note: "Nobody is written to; it finds the user.",
   },
-  { kind: "choice", name: "user_role", label: "Its keys may", values: roles },
+  { kind: "choice", name: "user_role", label: "Its keys may", values: ROLES },
 ];
 
 /** GET and POST /users/new and /users/edit?id=…. */
@@ -61,7 +61,7 @@ export function registerUserForms(
         note: "Short, such as anna: keys, reports and budgets name it so. It stays.",
         needed: true,
       },
-      ...first,
+      ...FIRST,
     ],
   };
 
@@ -78,17 +78,17 @@ export function registerUserForms(
       carryOut(
         request,
         newUserForm,
-        ["user_id", ...names, ...limitNames],
+        ["user_id", ...NAMES, ...LIMIT_NAMES],
         (filled) => showPayerForm(request, reply, payers, fresh, filled),
         async (fields) => {
           const { user_id } = fields;
           await api.ask("POST", "/user/new", {
-            ...bodyOf(fields, names),
+            ...bodyOf(fields, NAMES),
             ...{ user_id, auto_create_key: false },
           });
           return afterwards(
             reply,
-            at(userPath, { id: user_id }),
+            at(USER_PATH, { id: user_id }),
             `${user_id} is made.`,
           );
         },
@@ -97,9 +97,9 @@ export function registerUserForms(
   );
 
   const change = (id: string): PayerForm => ({
-    ...{ title: `Change ${id}`, button: "Save", first },
+    ...{ title: `Change ${id}`, button: "Save", first: FIRST },
     intro: "What is changed holds for calls within a second.",
-    ...{ action: at("/users/edit", { id }), back: at(userPath, { id }) },
+    ...{ action: at("/users/edit", { id }), back: at(USER_PATH, { id }) },
   });
   server.get<UserRequest>("/users/edit", (request, reply) =>
     attempting(request, reply, "/users", async () => {
@@ -117,16 +117,16 @@ export function registerUserForms(
       return carryOut(
         request,
         userForm,
-        [...names, ...limitNames],
+        [...NAMES, ...LIMIT_NAMES],
         (filled) => showPayerForm(request, reply, payers, change(id), filled),
         async (fields) => {
           await api.ask("POST", "/user/update", {
-            ...bodyOf(fields, names),
+            ...bodyOf(fields, NAMES),
             user_id: id,
           });
           return afterwards(
             reply,
-            at(userPath, { id }),
+            at(USER_PATH, { id }),
             `${id} is changed; it holds within a second.`,
           );
         },

@@ -9,7 +9,7 @@ import { nameOf, stateOf, lastUseOf } from "../keys/keys-view.ts";
 import { viewBudget } from "../payers/budget.ts";
 import {
   attempting,
-  keysPath,
+  KEYS_PATH,
   needConfirmation,
   type PayersConsole,
 } from "../payers/console.ts";
@@ -20,9 +20,9 @@ import {
   at,
   stateOfPayer,
   teamName,
-  teamPath,
-  userPath,
-  userSorts,
+  TEAM_PATH,
+  USER_PATH,
+  USER_SORTS,
   viewUsers,
 } from "./people-view.ts";
 import { showPayers } from "./show-payers.ts";
@@ -30,7 +30,7 @@ import { showPayers } from "./show-payers.ts";
 type UserRequest = { readonly Querystring: { readonly id?: string } };
 
 /** On the page of a user or a team; the list has them all. */
-const shownKeys = 10;
+const SHOWN_KEYS = 10;
 
 /** GET /users and /users/user?id=…; POST /users/delete?id=…. */
 export function registerUsersPages(
@@ -40,8 +40,8 @@ export function registerUsersPages(
   const { api, timeZone } = payers;
 
   server.get("/users", (request, reply) =>
-    attempting(request, reply, keysPath, async () => {
-      const asked = readList(request.query, userSorts);
+    attempting(request, reply, KEYS_PATH, async () => {
+      const asked = readList(request.query, USER_SORTS);
       const query = askedOf(asked, "page_size").toString();
       const page = userPage.parse(await api.ask("GET", `/user/list?${query}`));
       const { total } = page;
@@ -61,7 +61,7 @@ export function registerUsersPages(
     }),
   );
 
-  server.get<UserRequest>(userPath, (request, reply) =>
+  server.get<UserRequest>(USER_PATH, (request, reply) =>
     attempting(request, reply, "/users", async () => {
       const { id = "" } = request.query;
       const [info, keys] = await Promise.all([
@@ -76,7 +76,7 @@ export function registerUsersPages(
         reply,
         {
           title: `${readable(id)} has spent ${budget.spent}${user.budget_in_force === null ? "" : ` ${budget.against}`}.`,
-          ...{ look: state.look, current: keysPath, refreshes: true },
+          ...{ look: state.look, current: KEYS_PATH, refreshes: true },
         },
         "user",
         {
@@ -86,7 +86,7 @@ export function registerUsersPages(
           ),
           limits: limitsOf(user),
           teams: teams.map((team) => ({
-            href: at(teamPath, { id: team.team_id }),
+            href: at(TEAM_PATH, { id: team.team_id }),
             name: teamName(team),
           })),
           edit: at("/users/edit", { id }),
@@ -100,7 +100,7 @@ export function registerUsersPages(
 
   server.post<UserRequest>("/users/delete", (request, reply) => {
     const { id = "" } = request.query;
-    return attempting(request, reply, at(userPath, { id }), async () => {
+    return attempting(request, reply, at(USER_PATH, { id }), async () => {
       needConfirmation(request, readable(id));
       await api.ask("POST", "/user/delete", { user_ids: [id] });
       return afterwards(
@@ -122,13 +122,13 @@ export async function readKeysOf(
     ...{
       return_full_object: "true",
       sort_by: "spend",
-      size: String(shownKeys),
+      size: String(SHOWN_KEYS),
     },
   };
   const page = keyPage.parse(await api.ask("GET", at("/key/list", query)));
   return {
     rows: page.keys.map((key) => ({
-      href: `${keysPath}/${key.token}`,
+      href: `${KEYS_PATH}/${key.token}`,
       name: nameOf(key),
       note: key.key_alias === null ? "" : key.key_name,
       budget: viewBudget(key, timeZone),

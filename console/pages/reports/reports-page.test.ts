@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { Failure } from "../../../core/failure.ts";
 import { systemClock } from "../../../supervisor/jobs/clock.ts";
 import {
-  jobTables,
+  JOB_TABLES,
   openJobHistory,
 } from "../../../supervisor/jobs/job-history.ts";
 import { openJobRunner } from "../../../supervisor/jobs/runner.ts";
@@ -25,7 +25,7 @@ beforeEach(() => {
   directory = join(place.directory, "reports");
   choices = [];
   const db = new DatabaseSync(":memory:");
-  db.exec(jobTables);
+  db.exec(JOB_TABLES);
   const jobs = openJobRunner({
     history: openJobHistory(db, (sentence) => expect.fail(sentence)),
     alarms: { raise: () => {}, clear: () => {} },

@@ -4,7 +4,7 @@ import { z } from "zod";
 import { readFields } from "../../http/forms.ts";
 import { refuse } from "../../http/refuse.ts";
 import {
-  reportPolicy,
+  REPORT_POLICY,
   sendReport,
   type ReportParts,
 } from "../../http/report-routes.ts";
@@ -18,12 +18,12 @@ import {
 import type { PeriodChoice } from "../../../supervisor/reports/period.ts";
 import {
   contentTypes,
-  reportFormats,
+  REPORT_FORMATS,
 } from "../../../supervisor/reports/report.ts";
 import { withTyped, type Field } from "../field.ts";
-import { reportForm, reportJobNames, viewReports } from "./reports-view.ts";
+import { REPORT_FORM, REPORT_JOB_NAMES, viewReports } from "./reports-view.ts";
 
-const path = "/reports/";
+const PATH = "/reports/";
 
 const wish = z
   .object({
@@ -33,7 +33,7 @@ const wish = z
       "choose one of them",
     ),
     since: z.iso.date("must be a day such as 2026-11-01").optional(),
-    format: z.enum(reportFormats, "choose one of them").default("html"),
+    format: z.enum(REPORT_FORMATS, "choose one of them").default("html"),
   })
   .refine(({ period, since }) => period !== "since" || since !== undefined, {
     ...{ path: ["since"], message: "say since which day" },
@@ -54,7 +54,7 @@ export function registerReportsPage(
     request: FastifyRequest,
     reply: FastifyReply,
     {
-      fields = reportForm,
+      fields = REPORT_FORM,
       from = 0,
       status = 200,
     }: {
@@ -67,43 +67,43 @@ export function registerReportsPage(
       ...{ reports: listReports(directory), from, fields, timeZone },
       jobs: parts.jobs
         .list()
-        .filter(({ name }) => reportJobNames.some((each) => each === name)),
+        .filter(({ name }) => REPORT_JOB_NAMES.some((each) => each === name)),
       now: Date.now(),
     });
     return showPage(
       request,
       reply,
-      { ...{ title: view.title, look: view.look, current: path, status } },
+      { ...{ title: view.title, look: view.look, current: PATH, status } },
       "reports",
       view,
     );
   }
 
-  server.get("/reports", (_request, reply) => reply.redirect(path));
-  server.get<{ Querystring: { from?: string } }>(path, (request, reply) => {
+  server.get("/reports", (_request, reply) => reply.redirect(PATH));
+  server.get<{ Querystring: { from?: string } }>(PATH, (request, reply) => {
     const { from = "" } = request.query;
     return show(request, reply, {
       from: /^\d{1,6}$/.test(from) ? Number(from) : 0,
     });
   });
-  server.get(`${path}now`, async (request, reply) => {
+  server.get(`${PATH}now`, async (request, reply) => {
     const form = readFields(request.query, wish);
     if (form.kind === "mistakes")
       return show(request, reply, {
-        fields: withTyped(reportForm, form.fields, form.mistakes),
+        fields: withTyped(REPORT_FORM, form.fields, form.mistakes),
         status: 400,
       });
     const { kind, format } = form.value;
-    return attempting(request, reply, { statusOf: () => 502, back: path }, () =>
+    return attempting(request, reply, { statusOf: () => 502, back: PATH }, () =>
       sendReport(reply, parts, kind, choiceOf(form.value), format),
     );
   });
-  server.get<{ Params: { file: string } }>(`${path}:file`, (request, reply) => {
+  server.get<{ Params: { file: string } }>(`${PATH}:file`, (request, reply) => {
     const { file } = request.params;
     const found = findReport(directory, file);
     if (found !== undefined)
       return reply
-        .header("content-security-policy", reportPolicy)
+        .header("content-security-policy", REPORT_POLICY)
         .type(contentTypes[found.format])
         .send(createReadStream(found.path));
     return wantsPage(request)
@@ -112,7 +112,7 @@ export function registerReportsPage(
           reply,
           404,
           [`No report "${file}" is kept here.`],
-          path,
+          PATH,
         )
       : refuse(reply, 404, "there is no such report.");
   });

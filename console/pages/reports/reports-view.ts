@@ -17,14 +17,14 @@ import type { Look } from "../../../core/shapes.ts";
 import { ahead, moment } from "../../../core/words.ts";
 
 /** The jobs that write reports by themselves. */
-export const reportJobNames = ["spend-report", "health-report"] as const;
+export const REPORT_JOB_NAMES = ["spend-report", "health-report"] as const;
 
 const kindNames: Readonly<Record<ReportKind, string>> = {
   ...{ spend: "Spend", health: "Health" },
 };
 
 /** What can be made now, as the form asks for it. */
-export const reportForm: readonly Field[] = [
+export const REPORT_FORM: readonly Field[] = [
   {
     ...{ name: "kind", kind: "choice", label: "Report" },
     values: [
@@ -70,11 +70,11 @@ export type ReportsFacts = {
   readonly now: number;
 };
 
-const reportsOnPage = 50;
+const REPORTS_ON_PAGE = 50;
 
 export function viewReports(facts: ReportsFacts) {
   const { reports, from, jobs, timeZone, now } = facts;
-  const shown = reports.slice(from, from + reportsOnPage);
+  const shown = reports.slice(from, from + REPORTS_ON_PAGE);
   const failed = jobs.find(({ last }) => last?.status === "failed");
   const look: Look = failed === undefined ? "none" : "warn";
   return {
@@ -101,8 +101,8 @@ export function viewReports(facts: ReportsFacts) {
         size: sizeWords(bytes),
       })),
     })),
-    newer: from === 0 ? null : Math.max(0, from - reportsOnPage),
-    older: from + reportsOnPage < reports.length ? from + reportsOnPage : null,
+    newer: from === 0 ? null : Math.max(0, from - REPORTS_ON_PAGE),
+    older: from + REPORTS_ON_PAGE < reports.length ? from + REPORTS_ON_PAGE : null,
   };
 }
 

@@ -51,16 +51,16 @@ type Act = (
   request: FastifyRequest<Named>,
 ) => string | Promise<string>;
 
-const hourMs = 3_600_000;
+const HOUR_MS = 3_600_000;
 /** What is read from the history file is kept so long: many open tabs cost no more than one. */
-const keepMs = 10_000;
-const shownEntries = 40;
-const shownLines = 100;
-const longestLine = 1000;
-const logsWithinMs = 2000;
+const KEEP_MS = 10_000;
+const SHOWN_ENTRIES = 40;
+const SHOWN_LINES = 100;
+const LONGEST_LINE = 1000;
+const LOGS_WITHIN_MS = 2000;
 /** Until then a restart that cannot be has said so. */
-const refusedWithinMs = 300;
-const morning = 8 * hourMs;
+const REFUSED_WITHIN_MS = 300;
+const MORNING = 8 * HOUR_MS;
 
 const query = z.object({ span: z.enum(["day", "week", "month"]).catch("day") });
 const silenceForm = z.object({
@@ -85,9 +85,9 @@ export function registerServicePage(
     const now = Date.now();
     const key = `${name} ${span}`;
     const kept = pasts.get(key);
-    if (kept !== undefined && now - kept.at < keepMs) return kept.past;
+    if (kept !== undefined && now - kept.at < KEEP_MS) return kept.past;
     const record = ({ hours, steps }: (typeof spans)[SpanName]) =>
-      checkRecord(history.db, name, now - hours * steps * hourMs, now);
+      checkRecord(history.db, name, now - hours * steps * HOUR_MS, now);
     const names = new Set([
       name,
       ...(service === undefined ? [] : [service.name]),
@@ -103,9 +103,9 @@ export function registerServicePage(
           ? []
           : checkSteps(history.db, name, now, spans[span]),
       entries: [...names]
-        .flatMap((each) => history.latest(shownEntries, each))
+        .flatMap((each) => history.latest(SHOWN_ENTRIES, each))
         .toSorted((a, b) => b.at - a.at)
-        .slice(0, shownEntries),
+        .slice(0, SHOWN_ENTRIES),
     };
     pasts.set(key, { at: now, past });
     return past;
@@ -199,7 +199,7 @@ export function registerServicePage(
       },
     );
     // The page shows it coming back; only a refusal is worth waiting for.
-    await Promise.race([restart, wait(refusedWithinMs)]);
+    await Promise.race([restart, wait(REFUSED_WITHIN_MS)]);
     const trouble = troubles.get(name);
     if (trouble !== undefined) throw new Failure(trouble);
     return `${name} is being restarted; this page shows when it is back.`;
@@ -210,8 +210,8 @@ export function registerServicePage(
       throw new Failure(Object.values(form.mistakes));
     const now = Date.now();
     const forMs = {
-      "1h": hourMs,
-      "8h": 8 * hourMs,
+      "1h": HOUR_MS,
+      "8h": 8 * HOUR_MS,
       tomorrow: tomorrowMorning(timeZone) - now,
     }[form.value.for];
     const { name } = request.params;
@@ -244,7 +244,7 @@ function checkIn({ check, service }: Known): NonNullable<Known["check"]> {
 /** Eight o'clock of the next day, where the operator is. */
 function tomorrowMorning(timeZone: string): number {
   const tomorrow = addDays(dayIn(timeZone, Date.now()), 1);
-  return beginningOf(tomorrow, timeZone) + morning;
+  return beginningOf(tomorrow, timeZone) + MORNING;
 }
 
 /** The last lines of the process; a runtime that does not answer must not hold up the page. */
@@ -259,18 +259,18 @@ async function readOutput(
     };
   try {
     const lines = await Promise.race([
-      runtime.logs(service.name, shownLines),
-      wait(logsWithinMs).then(() => null),
+      runtime.logs(service.name, SHOWN_LINES),
+      wait(LOGS_WITHIN_MS).then(() => null),
     ]);
     if (lines === null)
       return {
         kind: "none",
-        why: `Its output could not be read within ${logsWithinMs / 1000} s: hearth logs ${service.name} may wait longer.`,
+        why: `Its output could not be read within ${LOGS_WITHIN_MS / 1000} s: hearth logs ${service.name} may wait longer.`,
       };
     return {
       kind: "lines",
       lines: lines.map((line) =>
-        line.length <= longestLine ? line : `${line.slice(0, longestLine)}…`,
+        line.length <= LONGEST_LINE ? line : `${line.slice(0, LONGEST_LINE)}…`,
       ),
     };
   } catch (error) {

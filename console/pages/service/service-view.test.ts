@@ -4,7 +4,7 @@ import type { ServiceStatus, Status } from "../../../supervisor/status.ts";
 import { tellEntry } from "./history-words.ts";
 import { findKnown, isInMotion, verdictOf } from "./service-view.ts";
 
-const at = 1_800_000_000_000;
+const AT = 1_800_000_000_000;
 
 function check(name: string, change: Partial<CheckView> = {}): CheckView {
   return {
@@ -12,7 +12,7 @@ function check(name: string, change: Partial<CheckView> = {}): CheckView {
       name,
       kind: "http",
       state: "up",
-      since: at - 60_000,
+      since: AT - 60_000,
       inhibitedBy: null,
     },
     ...{
@@ -31,7 +31,7 @@ function service(
   change: Partial<ServiceStatus> = {},
 ): ServiceStatus {
   return {
-    ...{ name, state: "running", since: at - 120_000, pid: 7, port: 1 },
+    ...{ name, state: "running", since: AT - 120_000, pid: 7, port: 1 },
     ...{
       address: "http://127.0.0.1:1",
       adopted: false,
@@ -78,7 +78,7 @@ test.each([
   [undefined, service("notes"), "Notes is up for 2 min.", "ok"],
 ] as const)("the verdict is a sentence (%#)", (seen, running, title, look) => {
   const known = { check: seen, service: running };
-  expect(verdictOf("notes", known, at)).toEqual({ title, look });
+  expect(verdictOf("notes", known, AT)).toEqual({ title, look });
 });
 
 test("a check brings the service that it speaks about, a service its own name", () => {
@@ -106,7 +106,7 @@ test("only what moves is looked at soon", () => {
 
 test("the history tells changes with their cause and acts in words", () => {
   const entry = {
-    at,
+    at: AT,
     kind: "check",
     name: "a",
     from: "up",

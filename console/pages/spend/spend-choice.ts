@@ -4,10 +4,10 @@ import {
   periodBetween,
   type Period,
 } from "../../../supervisor/reports/period.ts";
-import { columnKeys, type ColumnKey } from "./spend-table.ts";
+import { COLUMN_KEYS, type ColumnKey } from "./spend-table.ts";
 
 /** What the rows of the table are. */
-export const dimensions = [
+export const DIMENSIONS = [
   "model",
   "key",
   "user",
@@ -15,13 +15,13 @@ export const dimensions = [
   "provider",
   "day",
 ] as const;
-export type Dimension = (typeof dimensions)[number];
+export type Dimension = (typeof DIMENSIONS)[number];
 
-export const periods = ["today", "7d", "month", "last-month"] as const;
+export const PERIODS = ["today", "7d", "month", "last-month"] as const;
 
 /** What is to be shown, as the address says it; whatever is not understood is left at its usual value. */
 export type SpendChoice = {
-  readonly period: (typeof periods)[number];
+  readonly period: (typeof PERIODS)[number];
   /** Two days win over the period. */
   readonly from: string;
   readonly until: string;
@@ -37,22 +37,22 @@ export type SpendChoice = {
 };
 
 /** More lines than that nobody tells apart. */
-export const mostPicks = 6;
-const longestText = 300;
+export const MOST_PICKS = 6;
+const LONGEST_TEXT = 300;
 
-const text = z.string().max(longestText).catch("");
+const text = z.string().max(LONGEST_TEXT).catch("");
 const asked = z.object({
-  period: z.enum(periods).catch("month"),
+  period: z.enum(PERIODS).catch("month"),
   from: text,
   until: text,
-  by: z.enum(dimensions).catch("model"),
-  sort: z.enum(columnKeys).optional().catch(undefined),
+  by: z.enum(DIMENSIONS).catch("model"),
+  sort: z.enum(COLUMN_KEYS).optional().catch(undefined),
   order: z.enum(["up", "down"]).catch("down"),
   find: text,
   pick: z
     .union([z.string().transform((id) => [id]), z.array(z.string())])
     .catch([])
-    .transform((ids) => [...new Set(ids)].slice(0, mostPicks)),
+    .transform((ids) => [...new Set(ids)].slice(0, MOST_PICKS)),
   page: z.coerce.number().int().min(1).max(1_000_000).catch(1),
 });
 

@@ -17,7 +17,7 @@ import {
   openSpendBook,
   type SpendBook,
 } from "../../../supervisor/reports/spend-book.ts";
-import { strokes } from "../charts.ts";
+import { STROKES } from "../charts.ts";
 import { periodOf, readChoice, type SpendChoice } from "./spend-choice.ts";
 import { arrange, csvRows } from "./spend-table.ts";
 import {
@@ -75,7 +75,7 @@ export function registerSpendPage(
         "spend",
         {
           ...controls,
-          strokes,
+          strokes: STROKES,
           mistake: null,
           away: null,
           shown: viewSpend(facts),

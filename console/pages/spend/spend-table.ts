@@ -3,7 +3,7 @@ import type { Payer } from "../../../supervisor/reports/payers.ts";
 import { addUp, type Sums } from "../../../supervisor/reports/sums.ts";
 import { grouped, money, percent } from "../../../core/words.ts";
 
-export const columnKeys = [
+export const COLUMN_KEYS = [
   "name",
   "spend",
   "share",
@@ -16,7 +16,7 @@ export const columnKeys = [
   "promptTokens",
   "completionTokens",
 ] as const;
-export type ColumnKey = (typeof columnKeys)[number];
+export type ColumnKey = (typeof COLUMN_KEYS)[number];
 
 export type Column = {
   readonly key: Exclude<ColumnKey, "name">;
@@ -24,7 +24,7 @@ export type Column = {
   readonly write: (value: number) => string;
 };
 
-export const figureColumns: readonly Column[] = [
+export const FIGURE_COLUMNS: readonly Column[] = [
   { key: "spend", label: "Spend", write: money },
   { key: "share", label: "Share", write: percent },
   { key: "previous", label: "Before", write: money },

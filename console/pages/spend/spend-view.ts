@@ -21,7 +21,7 @@ import {
   columnsOf,
   figuresOf,
   growthOf,
-  seriesColours,
+  SERIES_COLOURS,
   stepLabel,
   stepNames,
 } from "../../../supervisor/reports/spend-parts.ts";
@@ -31,16 +31,16 @@ import { drawColumns, drawLines } from "../charts.ts";
 import type { Look } from "../../../core/shapes.ts";
 import { grouped, moment, money } from "../../../core/words.ts";
 import {
-  dimensions,
+  DIMENSIONS,
   fieldsOf,
   linkTo,
-  mostPicks,
-  periods,
+  MOST_PICKS,
+  PERIODS,
   usualSort,
   type Dimension,
   type SpendChoice,
 } from "./spend-choice.ts";
-import { arrange, figureColumns, totalOf, type Column } from "./spend-table.ts";
+import { arrange, FIGURE_COLUMNS, totalOf, type Column } from "./spend-table.ts";
 
 /** What was read for the choice; money is dollars. */
 export type SpendFacts = {
@@ -61,7 +61,7 @@ export type SpendFacts = {
   readonly timeZone: string;
 };
 
-const rowsOnPage = 50;
+const ROWS_ON_PAGE = 50;
 
 const periodNames: Readonly<Record<SpendChoice["period"], string>> = {
   today: "Today",
@@ -82,8 +82,8 @@ export const dimensionNames: Readonly<Record<Dimension, string>> = {
 /** Days have nothing before them to be compared with. */
 export function columnsFor(by: Dimension): readonly Column[] {
   return by === "day"
-    ? figureColumns.filter(({ key }) => key !== "previous")
-    : figureColumns;
+    ? FIGURE_COLUMNS.filter(({ key }) => key !== "previous")
+    : FIGURE_COLUMNS;
 }
 
 /** What stands above the figures, and is there when they are not. */
@@ -91,7 +91,7 @@ export function viewControls(choice: SpendChoice, today: string) {
   const anyDates = choice.from !== "" || choice.until !== "";
   const elsewhere = { page: 1, from: "", until: "" };
   return {
-    periods: periods.map((period) => ({
+    periods: PERIODS.map((period) => ({
       name: periodNames[period],
       href: linkTo(choice, { ...elsewhere, period }),
       current: !anyDates && period === choice.period,
@@ -156,7 +156,7 @@ function drawPicked({ choice, period, picked, rows }: SpendFacts): ChartView {
   const { unit, firsts, placeOf } = stepsOf(period);
   const series = choice.pick.map((id, index) => ({
     name: shortName(rows.find((row) => row.id === id)?.name ?? "no calls"),
-    colour: seriesColours[index % seriesColours.length] ?? "one",
+    colour: SERIES_COLOURS[index % SERIES_COLOURS.length] ?? "one",
     values: firsts.map(() => 0),
   }));
   for (const { id, day, spend } of picked) {
@@ -182,10 +182,10 @@ function viewTable({ choice, rows, totals }: SpendFacts) {
   const { by, sort, order, pick } = choice;
   const columns = columnsFor(by);
   const found = arrange(rows, choice);
-  const pages = Math.max(1, Math.ceil(found.length / rowsOnPage));
+  const pages = Math.max(1, Math.ceil(found.length / ROWS_ON_PAGE));
   const page = Math.min(choice.page, pages);
-  const first = (page - 1) * rowsOnPage;
-  const shown = found.slice(first, first + rowsOnPage);
+  const first = (page - 1) * ROWS_ON_PAGE;
+  const shown = found.slice(first, first + ROWS_ON_PAGE);
   const total = totalOf(found, totals.spend);
   const turn = (key: SpendChoice["sort"]) =>
     linkTo(choice, {
@@ -202,13 +202,13 @@ function viewTable({ choice, rows, totals }: SpendFacts) {
   const onPage = new Set(shown.map(({ id }) => id));
   return {
     by: dimensionNames[by],
-    tabs: dimensions.map((dimension) => ({
+    tabs: DIMENSIONS.map((dimension) => ({
       name: dimensionNames[dimension],
       href: linkTo(readAnew(choice, dimension)),
       current: dimension === by,
     })),
     pickable: by !== "day",
-    mostPicks,
+    mostPicks: MOST_PICKS,
     heads: [
       head("name", dimensionNames[by]),
       ...columns.map(({ key, label }) => head(key, label)),

@@ -2,9 +2,9 @@ import { describe, expect, test } from "vitest";
 import type { Payer } from "../../../supervisor/reports/payers.ts";
 import { noSums } from "../../../supervisor/reports/sums.ts";
 import { fieldsOf, linkTo, periodOf, readChoice } from "./spend-choice.ts";
-import { arrange, csvRows, figureColumns, totalOf } from "./spend-table.ts";
+import { arrange, csvRows, FIGURE_COLUMNS, totalOf } from "./spend-table.ts";
 
-const today = "2026-11-21";
+const TODAY = "2026-11-21";
 
 function payer(name: string, change: Partial<Payer>): Payer {
   return {
@@ -20,8 +20,8 @@ function payer(name: string, change: Partial<Payer>): Payer {
 describe("what an address asks for", () => {
   test.each([
     ["", "2026-11-01", "2026-11-21", "2026-10-01", "2026-10-21"],
-    ["period=today", today, today, "2026-11-20", "2026-11-20"],
-    ["period=7d", "2026-11-15", today, "2026-11-08", "2026-11-14"],
+    ["period=today", TODAY, TODAY, "2026-11-20", "2026-11-20"],
+    ["period=7d", "2026-11-15", TODAY, "2026-11-08", "2026-11-14"],
     [
       "period=last-month",
       "2026-10-01",
@@ -36,7 +36,7 @@ describe("what an address asks for", () => {
       "2026-10-31",
       "2026-11-02",
     ],
-    ["from=2026-11-20", "2026-11-20", today, "2026-11-18", "2026-11-19"],
+    ["from=2026-11-20", "2026-11-20", TODAY, "2026-11-18", "2026-11-19"],
     [
       "until=2026-11-20",
       "2026-11-20",
@@ -46,8 +46,8 @@ describe("what an address asks for", () => {
     ],
   ])("%s", (query, from, until, earlier, before) => {
     const choice = readChoice(Object.fromEntries(new URLSearchParams(query)));
-    expect(periodOf(choice, today)).toMatchObject({
-      ...{ from, until, open: until === today },
+    expect(periodOf(choice, TODAY)).toMatchObject({
+      ...{ from, until, open: until === TODAY },
       previous: { from: earlier, until: before },
     });
   });
@@ -117,7 +117,7 @@ describe("the table", () => {
   });
 
   test("is the same for a spreadsheet, with numbers as they are", () => {
-    const csv = csvRows(rows, figureColumns.slice(0, 3), 1.3);
+    const csv = csvRows(rows, FIGURE_COLUMNS.slice(0, 3), 1.3);
     expect(csv[0]).toEqual(["id", "name", "Spend", "Share", "Before"]);
     expect(csv.at(-1)).toEqual(["", "Total", 1.3, 1, 2]);
   });

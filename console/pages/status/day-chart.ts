@@ -14,7 +14,7 @@ export type DayChart = {
   }[];
 };
 
-const colours: readonly Colour[] = ["one", "two", "three", "four"];
+const COLOURS: readonly Colour[] = ["one", "two", "three", "four"];
 
 /** Dollars a day of this month as stacked columns by alias, the dearest apart; null when nothing was spent. */
 export function drawDays(days: MonthSpend["days"]): DayChart | null {
@@ -26,7 +26,7 @@ export function drawDays(days: MonthSpend["days"]): DayChart | null {
     shown.includes(model) ? shown.indexOf(model) : groups.length - 1;
   const series = groups.map((name, index) => ({
     name: name === "" ? "unknown" : name,
-    colour: colours[index] ?? "four",
+    colour: COLOURS[index] ?? "four",
     values: Array<number>(last).fill(0),
   }));
   for (const { day, model, spend } of days) {

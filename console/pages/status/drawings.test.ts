@@ -4,14 +4,14 @@ import { clock } from "../../../core/words.ts";
 import { drawDays } from "./day-chart.ts";
 import { drawHours } from "./hour-bars.ts";
 
-const hourMs = 3_600_000;
+const HOUR_MS = 3_600_000;
 
 function hour(index: number, change: Partial<HourBar>): HourBar {
   return {
-    hour: index * hourMs,
+    hour: index * HOUR_MS,
     looks: 120,
     failures: 0,
-    upMs: hourMs,
+    upMs: HOUR_MS,
     downMs: 0,
     apartMs: 0,
     ...change,
@@ -24,7 +24,7 @@ test("each hour tells its state by colour, height and words", () => {
       hour(0, {}),
       hour(1, { failures: 1, downMs: 30_000 }),
       hour(2, { failures: 9, downMs: 300_000 }),
-      hour(3, { upMs: 0, apartMs: hourMs }),
+      hour(3, { upMs: 0, apartMs: HOUR_MS }),
       hour(4, { looks: 0, upMs: 0 }),
       hour(5, { upMs: 0, looks: 1, failures: 1, downMs: 5000 }),
     ],

@@ -18,7 +18,7 @@ const heights: Readonly<Record<Look, number>> = {
   none: 26,
 };
 /** Of an hour: below it some looks failed, from it on it was down. */
-const downAfterMs = 60_000;
+const DOWN_AFTER_MS = 60_000;
 
 /**
  * A column for each hour (or longer step), drawn; hover and the text alternative tell time and cause. Markup of numbers and our
@@ -44,7 +44,7 @@ export function drawHours(
 }
 
 function lookOfHour({ looks, failures, upMs, downMs, apartMs }: HourBar): Look {
-  if (downMs >= downAfterMs || downMs > upMs) return "bad";
+  if (downMs >= DOWN_AFTER_MS || downMs > upMs) return "bad";
   if (downMs > 0 || failures > 0) return "warn";
   if (apartMs > upMs) return "rest";
   return looks === 0 && upMs === 0 ? "none" : "ok";

@@ -45,7 +45,7 @@ type Known = {
 
 /** The page opens often: it shows what is known, and has it read anew behind it at most twice a minute. */
 const limits = { freshMs: 30_000, keepMs: 900_000 };
-const readWithinMs = 60_000;
+const READ_WITHIN_MS = 60_000;
 
 /** Reads this month's spend from the views of the gateway's database; `databaseUrl` is asked each time, since logins change. */
 export function readMonthSpend(
@@ -63,7 +63,7 @@ export function readMonthSpend(
         today.slice(0, "2026-11".length),
         limits,
         () =>
-          inSnapshot(url, AbortSignal.timeout(readWithinMs), (client) =>
+          inSnapshot(url, AbortSignal.timeout(READ_WITHIN_MS), (client) =>
             query(client, today),
           ),
       );
@@ -80,7 +80,7 @@ export function readMonthSpend(
   };
 }
 
-const totals = `
+const TOTALS = `
   SELECT coalesce(sum(spend) FILTER (WHERE this), 0)::float8 AS spend,
          coalesce(sum(spend) FILTER (WHERE NOT this), 0)::float8 AS before,
          coalesce(sum(requests) FILTER (WHERE this), 0)::float8 AS calls,
@@ -92,12 +92,12 @@ const totals = `
                ((day >= date_trunc('month', $1::date) AND day <= $1::date)
              OR (day >= date_trunc('month', $1::date) - interval '1 month' AND day <= $1::date - interval '1 month'))) AS both_months`;
 
-const byDay = `
+const BY_DAY = `
   SELECT extract(day FROM day)::int AS day, coalesce(nullif(model_group, ''), model) AS model, sum(spend)::float8 AS spend
     FROM report_daily_part_spend WHERE part = 'proxy' AND day >= date_trunc('month', $1::date) AND day <= $1::date
     GROUP BY 1, 2 ORDER BY 1, 2`;
 
-const byPayer = `
+const BY_PAYER = `
   SELECT d.model, coalesce(n.name, 'no key') AS key, d.spend::float8 AS spend, (k.spend / nullif(k.max_budget, 0))::float8 AS used
     FROM (SELECT api_key, coalesce(nullif(model_group, ''), model) AS model, sum(spend) AS spend
             FROM report_daily_payer_spend WHERE day >= date_trunc('month', $1::date) AND day <= $1::date
@@ -107,11 +107,11 @@ const byPayer = `
     ORDER BY 3 DESC, 1, 2`;
 
 async function query(client: Client, today: string): Promise<MonthSpend> {
-  const sums = await client.query<Omit<MonthSpend, "days" | "payers">>(totals, [
+  const sums = await client.query<Omit<MonthSpend, "days" | "payers">>(TOTALS, [
     today,
   ]);
-  const days = await client.query<MonthSpend["days"][number]>(byDay, [today]);
-  const payers = await client.query<MonthSpend["payers"][number]>(byPayer, [
+  const days = await client.query<MonthSpend["days"][number]>(BY_DAY, [today]);
+  const payers = await client.query<MonthSpend["payers"][number]>(BY_PAYER, [
     today,
   ]);
   const [first] = sums.rows;

@@ -28,9 +28,9 @@ export type StatusPageOptions = {
   readonly devices: () => readonly DeviceView[] | undefined;
 };
 
-const dayMs = 86_400_000;
+const DAY_MS = 86_400_000;
 /** What is read from the history file is kept so long: many open tabs cost no more than one. */
-const keepMs = 10_000;
+const KEEP_MS = 10_000;
 
 /** GET / — the state of everything in one page. It renders whatever is away. */
 export function registerStatusPage(
@@ -47,12 +47,12 @@ export function registerStatusPage(
   let readAt = 0;
 
   function readPast(now: number) {
-    if (past !== undefined && now - readAt < keepMs) return past;
+    if (past !== undefined && now - readAt < KEEP_MS) return past;
     readAt = now;
     past = {
       bars: hourBars(history.db, now),
-      records: checkRecords(history.db, now - dayMs, now),
-      incidents: incidents(history.db, now - 7 * dayMs, now),
+      records: checkRecords(history.db, now - DAY_MS, now),
+      incidents: incidents(history.db, now - 7 * DAY_MS, now),
     };
     return past;
   }

@@ -469,7 +469,7 @@ test("errors shown to a key holder have no internal address, those shown to the 
   expect(own).not.toMatch(ADDRESS);
 });
 
-const errors: readonly (readonly [
+const ERRORS: readonly (readonly [
   string,
   () => Promise<TestAnswer>,
   number,
@@ -571,7 +571,7 @@ const errors: readonly (readonly [
   ],
 ];
 
-test.each(errors)("%s is told clearly", async (_, ask, status, error) => {
+test.each(ERRORS)("%s is told clearly", async (_, ask, status, error) => {
   const answer = await ask();
   expect(answer.status).toBe(status);
   expect(answer.json["error"]).toMatchObject({

@@ -5,7 +5,7 @@ import { backupName, writeManifest } from "../../backup/manifest.ts";
 import { temporaryHome } from "../../../test/supervisor/temporary-home.ts";
 import { lookAt } from "../../../test/supervisor/look-at.ts";
 
-const hour = 3_600_000;
+const HOUR = 3_600_000;
 let place: ReturnType<typeof temporaryHome>;
 let directory: string;
 
@@ -17,12 +17,12 @@ afterEach(() => place.remove());
 
 const look = (
   more: Readonly<Record<string, unknown>> = {},
-  watchedSince: number = Date.now() - 100 * hour,
+  watchedSince: number = Date.now() - 100 * HOUR,
 ) => lookAt({ kind: "backup", directory, ...more }, { watchedSince });
 
 /** A complete backup of Hearth's own, so many hours old, whose one file has so many bytes. */
 function back(hoursAgo: number, bytes: number): string {
-  const takenAt = Date.now() - hoursAgo * hour;
+  const takenAt = Date.now() - hoursAgo * HOUR;
   const path = join(directory, backupName(takenAt));
   mkdirSync(path, { recursive: true });
   const content = "x".repeat(bytes);
@@ -33,7 +33,7 @@ function back(hoursAgo: number, bytes: number): string {
 }
 
 test("before the first is due there need not be one, afterwards there must", async () => {
-  expect((await look({}, Date.now() - hour)).ok).toBe(true);
+  expect((await look({}, Date.now() - HOUR)).ok).toBe(true);
   expect(await look()).toMatchObject({
     ok: false,
     level: "warning",

@@ -26,7 +26,7 @@ export const certificateCheck = z
     path: ["kind"],
   });
 
-const dayMs = 86_400_000;
+const DAY_MS = 86_400_000;
 
 /** How long a certificate still holds: the one that a server shows, or the one of a chain in a file that ends first. */
 export async function lookAtCertificate(
@@ -41,7 +41,7 @@ export async function lookAtCertificate(
           distrust: undefined,
         };
   const ends = Date.parse(certificate.validTo);
-  const days = Math.floor((ends - now) / dayMs);
+  const days = Math.floor((ends - now) / DAY_MS);
   const text = `${nameOf(certificate)} holds until ${new Date(ends).toISOString().slice(0, 10)}`;
   const measures = { days_left: days };
   if (ends <= now) return failing(`it has ended: ${text}`, measures);

@@ -27,14 +27,14 @@ const info = z.object({
 });
 
 /** Sizes are asked for this seldom: the server opens every database for them. */
-const sizesEveryMs = 10 * 60_000;
+const SIZES_EVERY_MS = 10 * 60_000;
 
 /**
  * When a server refused credentials, by their hash. They are not sent again for a while: five wrong ones within five minutes
  * lock this address out, and a right one may be refused for a moment after it was changed.
  */
 const refused = new Map<string, number>();
-const againAfterMs = 10 * 60_000;
+const AGAIN_AFTER_MS = 10 * 60_000;
 const sizesOf = new Map<string, Databases & { readonly at: number }>();
 
 /** `/_up` without credentials; with them (when there are any), what it is busy with and how large its databases are. */
@@ -54,7 +54,7 @@ export async function lookAtCouchdb(
   const known = createHash("sha256")
     .update(`${base} ${credentials}`)
     .digest("hex");
-  if (isWithin(refused.get(known) ?? -Infinity, againAfterMs, now))
+  if (isWithin(refused.get(known) ?? -Infinity, AGAIN_AFTER_MS, now))
     return refusal(check.user);
   const headers = {
     authorization: `Basic ${Buffer.from(credentials).toString("base64")}`,
@@ -66,7 +66,7 @@ export async function lookAtCouchdb(
   }
   refused.delete(known);
   let sizes = sizesOf.get(known);
-  if (sizes === undefined || !isWithin(sizes.at, sizesEveryMs, now)) {
+  if (sizes === undefined || !isWithin(sizes.at, SIZES_EVERY_MS, now)) {
     sizes = { ...(await askSizes(base, headers, signal)), at: now };
     sizesOf.set(known, sizes);
   }

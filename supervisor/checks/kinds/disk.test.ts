@@ -3,19 +3,19 @@ import { expect, test } from "vitest";
 import { lookAt } from "../../../test/supervisor/look-at.ts";
 import { timeToFull } from "./disk.ts";
 
-const hour = 3_600_000;
+const HOUR = 3_600_000;
 
 /** A point in every ten minutes; `free` says how much is left after so many hours. */
 function points(hours: number, free: (hour: number) => number) {
   return Array.from({ length: hours * 6 + 1 }, (_, index) => ({
-    at: (index * hour) / 6,
+    at: (index * HOUR) / 6,
     value: free(index / 6),
   }));
 }
 
 test("a steady fall tells when nothing is left", () => {
   const left = timeToFull(points(6, (at) => 1000 - 100 * at)) ?? 0;
-  expect(left / hour).toBeCloseTo(4);
+  expect(left / HOUR).toBeCloseTo(4);
 });
 
 test.each([
@@ -52,7 +52,7 @@ test("a disk that is soon full is a warning", async () => {
       measured: (_name, since) => {
         const { now } = { now: Date.now() };
         return [0, 1, 2, 3].map((at) => ({
-          at: Math.max(since, now - (5 - at) * hour),
+          at: Math.max(since, now - (5 - at) * HOUR),
           value: 1e15 - at * 2e14,
         }));
       },

@@ -25,10 +25,10 @@ export const diskCheck = z.strictObject({
 });
 
 /** Less than this is as good as nothing: databases stop. */
-const fullBelowPercent = 1;
-const trendOverMs = 6 * 3_600_000;
+const FULL_BELOW_PERCENT = 1;
+const TREND_OVER_MS = 6 * 3_600_000;
 /** A trend needs a while, or a single large file looks like the end of the disk. */
-const trendFromMs = 3_600_000;
+const TREND_FROM_MS = 3_600_000;
 
 /** How much is free (for users, not for root), and when nothing will be if it goes on like this. */
 export async function lookAtDisk(
@@ -41,7 +41,7 @@ export async function lookAtDisk(
   // Some file systems (btrfs) count no files.
   const filesPercent = disk.files === 0 ? 100 : (100 * disk.ffree) / disk.files;
   const toFull = timeToFull([
-    ...measured("free_bytes", now - trendOverMs),
+    ...measured("free_bytes", now - TREND_OVER_MS),
     { at: now, value: freeBytes },
   ]);
   const text = [
@@ -54,9 +54,9 @@ export async function lookAtDisk(
     free_bytes: freeBytes,
     free_percent: Math.round(percent * 10) / 10,
   };
-  if (percent < fullBelowPercent || filesPercent < fullBelowPercent)
+  if (percent < FULL_BELOW_PERCENT || filesPercent < FULL_BELOW_PERCENT)
     return failing(
-      percent < fullBelowPercent ? text : `no more files can be made; ${text}`,
+      percent < FULL_BELOW_PERCENT ? text : `no more files can be made; ${text}`,
       measures,
     );
   return wellUnless(
@@ -84,7 +84,7 @@ export function timeToFull(points: readonly Measured[]): number | undefined {
   if (
     first === undefined ||
     last === undefined ||
-    last.at - first.at < trendFromMs
+    last.at - first.at < TREND_FROM_MS
   )
     return undefined;
   const slope = slopeOf(points);

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { lookAt } from "../../../test/supervisor/look-at.ts";
 import type { Pings } from "./look.ts";
 
-const hour = 3_600_000;
+const HOUR = 3_600_000;
 const now = Date.UTC(2026, 10, 21, 12);
 const silent: Pings = {
   runningSince: undefined,
@@ -19,7 +19,7 @@ const look = (
     { kind: "heartbeat", expect: expectation },
     {
       now,
-      watchedSince: now - watchedForHours * hour,
+      watchedSince: now - watchedForHours * HOUR,
       pings: () => ({ ...silent, ...pings }),
     },
   );
@@ -37,20 +37,20 @@ test("it waits for the first ping, but not for ever", async () => {
 
 test("a success is believed until it is late", async () => {
   const success = (hoursAgo: number) => ({
-    latestSuccess: now - hoursAgo * hour,
+    latestSuccess: now - hoursAgo * HOUR,
   });
   expect((await look(success(24))).ok).toBe(true);
   expect((await look(success(25.5))).ok).toBe(false);
 });
 
 test("a failure stands until the next success, also while it runs again", async () => {
-  const at = now - hour;
+  const at = now - HOUR;
   const outcome = { at, kind: "fail", text: "exit code 3" } as const;
   expect(
     await look({
       outcome,
       runningSince: now,
-      latestSuccess: now - 2 * hour,
+      latestSuccess: now - 2 * HOUR,
     }),
   ).toMatchObject({
     ok: false,
@@ -59,7 +59,7 @@ test("a failure stands until the next success, also while it runs again", async 
 });
 
 test("one that runs longer than it may is a failure", async () => {
-  const running = { runningSince: now - 3 * hour, latestSuccess: now - hour };
+  const running = { runningSince: now - 3 * HOUR, latestSuccess: now - HOUR };
   expect((await look(running)).ok).toBe(true);
   expect((await look(running, 100, { done_within: "2h" })).ok).toBe(false);
 });

@@ -27,7 +27,7 @@ const report = z.looseObject({
   unhealthy_endpoints: z.array(endpoint),
 });
 
-const mostNamed = 3;
+const MOST_NAMED = 3;
 
 /**
  * Whether every model that is enabled (one that waits for its key or address is not) answered a call lately; the gateway asks
@@ -67,10 +67,10 @@ export async function lookAtModels(
       measures,
     };
   const named = silent
-    .slice(0, mostNamed)
+    .slice(0, MOST_NAMED)
     .map(([name, error]) => `${name} (${error ?? "no answer"})`)
     .join("; ");
-  const more = silent.length - mostNamed;
+  const more = silent.length - MOST_NAMED;
   return (healthy_endpoints.length === 0 ? failing : warning)(
     `${silent.length} of ${enabled} ${enabled === 1 ? "model does" : "models do"} not answer: ${named}${more > 0 ? `; and ${more} more` : ""}`,
     measures,

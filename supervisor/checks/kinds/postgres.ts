@@ -24,7 +24,7 @@ export const postgresCheck = z.strictObject({
  * A standby tells how far it is behind what it has received; a primary tells its furthest standby. Of what it may not see
  * (without pg_monitor) the ages are null and count as 0.
  */
-const question = `
+const QUESTION = `
   SELECT current_setting('max_connections')::int AS allowed,
          (SELECT count(*)::int FROM pg_stat_activity WHERE backend_type = 'client backend') AS used,
          (SELECT coalesce(extract(epoch FROM max(now() - xact_start)), 0)::float8 FROM pg_stat_activity
@@ -63,7 +63,7 @@ export async function lookAtPostgres(
   signal.addEventListener("abort", hangUp, { once: true });
   try {
     await client.connect();
-    const { rows } = await client.query<Answer>(question);
+    const { rows } = await client.query<Answer>(QUESTION);
     const row = rows[0];
     return row === undefined
       ? failing("no answer to the question")

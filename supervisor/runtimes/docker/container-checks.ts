@@ -2,7 +2,7 @@ import { checkSchema, type Check } from "../../checks/config.ts";
 import { serviceOf } from "../../checks/excuses.ts";
 
 /** A store that is slow is not helped by losing its memory, and one that was stopped was stopped by somebody. */
-const stores = ["postgres", "notes"];
+const STORES = ["postgres", "notes"];
 
 /**
  * The checks with one for each container that the deployment put on this host and that none of them looks at. Where another
@@ -28,7 +28,7 @@ export function withContainerChecks(
           name: nameOf(service),
           container: service,
           depends_on: others.map(({ name }) => name),
-          ...(others.length > 0 || stores.includes(service)
+          ...(others.length > 0 || STORES.includes(service)
             ? {}
             : { heal: { restart: service } }),
         });

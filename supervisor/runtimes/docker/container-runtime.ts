@@ -6,7 +6,7 @@ import type { History } from "../../history/history.ts";
 import type { Runtime, ServiceState, ServiceView } from "../runtime.ts";
 import {
   containerName,
-  ourLabel,
+  OUR_LABEL,
   readContainer,
   readNames,
   readStats,
@@ -51,15 +51,15 @@ const usualPace: Pace = {
   absentAfter: 120_000,
   unknownAfter: 15_000,
 };
-const answerWithinMs = 5_000;
-const logsWithinMs = 10_000;
+const ANSWER_WITHIN_MS = 5_000;
+const LOGS_WITHIN_MS = 10_000;
 /** What is sick will hardly finish anything; for an operator the gateway may drain (its calls end it sooner). */
 const stopSeconds = { supervisor: 15, operator: 150 } as const;
 /** A restart that did not help must not keep the next one waiting for long. */
 const healthyWithinMs = { supervisor: 60_000, operator: 120_000 } as const;
-const healthyPollMs = 500;
+const HEALTHY_POLL_MS = 500;
 /** The gate to the engine itself: it may not be looked into through itself. */
-const gate = "socket-proxy";
+const GATE = "socket-proxy";
 
 /** Sees and restarts the containers that the deployment made on this host. It starts nothing, makes nothing, removes nothing. */
 export function createContainerRuntime(
@@ -85,7 +85,7 @@ export function createContainerRuntime(
     const answer = await engine.ask(
       "GET",
       `${pathOf(name)}/json`,
-      answerWithinMs,
+      ANSWER_WITHIN_MS,
     );
     // The gate refuses what is not ours by name.
     if (answer.status === 404 || answer.status === 403) return undefined;
@@ -93,14 +93,14 @@ export function createContainerRuntime(
   }
 
   async function lookAtAll(): Promise<void> {
-    const filters = encodeURIComponent(JSON.stringify({ label: [ourLabel] }));
+    const filters = encodeURIComponent(JSON.stringify({ label: [OUR_LABEL] }));
     const answer = await engine.ask(
       "GET",
       `/containers/json?all=1&filters=${filters}`,
-      answerWithinMs,
+      ANSWER_WITHIN_MS,
     );
     const names = readNames(textIn(answer), prefix).filter(
-      (name) => name !== gate,
+      (name) => name !== GATE,
     );
     const views = await Promise.all(names.map(lookAt));
     const seen = new Map(
@@ -118,7 +118,7 @@ export function createContainerRuntime(
       const answer = await engine.ask(
         "GET",
         `${pathOf(name)}/stats?stream=false&one-shot=true`,
-        answerWithinMs,
+        ANSWER_WITHIN_MS,
       );
       if (answer.status === 200)
         known.measured(name, readStats(textIn(answer)));
@@ -177,7 +177,7 @@ export function createContainerRuntime(
       view = await look(name);
       if (view?.state === "running" && view.container?.health !== "unhealthy")
         return;
-      await wait(healthyPollMs);
+      await wait(HEALTHY_POLL_MS);
     } while (performance.now() < deadline && view?.state !== "absent");
     throw new Failure(
       `${name} was restarted and is not well after ${inWords(withinMs)}${view?.reason == null ? "" : ` (${view.reason})`}: \`hearth logs ${name}\` shows more.`,
@@ -202,7 +202,7 @@ export function createContainerRuntime(
       const answer = await engine.ask(
         "GET",
         `${pathOf(name)}/logs?stdout=1&stderr=1&tail=${lines}`,
-        logsWithinMs,
+        LOGS_WITHIN_MS,
       );
       if (answer.status !== 200) throw refused(name, answer);
       const text = readLogFrames(answer.body).split("\n");

@@ -7,7 +7,7 @@ import { containerName, readContainer, readNames } from "./container-view.ts";
 
 const begun = Date.parse("2026-06-01T00:00:00Z");
 const started = Date.parse("2026-01-02T03:04:05.678Z");
-const finished = "2026-02-03T04:05:06.789Z";
+const FINISHED = "2026-02-03T04:05:06.789Z";
 
 function view(container: SmallContainer) {
   return readContainer(
@@ -66,13 +66,13 @@ test.each<[string, Record<string, unknown>, string, string | null]>([
   ["removing", { Status: "removing" }, "stopping", null],
   [
     "restarting",
-    { Status: "restarting", ExitCode: 3, FinishedAt: finished },
+    { Status: "restarting", ExitCode: 3, FinishedAt: FINISHED },
     "backing-off",
     "ended with exit code 3; Docker starts it again",
   ],
   [
     "exited",
-    { Status: "exited", Pid: 0, ExitCode: 137, FinishedAt: finished },
+    { Status: "exited", Pid: 0, ExitCode: 137, FinishedAt: FINISHED },
     "ended",
     "ended with exit code 137",
   ],
@@ -81,7 +81,7 @@ test.each<[string, Record<string, unknown>, string, string | null]>([
     {
       Status: "exited",
       ExitCode: 128,
-      FinishedAt: finished,
+      FinishedAt: FINISHED,
       Error: "port is taken",
     },
     "ended",
@@ -89,13 +89,13 @@ test.each<[string, Record<string, unknown>, string, string | null]>([
   ],
   [
     "out of memory",
-    { Status: "exited", ExitCode: 137, FinishedAt: finished, OOMKilled: true },
+    { Status: "exited", ExitCode: 137, FinishedAt: FINISHED, OOMKilled: true },
     "ended",
     "killed because its memory ran out",
   ],
   [
     "dead",
-    { Status: "dead", FinishedAt: finished },
+    { Status: "dead", FinishedAt: FINISHED },
     "ended",
     "ended with exit code 0",
   ],
@@ -105,7 +105,7 @@ test.each<[string, Record<string, unknown>, string, string | null]>([
   expect(seen?.reason).toBe(reason);
   expect(seen?.since).toBe(
     expected === "ended" || expected === "backing-off"
-      ? Date.parse(finished)
+      ? Date.parse(FINISHED)
       : started,
   );
 });

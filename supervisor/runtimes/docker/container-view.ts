@@ -7,7 +7,7 @@ import type {
 } from "../runtime.ts";
 
 /** Marks what the deployment made. */
-export const ourLabel = "hearth.config";
+export const OUR_LABEL = "hearth.config";
 
 /** Services are called as with `hearth up`; containers by what runs in them. */
 function serviceName(container: string, prefix: string): string {
@@ -71,7 +71,7 @@ export function readContainer(
 ): ServiceView | undefined {
   const { Id, Name, RestartCount, Config, State, NetworkSettings } =
     inspected.parse(JSON.parse(answer));
-  if (Config.Labels?.[ourLabel] === undefined) return undefined;
+  if (Config.Labels?.[OUR_LABEL] === undefined) return undefined;
   const facts: ContainerFacts = {
     id: Id,
     image: Config.Image,

@@ -19,7 +19,7 @@ export type Engine = {
 };
 
 /** More than logs of 5000 long lines; a stream that never ends is cut. */
-const largestAnswer = 16 * 1024 * 1024;
+const LARGEST_ANSWER = 16 * 1024 * 1024;
 
 /**
  * `dockerHost` as in DOCKER_HOST: tcp://HOST:PORT or unix:///PATH; `gate` is the container that filters what is asked. Plain HTTP: the dockerode package does the same and takes
@@ -51,7 +51,7 @@ export function openEngine(dockerHost: string, gate: string): Engine {
           answer.on("data", (chunk: Buffer) => {
             chunks.push(chunk);
             size += chunk.length;
-            if (size > largestAnswer)
+            if (size > LARGEST_ANSWER)
               answer.destroy(new Error("the answer does not end"));
           });
           answer.on("error", refuse);

@@ -3,7 +3,7 @@ import { readVariable, type Environment } from "../../../core/environment.ts";
 import { Failure } from "../../../core/failure.ts";
 import { openAdminApi } from "../../gateway/admin-api.ts";
 
-const answerWithinMs = 10_000;
+const ANSWER_WITHIN_MS = 10_000;
 const answered = z.object({ mistakes: z.array(z.string()) });
 
 /**
@@ -15,7 +15,7 @@ export async function checkGatewayConfig(env: Environment): Promise<void> {
   const credential = readVariable("PROXY_MASTER_KEY", env);
   if (address === undefined || credential === undefined) return;
   const api = openAdminApi({
-    ...{ address, credential: () => credential, timeoutMs: answerWithinMs },
+    ...{ address, credential: () => credential, timeoutMs: ANSWER_WITHIN_MS },
   });
   const answer = answered.safeParse(
     await api.ask("POST", "/config/check", {}).catch(() => undefined),

@@ -1,4 +1,4 @@
-const headerBytes = 8;
+const HEADER_BYTES = 8;
 
 /**
  * The text of what Docker sends for the logs of a container without a terminal: frames of one byte for the stream, three of zero,
@@ -7,9 +7,9 @@ const headerBytes = 8;
 export function readLogFrames(body: Buffer): string {
   const parts: Buffer[] = [];
   let at = 0;
-  while (at + headerBytes <= body.length) {
+  while (at + HEADER_BYTES <= body.length) {
     const length = body.readUInt32BE(at + 4);
-    at += headerBytes;
+    at += HEADER_BYTES;
     parts.push(body.subarray(at, at + length));
     at += length;
   }

@@ -7,8 +7,8 @@ import { takeOver } from "./launch.ts";
 import type { ServiceSpec } from "./service.ts";
 import { killGroup, sendSignal } from "./stop.ts";
 
-const lookEveryMs = 25;
-const startedWithinMs = 10_000;
+const LOOK_EVERY_MS = 25;
+const STARTED_WITHIN_MS = 10_000;
 
 /**
  * Lets a running process start its successor as `spec` says and end when that is ready, so that no connection is refused in
@@ -33,7 +33,7 @@ export async function handOver(
     if (successor === undefined) return undefined;
     const deadline = Date.now() + spec.startWithinMs + spec.stopWithinMs;
     while (isAlive(running) && isAlive(successor) && Date.now() < deadline)
-      await wait(lookEveryMs);
+      await wait(LOOK_EVERY_MS);
     const failure = isAlive(running)
       ? "it did not take over"
       : await untilWell(
@@ -55,12 +55,12 @@ async function untilStarted(
   started: string,
   running: ProcessIdentity,
 ): Promise<ProcessIdentity | undefined> {
-  const deadline = Date.now() + startedWithinMs;
+  const deadline = Date.now() + STARTED_WITHIN_MS;
   while (isAlive(running) && Date.now() < deadline) {
     const pid = readPid(started);
     const startTime = pid === undefined ? undefined : startTimeOf(pid);
     if (pid !== undefined && startTime !== undefined) return { pid, startTime };
-    await wait(lookEveryMs);
+    await wait(LOOK_EVERY_MS);
   }
   return undefined;
 }

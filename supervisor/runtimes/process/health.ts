@@ -4,8 +4,8 @@ import { Failure } from "../../../core/failure.ts";
 import type { Running } from "./launch.ts";
 import type { ServiceSpec } from "./service.ts";
 
-const probeEveryMs = 40;
-const probeDeadlineMs = 2000;
+const PROBE_EVERY_MS = 40;
+const PROBE_DEADLINE_MS = 2000;
 
 /** One sentence for a program that gave none itself: how it ended, and the most telling line that it wrote. */
 export function describeCrash(
@@ -35,7 +35,7 @@ export async function untilWell(
     if (performance.now() > deadline)
       return `not healthy after ${inWords(spec.startWithinMs)}`;
     if (await looksWell(spec, signal)) return undefined;
-    await Promise.race([running.ended, wait(probeEveryMs)]);
+    await Promise.race([running.ended, wait(PROBE_EVERY_MS)]);
   }
   return ended ?? "told to stop";
 }
@@ -45,7 +45,7 @@ export async function looksWell(
   spec: Pick<ServiceSpec, "probe">,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(probeDeadlineMs)]);
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(PROBE_DEADLINE_MS)]);
   const hung = untilAborted(limit).then(() => false);
   const seen = spec.probe(limit).catch((error: unknown) => {
     if (error instanceof Failure) throw error;

@@ -10,14 +10,14 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 
-const largestLog = 10 * 1024 * 1024;
-const tailBlock = 256 * 1024;
+const LARGEST_LOG = 10 * 1024 * 1024;
+const TAIL_BLOCK = 256 * 1024;
 
 /**
  * Keeps a log below a size by copying it to `<name>.1` and emptying it in place: the program that writes has it open for
  * appending and goes on at the new end.
  */
-export function rotate(path: string, limit: number = largestLog): boolean {
+export function rotate(path: string, limit: number = LARGEST_LOG): boolean {
   const size = sizeOf(path);
   if (size <= limit) return false;
   copyFileSync(path, `${path}.1`);
@@ -52,7 +52,7 @@ export function lastLines(
   const file = openSync(path, "r");
   try {
     const size = fstatSync(file).size;
-    const start = Math.max(from > size ? 0 : from, size - tailBlock, 0);
+    const start = Math.max(from > size ? 0 : from, size - TAIL_BLOCK, 0);
     const block = Buffer.alloc(size - start);
     readSync(file, block, 0, block.length, start);
     const text = block.toString("utf8").split("\n");

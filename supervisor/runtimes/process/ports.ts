@@ -4,7 +4,7 @@ import { createServer } from "node:net";
 import { basename } from "node:path";
 import { Failure, codeOf } from "../../../core/failure.ts";
 
-const loopback = "127.0.0.1";
+const LOOPBACK = "127.0.0.1";
 
 /** Whether a program may listen on this loopback port now. */
 export async function isFree(port: number): Promise<boolean> {
@@ -64,7 +64,7 @@ function tryToListen(port: number): Promise<number | undefined> {
         );
       else reject(error);
     });
-    server.listen({ port, host: loopback, exclusive: true }, () => {
+    server.listen({ port, host: LOOPBACK, exclusive: true }, () => {
       const address = server.address();
       const bound =
         typeof address === "object" && address !== null ? address.port : port;

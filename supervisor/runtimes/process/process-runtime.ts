@@ -63,7 +63,7 @@ async function oneByOne(
 const ROOM_TO_START = 32 * 1024 * 1024;
 
 /** What is restarted because it does not answer will hardly finish anything. */
-const sickStopWithinMs = 15_000;
+const SICK_STOP_WITHIN_MS = 15_000;
 
 /** Runs services as plain processes of this machine, in order, and keeps them running. */
 export function createProcessRuntime(
@@ -278,7 +278,7 @@ export function createProcessRuntime(
       }
       await service.restart(
         reason,
-        by === "supervisor" ? sickStopWithinMs : undefined,
+        by === "supervisor" ? SICK_STOP_WITHIN_MS : undefined,
       );
     },
     start: async () => {

@@ -2,31 +2,31 @@ import { expect, test } from "vitest";
 import { nextRestart } from "./restart-budget.ts";
 
 const policy = { firstWaitMs: 200, longestWaitMs: 1000, max: 4, perMs: 60_000 };
-const now = 1_000_000;
+const NOW = 1_000_000;
 
 test("the wait doubles with each restart and stays below the longest", () => {
   const waits = [0, 1, 2, 3].map((count) =>
     nextRestart(
       policy,
-      Array.from({ length: count }, () => now - 1),
-      now,
+      Array.from({ length: count }, () => NOW - 1),
+      NOW,
     ),
   );
   expect(waits).toEqual([200, 400, 800, 1000]);
 });
 
 test("it is used up after as many restarts as allowed", () => {
-  expect(nextRestart(policy, [now - 4, now - 3, now - 2, now - 1], now)).toBe(
+  expect(nextRestart(policy, [NOW - 4, NOW - 3, NOW - 2, NOW - 1], NOW)).toBe(
     "used-up",
   );
 });
 
 test("restarts longer ago than the window count no more", () => {
-  const old = now - 60_000;
-  expect(nextRestart(policy, [old, old, old, old], now)).toBe(200);
+  const old = NOW - 60_000;
+  expect(nextRestart(policy, [old, old, old, old], NOW)).toBe(200);
 });
 
 test("restarts noted before the clock was set back by a day count no more", () => {
-  const ahead = now + 86_400_000;
-  expect(nextRestart(policy, [ahead, ahead, ahead, ahead], now)).toBe(200);
+  const ahead = NOW + 86_400_000;
+  expect(nextRestart(policy, [ahead, ahead, ahead, ahead], NOW)).toBe(200);
 });

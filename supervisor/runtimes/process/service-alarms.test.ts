@@ -29,17 +29,17 @@ function walk(...states: readonly ServiceState[]): readonly (string | null)[] {
   });
 }
 
-const again = "gateway ended and is started again";
+const AGAIN = "gateway ended and is started again";
 
 test("a service that ended is an alarm until it runs, one that was told to stop is none", () => {
   expect(walk("running", "backing-off", "starting", "running")).toEqual([
     null,
-    again,
-    again,
+    AGAIN,
+    AGAIN,
     null,
   ]);
   expect(walk("backing-off", "gave-up", "starting", "running")).toEqual([
-    again,
+    AGAIN,
     "gateway ended too often and is not started again by itself",
     "gateway ended too often and is not started again by itself",
     null,

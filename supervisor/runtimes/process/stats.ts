@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import type { ServiceStats } from "../runtime.ts";
 
 /** Linux counts processor time in hundredths of a second for every program, whatever the kernel's own tick. */
-const ticksPerSecond = 100;
+const TICKS_PER_SECOND = 100;
 
 /** Resident memory and processor time of one process; undefined when it is gone. */
 export function statsOf(pid: number): ServiceStats | undefined {
@@ -24,7 +24,7 @@ function fromProc(pid: number): ServiceStats | undefined {
     ? undefined
     : {
         memoryBytes: Number(rss) * 1024,
-        cpuSeconds: (Number(fields[11]) + Number(fields[12])) / ticksPerSecond,
+        cpuSeconds: (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND,
       };
 }
 

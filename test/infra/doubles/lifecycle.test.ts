@@ -27,7 +27,7 @@ const { cases } = JSON.parse(
 ) as { readonly cases: readonly Observation[] };
 
 /** Areas of the real engine, which the scenarios run; `up` and `destroy` are part the engine's and part the plugins'. */
-const ofTheEngine = [
+const OF_THE_ENGINE = [
   ...["container", "rotation", "replace", "interruption", "hooks"],
   ...["automation", "up", "destroy"],
 ];
@@ -243,7 +243,7 @@ test("each recorded case is tried here, or the engine's own", () => {
   expect(
     named
       .filter(
-        ([name, { area }]) => !(name in tried) && !ofTheEngine.includes(area),
+        ([name, { area }]) => !(name in tried) && !OF_THE_ENGINE.includes(area),
       )
       .map(([name]) => name),
   ).toEqual([]);

@@ -42,7 +42,7 @@ export class CreatedUnwell extends Error {
 }
 
 /** Marks the state of what was created unwell. */
-export const unwell = "__unwell";
+export const UNWELL = "__unwell";
 
 const require = createRequire(import.meta.url);
 
@@ -129,8 +129,8 @@ export function serveDouble(
       const double = resourceOf(request);
       const state = values(request, "getOlds");
       const { replaces, updates } =
-        state[unwell] === true
-          ? { replaces: [unwell], updates: [] }
+        state[UNWELL] === true
+          ? { replaces: [UNWELL], updates: [] }
           : double.diff(state, values(request, "getNews"));
       return answer("DiffResponse", {
         Changes: replaces.length + updates.length > 0 ? 2 : 1,
@@ -227,7 +227,7 @@ function asStatus(
   if (error instanceof CreatedUnwell) {
     const details = build(new messages.ErrorResourceInitFailed!(), {
       Id: error.id,
-      Properties: toStruct({ ...error.state, [unwell]: true }),
+      Properties: toStruct({ ...error.state, [UNWELL]: true }),
       ReasonsList: [message],
     });
     const any = new Any();
@@ -270,13 +270,13 @@ function values(request: Message, getter: string): Values {
   return unwrap(found?.toJavaScript() ?? {}) as Values;
 }
 
-const secretSignature = "4dabf18193072939515e22adb298388d";
+const SECRET_SIGNATURE = "4dabf18193072939515e22adb298388d";
 
 /** A provider's own configuration comes with its secrets marked, whatever it said it accepts. */
 function unwrap(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(unwrap);
   if (typeof value !== "object" || value === null) return value;
-  if (secretSignature in value)
+  if (SECRET_SIGNATURE in value)
     return unwrap((value as { readonly value?: unknown }).value);
   return Object.fromEntries(
     Object.entries(value).map(([key, each]) => [key, unwrap(each)]),

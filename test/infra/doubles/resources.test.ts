@@ -25,7 +25,7 @@ const doubles: Readonly<Record<string, ResourceDouble>> = {
 };
 
 /** Resources and properties that the program does not use, and the doubles do not know. */
-const unused = [
+const UNUSED = [
   "postgresql.Database connectionLimit",
   "postgresql.Grant privileges",
   "docker.RemoteImage build context files",
@@ -39,14 +39,14 @@ const cases = Object.entries(observed).flatMap(([type, properties]) =>
 
 test("there are the recorded cases", () => {
   expect(cases.length).toBeGreaterThanOrEqual(12);
-  for (const known of unused)
+  for (const known of UNUSED)
     expect(cases.map(([type, property]) => `${type} ${property}`)).toContain(
       known,
     );
 });
 
 test.each(
-  cases.filter(([type, property]) => !unused.includes(`${type} ${property}`)),
+  cases.filter(([type, property]) => !UNUSED.includes(`${type} ${property}`)),
 )("%s: a changed %s is %s", (type, property, op) => {
   const was: Values = { name: "it", [property]: "before" };
   const wanted: Values = { name: "it", [property]: "after" };

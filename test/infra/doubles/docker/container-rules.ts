@@ -61,7 +61,7 @@ const rules: Readonly<Record<string, "replace" | "update" | "state">> = {
 };
 
 /** Taking one of these out is "same": not noticed, the container keeps it. */
-const unnoticedWhenTakenOut = new Set([
+const UNNOTICED_WHEN_TAKEN_OUT = new Set([
   "healthcheck",
   "securityOpts",
   "user",
@@ -72,7 +72,7 @@ const unnoticedWhenTakenOut = new Set([
 ]);
 
 /** envs.order, ports.order: compared as sets. */
-const sets = new Set(["envs", "ports", "labels"]);
+const SETS = new Set(["envs", "ports", "labels"]);
 
 export interface ContainerDifference {
   readonly replaces: readonly string[];
@@ -94,7 +94,7 @@ export function diffContainer(
     if (equal(comparable(property, was), comparable(property, wanted)))
       continue;
     if (isEmpty(wanted) && isEmpty(was)) continue;
-    if (isEmpty(wanted) && unnoticedWhenTakenOut.has(property)) continue;
+    if (isEmpty(wanted) && UNNOTICED_WHEN_TAKEN_OUT.has(property)) continue;
     const rule = rules[property];
     if (rule === undefined)
       throw new Error(
@@ -148,7 +148,7 @@ export function stateAfterRefresh(state: Values): Values {
 }
 
 function comparable(property: string, value: unknown): unknown {
-  return sets.has(property) && Array.isArray(value)
+  return SETS.has(property) && Array.isArray(value)
     ? value.map((each) => JSON.stringify(sortKeys(each))).toSorted()
     : value;
 }

@@ -14,7 +14,7 @@ import {
 import { EngineError, type EngineApi } from "./engine-api.ts";
 import { tarOf } from "./tar.ts";
 
-const mebibyte = 1024 * 1024;
+const MEBIBYTE = 1024 * 1024;
 
 /** docker.Container, with the rules of `observed/docker-container.json` and the tables of infra-observed. */
 export function containerDouble(engine: EngineApi): ResourceDouble {
@@ -35,12 +35,12 @@ export function containerDouble(engine: EngineApi): ResourceDouble {
       const found = await inspect(engine, id);
       if (found === null) return null;
       const limits = {
-        memory: found.HostConfig.Memory / mebibyte,
-        memorySwap: found.HostConfig.MemorySwap / mebibyte,
+        memory: found.HostConfig.Memory / MEBIBYTE,
+        memorySwap: found.HostConfig.MemorySwap / MEBIBYTE,
         ...(state.memoryReservation === undefined
           ? {}
           : {
-              memoryReservation: found.HostConfig.MemoryReservation / mebibyte,
+              memoryReservation: found.HostConfig.MemoryReservation / MEBIBYTE,
             }),
         restart: found.HostConfig.RestartPolicy.Name,
         image: found.Image,
@@ -210,7 +210,7 @@ function requestOf(inputs: Values): Values {
         ({ volumeName, hostPath, containerPath, readOnly }) =>
           `${String(volumeName ?? hostPath)}:${String(containerPath)}:${readOnly === true ? "ro" : "rw"}`,
       ),
-      ShmSize: Number(inputs.shmSize ?? 64) * mebibyte,
+      ShmSize: Number(inputs.shmSize ?? 64) * MEBIBYTE,
       LogConfig: { Type: inputs.logDriver, Config: inputs.logOpts ?? {} },
       SecurityOpt: inputs.securityOpts ?? [],
       CapAdd: capabilities.adds ?? [],
@@ -237,9 +237,9 @@ function requestOf(inputs: Values): Values {
 /** What can be changed in place. */
 function limitsOf(inputs: Values): Values {
   return {
-    Memory: Number(inputs.memory ?? 0) * mebibyte,
-    MemorySwap: Number(inputs.memorySwap ?? 0) * mebibyte,
-    MemoryReservation: Number(inputs.memoryReservation ?? 0) * mebibyte,
+    Memory: Number(inputs.memory ?? 0) * MEBIBYTE,
+    MemorySwap: Number(inputs.memorySwap ?? 0) * MEBIBYTE,
+    MemoryReservation: Number(inputs.memoryReservation ?? 0) * MEBIBYTE,
     RestartPolicy: {
       Name: inputs.restart ?? "no",
       MaximumRetryCount: Number(inputs.maxRetryCount ?? 0),

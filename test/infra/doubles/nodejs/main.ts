@@ -44,7 +44,7 @@ const { version } = require("@pulumi/pulumi/package.json") as {
 };
 
 /** The package's word for "the error was shown already". */
-const shownAlready = 32;
+const SHOWN_ALREADY = 32;
 const engineAddress = process.argv.slice(2).find((arg) => !arg.startsWith("-"));
 let child: ReturnType<typeof spawn> | undefined;
 
@@ -88,7 +88,7 @@ function run(request: RunRequest): Promise<RunResponse> {
     running.on("error", reject);
     running.on("exit", (code) => {
       const response = new messages.RunResponse() as RunResponse;
-      if (code === shownAlready) response.setBail(true);
+      if (code === SHOWN_ALREADY) response.setBail(true);
       else if (code !== 0)
         response.setError(`Program exited with non-zero exit code: ${code}`);
       resolve(response);

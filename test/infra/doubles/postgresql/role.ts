@@ -38,7 +38,7 @@ export function roleDouble(login: Login): ResourceDouble {
     },
     read: (id, state) =>
       connected(login, async (client) => {
-        const { rows } = await client.query<Found>(readRole, [id]);
+        const { rows } = await client.query<Found>(READ_ROLE, [id]);
         const [found] = rows;
         if (found === undefined) return null;
         return {
@@ -97,7 +97,7 @@ interface Found {
   readonly connectionLimit: number;
 }
 
-const readRole = `
+const READ_ROLE = `
   SELECT r.rolcanlogin AS login, r.rolpassword AS password, r.rolcreatedb AS "createDatabase",
     r.rolconnlimit AS "connectionLimit",
     array(SELECT g.rolname::text FROM pg_auth_members m JOIN pg_roles g ON g.oid = m.roleid
